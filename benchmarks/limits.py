@@ -38,7 +38,7 @@ TARGETS = {
     "mxnet": "m-symbol.json",
     "coreml": "m.mlpackage",
     "nnef": "m.nnef.tgz",
-    "torch": "torch/",
+    "torch": "torch",
     "relay": "m.relay",
 }
 LARGE_VISION = (
@@ -95,7 +95,7 @@ def sources(name: str, folder: Path) -> Iterator[tuple[str, Any, dict[str, Any]]
         yield "live", program.module, {"example_inputs": inputs}
         traced = torch.jit.trace(program.module, inputs, strict=False)
         shapes = [tuple(each.shape) for each in inputs if isinstance(each, torch.Tensor)]
-        names = [each.debugName() for each in traced.graph.inputs()][1:]
+        names = [each.debugName().partition(".")[0] for each in traced.graph.inputs()][1:]
         torch.jit.save(traced, folder / "in.pt")
         yield "traced", folder / "in.pt", {"input_shapes": dict(zip(names, shapes, strict=False))}
         torch.export.save(torch.export.export(program.module, inputs), folder / "in.pt2")
@@ -113,7 +113,8 @@ def judge(name: str, share: float, targets: list[str]) -> dict[str, str]:
             for way, source, options in sources(name, folder):
                 for target in targets:
                     with tempfile.TemporaryDirectory() as place:
-                        said = convert(source, f"{place}/{TARGETS[target]}", share, options)
+                        where = {**options, "target_format": target}
+                        said = convert(source, f"{place}/{TARGETS[target]}", share, where)
                     if said:
                         found[f"{way}>{target}"] = said
         except Exception as error:  # what a framework cannot export is its own affair

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any as AnyValue
-from typing import Literal, overload
+from typing import Literal, TypedDict, overload
 
 import coremltools  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import mxnet  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import mxnet.gluon  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import numpy as np
 import onnx  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from typing_extensions import Unpack
 
 from serde import relay as relay
 from serde import serving as serving
@@ -44,6 +45,582 @@ from serde.walk.user_converters import exports as exports
 from serde.walk.user_converters import imports as imports
 from serde.weights import Array
 
+class _Batch(TypedDict, total=False):
+    source_format: str | None
+    check: bool | int
+    tolerance: Tolerance | None
+    dims: Mapping[str, int] | None
+    check_data: str | PathLike[str] | None
+    yardstick: bool
+    workers: int | None
+    scheduler: AnyValue
+    time_limit: float | None
+    memory_limit: int | None
+    name_limit: int
+    manifest_code: bool
+    manifest_targets: bool
+    sandbox: bool | None
+    retries: int
+    ledger: str | PathLike[str] | None
+    retry_failed: bool
+    overwrite: bool
+    scratch: str | PathLike[str] | None
+    storage_options: Mapping[str, AnyValue] | None
+    progress: Callable[[Outcome], object] | None
+
+class _Reading(TypedDict, total=False):
+    input_shapes: (
+        Mapping[str, Sequence[int | str | SymDim | Any | None]]
+        | Sequence[int | str | SymDim | Any | None]
+    )
+    """Shape of each input: integers, names of dynamic dimensions, "?" (also -1 or None) for one
+    without a name; a bare shape if there is one input (default {})."""
+    input_dtypes: (
+        Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+        | str
+        | np.dtype[AnyValue]
+        | type[AnyValue]
+    )
+    """dtype of each input that is not what the format says or implies; a bare dtype if there is one
+    input (default {})."""
+    fix_inputs: Mapping[str, AnyValue]
+    """Values of inputs, which are no inputs then: a number (for all elements), an array, or the path
+    of a .npy file. Branches that they decide against are left (default {})."""
+    allow: Iterable[str]
+    """Names of lossy steps that may be taken (default frozenset())."""
+    converters: (
+        Mapping[str, Callable[..., AnyValue]]
+        | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+        | str
+        | PathLike[str]
+    )
+    """Functions of yours that convert operators: by name, decorated by serde.imports or
+    serde.exports, or in files of these (default ())."""
+    keep_unknown: bool
+    """Keep operators that nobody can convert as serde.foreign (default False)."""
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]]
+    """Types of what such operators give, by the node's name: "float32[1,10]", of several results a
+    list (default {})."""
+    labels: Sequence[str]
+    """Class labels, in the order of the scores, of a model that says none itself (default ())."""
+    limits: Mapping[str, int] | Sequence[str] | Limits
+    """What the conversion may take beyond what the source holds, by the names that
+    :class:serde.limits.Limits has: {"nodes": 1_000_000} (default Limits(nodes=10000,
+    elements=134217728, constants=33554432, terms=64, turns=4096, depth=32, values=67108864))."""
+
+class _ReadingCoreml(TypedDict, total=False):
+    function: str | None
+    """Which function of an ML Program to read; the one it runs by default if left out (default
+    None)."""
+    pipeline_model: str | None
+    """Which model of a pipeline to read alone, by its name or its number from 0; all of them, one
+    after the other, if left out (default None)."""
+    optional_inputs: Literal["inputs", "defaults"]
+    """Whether the thresholds of a pipeline that may be left out are inputs of what is read, or have
+    their defaults always (default 'inputs')."""
+
+class _ReadingMxnet(TypedDict, total=False):
+    epoch: int | None
+    """Which prefix-NNNN.params to read; the newest if left out (default None)."""
+    widen_weights: bool | None
+    """Compute weights of 16 bits as float32; by default where inputs or other weights are float32,
+    as MXNet does when it loads them into such a net (default None)."""
+    keep_labels: bool
+    """Keep inputs that only training needs, such as labels, as inputs that nothing uses; otherwise
+    they are left out (default False)."""
+
+class _ReadingNnef(TypedDict, total=False):
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]]
+    """What fragments become, by name, those of the standard included: functions of a list of Relay
+    expressions and a dict of further arguments, which return one expression or several.
+    Fragments of the model's own are not expanded then (default {})."""
+
+class _ReadingOnnx(TypedDict, total=False):
+    source_opset: int | None
+    """Version of the default operator set to take instead of what the model names (default None)."""
+    keep_initializers_as_inputs: bool
+    """Let inputs that have an initializer stay inputs, without its value; otherwise they are weights
+    (default False)."""
+
+class _ReadingRelay(TypedDict, total=False):
+    lift_constants: int | None
+    """Constants of more bytes than this become weights; None keeps them all (default 256)."""
+
+class _ReadingTorch(TypedDict, total=False):
+    example_inputs: AnyValue
+    """Arguments with which a live module is exported or traced (default None)."""
+    dynamic_shapes: AnyValue
+    """Which of their dimensions may have any length, as torch.export takes it (default None)."""
+    default_dtype: str
+    """The dtype of numbers with a fraction, and of inputs of TorchScript that declare none (default
+    'float32')."""
+
+class _Passes(TypedDict, total=False):
+    inputs: Sequence[str]
+    """Values or nodes of the source that are the inputs of the part to convert; those of the model
+    that the outputs depend on, if left out (default ())."""
+    outputs: Sequence[str]
+    """Values or nodes of the source that are the outputs of the part to convert; those of the model,
+    if left out. name:1 is the second result of a node (default ())."""
+    rename_inputs: Mapping[str, str]
+    """Other names of inputs by their names; options of a target use the new ones (default {})."""
+    rename_outputs: Mapping[str, str]
+    """Other names of outputs by their names, likewise (default {})."""
+
+class _Passes2(TypedDict, total=False):
+    simplify: bool
+    """Make the model smaller and faster where its results stay the same: merge equal nodes, drop
+    those without effect, fold batch normalisations. Without it, only what targets need is
+    done: functions inlined, shapes and constants evaluated, operators that only matter in
+    training dropped (default True)."""
+    keep_batch_norm: bool
+    """Leave batch normalisations as they are; otherwise one that follows a convolution or dense
+    layer becomes part of its weights (default False)."""
+    float16: bool
+    """Compute in float16 (default False)."""
+    keep_io_types: bool
+    """With float16, leave the dtypes of inputs and outputs as they are (default False)."""
+    op_block_list: Iterable[str]
+    """With float16, Relay operators or node names that stay float32, besides the default list
+    (default frozenset())."""
+
+class _Writing(TypedDict, total=False):
+    custom_ops: Iterable[str]
+    """Operators of other frameworks that Relay does not know, by name, which are written as custom
+    operators of the target (default frozenset())."""
+
+class _WritingCoreml(TypedDict, total=False):
+    minimum_deployment_target: str
+    """Oldest system that is to run the model: iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for
+    NeuralNetworks (default 'iOS15')."""
+    compute_precision: Literal["float16", "float32"] | None
+    """What a program computes in, float16 if left out; its inputs and outputs stay as they are. Of a
+    NeuralNetwork what its weights are stored in, float32 if left out (default None)."""
+    float32_ops: Iterable[str]
+    """What a program in float16 computes in float32 besides what leaves the range or the precision
+    of float16: operators of Relay, names of nodes, or the groups norms, reductions and
+    resizing (default frozenset())."""
+    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str]
+    """Inputs that are images, by name: a colour layout (RGB, BGR, GRAYSCALE, from iOS16 on
+    GRAYSCALE_FLOAT16), or a mapping of color_layout, scale and bias (one number, or one for
+    each channel in the order of the layout; also red_bias and the like). The network gets
+    scale * pixels + bias. A list of names stands for RGB images as they are (default {})."""
+    output_images: Mapping[str, Image | str] | Sequence[str]
+    """Outputs that are images, by name, with a colour layout (default {})."""
+    class_labels: Sequence[str | int] | PathLike[str] | None
+    """Class labels of a classifier in the order of its scores, text or integers, or a file with one
+    on each line; those of the source if left out (default None)."""
+    mode: Literal["classifier", "regressor"] | None
+    """classifier, or regressor for a network that gives numbers. Without it, a model with class
+    labels is a classifier (default None)."""
+    predicted_feature_name: str | None
+    """What the output with the label of the best class is called; that with all scores has _probs
+    behind it; classLabel if left out (default None)."""
+    predicted_probabilities_output: str | None
+    """The output that holds the scores of the classes, where there are several outputs (default
+    None)."""
+    ranges: Mapping[str, Range | Sequence[int]]
+    """Lengths that a dynamic dimension may have, by its name: (lower, upper), or (lower, upper,
+    default); 1 to 1024 if left out (default {})."""
+    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]]
+    """Shapes that an input may have, by name; the first is the default (default {})."""
+    states: Mapping[str, str]
+    """Outputs that are later values of inputs, by input, which Core ML keeps as states from iOS18
+    on; those of the source if left out. They are float16 (default {})."""
+    author: str | None
+    """Who made the model (default None)."""
+    license: str | None
+    """Under which licence (default None)."""
+    model_version: str | None
+    """Version of the model (default None)."""
+    short_description: str | None
+    """What it does; what the source says of it if left out (default None)."""
+    descriptions: Mapping[str, str]
+    """What inputs and outputs are, by name (default {})."""
+    metadata: Mapping[str, str]
+    """Further facts that the model is to carry, texts by name (default {})."""
+
+class _WritingMxnet(TypedDict, total=False):
+    params_epoch: int
+    """The number in the name prefix-NNNN.params (default 0)."""
+
+class _WritingNnef(TypedDict, total=False):
+    nnef_fragments: bool
+    """Keep functions of the model, and what it repeats, as fragments of its own (default False)."""
+
+class _WritingOnnx(TypedDict, total=False):
+    opset: int | Literal["auto"]
+    """Version of the default operator set, from 11 on; "auto" is the lowest from 17 on that can say
+    the whole model (default 17)."""
+    intermediate_shapes: bool
+    """Note the types of all intermediate values (default False)."""
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"]
+    """Quantised operators step by step in integers ("exact"), or on floats between QuantizeLinear
+    and DequantizeLinear ("qdq"), or besides that with convolutions and products as
+    QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that "onnxruntime" or
+    "tensorrt" fuses. All but the first round halves to even and are to be allowed as
+    quantised-as-qdq (default 'exact')."""
+    save_as_external_data: bool
+    """Write weights to <name>.onnx.data whatever their size (default False)."""
+    external_data_threshold: int | None
+    """Write weights there once they exceed this many bytes together; the limit of protobuf if left
+    out (default None)."""
+    link_weights: bool
+    """Refer to weights where they lie in the files of the source, instead of writing them; the model
+    must be written to the folder of these files or one above. Only weights that the
+    conversion makes anew are written. The model notes a fingerprint of the files, so that
+    serde finds out if they change later (default False)."""
+    link_digest: Literal["sampled", "full"]
+    """With link_weights, a fingerprint of pieces of the files alone ("sampled"), or besides that
+    their SHA-1 ("full"), for which all of them is read (default 'sampled')."""
+    local_functions: bool
+    """Write global, composite and fused functions as local functions, from opset 15 on; otherwise
+    their nodes go where they are called (default False)."""
+
+class _WritingRelax(TypedDict, total=False):
+    freeze_vars: bool
+    """Put the weights into the module as constants; they are parameters behind the inputs otherwise
+    (default False)."""
+
+class _WritingRelay(TypedDict, total=False):
+    strict: bool
+    """Whether the text is legal for TVM 0.18 rather than serde's dialect (default False)."""
+
+class _WritingTorch(TypedDict, total=False):
+    control_flow: Literal["python", "hop"]
+    """Conditionals and loops as statements of Python, which torch.jit.script takes, or as torch.cond
+    and while_loop ("hop"), which torch.export takes (default 'python')."""
+    training: bool
+    """Keep what only matters in training: dropout, and batch normalisations as layers of their own.
+    Without it the module is smaller and only predicts (default True)."""
+
+class _WritingTvm(TypedDict, total=False):
+    freeze_vars: bool
+    """Put the weights into the module as constants; they are parameters behind the inputs otherwise
+    (default False)."""
+
+class _WritingTvm2(TypedDict, total=False):
+    tvm_target: str | Mapping[str, AnyValue]
+    """What the library is compiled for: a kind or tag of TVM, or a mapping such as {"kind": "llvm",
+    "mcpu": "skylake"}, also as text in JSON (default 'llvm')."""
+    cc: str | None
+    """What links the library: a C++ compiler for the target; one that TVM finds if left out (default
+    None)."""
+
+class _Bisect(TypedDict, total=False):
+    params: AnyValue
+    target_format: str | None
+    dims: Mapping[str, int] | None
+    check_data: AnyValue
+    storage_options: Mapping[str, AnyValue] | None
+    report: Report | None
+
+class _ReadingRelax(TypedDict, total=False):
+    function: str | None
+    """The function to read, if it is not called main and there are several (default None)."""
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]]
+    """What operators become, by name (relax.nn.relu): functions of a list of Relay expressions and a
+    dict of attributes, which return one expression or several (default {})."""
+
+class _ReadingTorch2(TypedDict, total=False):
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]]
+    """What operators become, by name: functions of a list of Relay expressions (and of Python's
+    values) and a list of their dtypes, which return one expression or several (default {})."""
+
+class _Check(TypedDict, total=False):
+    params: AnyValue
+    target_format: str | None
+    runs: int
+    tolerance: Tolerance | None
+    dims: Mapping[str, int] | None
+    check_data: AnyValue
+    check_images: Mapping[str, str] | None
+    float16: bool
+    yardstick: bool
+    storage_options: Mapping[str, AnyValue] | None
+    report: Report | None
+
+class _Compile(TypedDict, total=False):
+    target: str | Mapping[str, AnyValue]
+    cc: str | None
+    report: Report | None
+
+class _Convert(TypedDict, total=False):
+    params: AnyValue
+    source_format: str | None
+    check: bool | int
+    tolerance: Tolerance | None
+    dims: Mapping[str, int] | None
+    check_data: AnyValue
+    yardstick: bool
+    tensor_mapping: str | PathLike[str] | None
+    overwrite: bool
+    storage_options: Mapping[str, AnyValue] | None
+    report: Report | None
+
+class _Passes3(TypedDict, total=False):
+    int8: bool | Literal["static", "dynamic", "weights"]
+    """Quantise to integers of 8 bits: "static", activations too, by ranges measured on calibration;
+    "dynamic", activations by ranges found at run time; "weights" alone; or True for what the
+    target's tool is mostly used for (default False)."""
+    int4: bool
+    """Quantise weights to 4 bits (default False)."""
+    palettize: int | None
+    """Bits of an index into a table of values, which each weight becomes: 1, 2, 3, 4, 6 or 8
+    (default None)."""
+    sparsity: float | None
+    """Share of each weight's elements, the smallest, that become zero; from 0 to 1 (default None)."""
+    calibration: AnyValue
+    """Inputs on which activations are measured and accuracy is told: a path, an array, a mapping of
+    arrays by input, or a list of these (default None)."""
+    calibration_method: Literal["minmax", "entropy", "percentile"]
+    """How a range follows from what was measured (default 'minmax')."""
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None
+    """Integers of activations; the tool's own choice if left out (default None)."""
+    weight_type: Literal["int8", "uint8"] | None
+    """Integers of weights, likewise (default None)."""
+    per_channel: bool
+    """Give each output channel of a weight a scale of its own (default True)."""
+    symmetric: bool
+    """Keep the zero point of activations at zero, as TensorRT wants it (default False)."""
+    reduce_range: bool
+    """Use 7 of the 8 bits of weights, for processors whose sums of products saturate (default
+    False)."""
+    int8_exclude: Sequence[str]
+    """Nodes of the target that stay as they are (default ())."""
+    min_agreement: float | None
+    """Least share of samples whose best class stays the same, for outputs that are scores of
+    classes; with less, nothing is written (default None)."""
+    min_cosine: float | None
+    """Least cosine between the source's outputs and the smaller model's, likewise (default None)."""
+
+class _Diff(TypedDict, total=False):
+    left_format: str | None
+    right_format: str | None
+    weights: bool
+    storage_options: Mapping[str, AnyValue] | None
+    report: Report | None
+
+class _ExportModel(TypedDict, total=False):
+    overwrite: bool
+    report: Report | None
+
+class _ExportModel2(TypedDict, total=False):
+    path: str | PathLike[str] | None
+
+class _FromRelay(TypedDict, total=False):
+    overwrite: bool
+    report: Report | None
+
+class _Passes4(TypedDict, total=False):
+    allow: Iterable[str]
+    """Names of lossy steps that may be taken (default frozenset())."""
+
+class _Writing2(TypedDict, total=False):
+    converters: (
+        Mapping[str, Callable[..., AnyValue]]
+        | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+        | str
+        | PathLike[str]
+    )
+    """Functions of yours that convert operators: by name, decorated by serde.imports or
+    serde.exports, or in files of these (default ())."""
+    limits: Mapping[str, int] | Sequence[str] | Limits
+    """What the conversion may take beyond what the source holds, by the names that
+    :class:serde.limits.Limits has: {"nodes": 1_000_000} (default Limits(nodes=10000,
+    elements=134217728, constants=33554432, terms=64, turns=4096, depth=32, values=67108864))."""
+
+class _FromRelay2(TypedDict, total=False):
+    path: str | PathLike[str] | None
+
+class _ImportModel(TypedDict, total=False):
+    report: Report | None
+
+class _ImportToGluon(TypedDict, total=False):
+    ctx: AnyValue
+    report: Report | None
+
+class _ToRelay(TypedDict, total=False):
+    report: Report | None
+
+class _View(TypedDict, total=False):
+    path: str | PathLike[str] | None
+    params: AnyValue
+    target_format: str | None
+    weights: bool
+    seconds: float
+    values: bool
+    dims: Mapping[str, int] | None
+    check_data: AnyValue
+    storage_options: Mapping[str, AnyValue] | None
+    report: Report | None
+
+class _ReadingSet1(
+    _Reading,
+    _ReadingCoreml,
+    _ReadingMxnet,
+    _ReadingNnef,
+    _ReadingOnnx,
+    _ReadingRelay,
+    _ReadingTorch,
+    total=False,
+): ...
+class _PassesSet2(_Passes, _Passes2, total=False): ...
+class _WritingSet3(_Writing, _WritingCoreml, total=False): ...
+class _OptionsSet4(_Batch, _ReadingSet1, _PassesSet2, _WritingSet3, total=False): ...
+class _WritingSet5(_Writing, _WritingMxnet, total=False): ...
+class _OptionsSet6(_Batch, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
+class _WritingSet7(_Writing, _WritingNnef, total=False): ...
+class _OptionsSet8(_Batch, _ReadingSet1, _PassesSet2, _WritingSet7, total=False): ...
+class _WritingSet9(_Writing, _WritingOnnx, total=False): ...
+class _OptionsSet10(_Batch, _ReadingSet1, _PassesSet2, _WritingSet9, total=False): ...
+class _WritingSet11(_Writing, _WritingRelax, total=False): ...
+class _OptionsSet12(_Batch, _ReadingSet1, _PassesSet2, _WritingSet11, total=False): ...
+class _WritingSet13(_Writing, _WritingRelay, total=False): ...
+class _OptionsSet14(_Batch, _ReadingSet1, _PassesSet2, _WritingSet13, total=False): ...
+class _WritingSet15(_Writing, _WritingTorch, total=False): ...
+class _OptionsSet16(_Batch, _ReadingSet1, _PassesSet2, _WritingSet15, total=False): ...
+class _WritingSet17(_Writing, _WritingTvm, _WritingTvm2, total=False): ...
+class _OptionsSet18(_Batch, _ReadingSet1, _PassesSet2, _WritingSet17, total=False): ...
+class _WritingSet19(
+    _Writing,
+    _WritingCoreml,
+    _WritingMxnet,
+    _WritingNnef,
+    _WritingOnnx,
+    _WritingRelax,
+    _WritingRelay,
+    _WritingTorch,
+    _WritingTvm2,
+    total=False,
+): ...
+class _OptionsSet20(_Batch, _ReadingSet1, _PassesSet2, _WritingSet19, total=False): ...
+class _OptionsSet21(_Batch, _ReadingSet1, _PassesSet2, total=False): ...
+class _ReadingSet22(_Reading, _ReadingCoreml, total=False): ...
+class _OptionsSet23(_Bisect, _ReadingSet22, total=False): ...
+class _ReadingSet24(_Reading, _ReadingMxnet, total=False): ...
+class _OptionsSet25(_Bisect, _ReadingSet24, total=False): ...
+class _ReadingSet26(_Reading, _ReadingNnef, total=False): ...
+class _OptionsSet27(_Bisect, _ReadingSet26, total=False): ...
+class _ReadingSet28(_Reading, _ReadingOnnx, total=False): ...
+class _OptionsSet29(_Bisect, _ReadingSet28, total=False): ...
+class _ReadingSet30(_Reading, _ReadingRelax, total=False): ...
+class _OptionsSet31(_Bisect, _ReadingSet30, total=False): ...
+class _ReadingSet32(_Reading, _ReadingRelay, total=False): ...
+class _OptionsSet33(_Bisect, _ReadingSet32, total=False): ...
+class _ReadingSet34(_Reading, _ReadingTorch, _ReadingTorch2, total=False): ...
+class _OptionsSet35(_Bisect, _ReadingSet34, total=False): ...
+class _OptionsSet36(_Bisect, _ReadingSet1, total=False): ...
+class _OptionsSet37(_Bisect, _Reading, total=False): ...
+class _OptionsSet38(_Check, _ReadingSet22, total=False): ...
+class _OptionsSet39(_Check, _ReadingSet24, total=False): ...
+class _OptionsSet40(_Check, _ReadingSet26, total=False): ...
+class _OptionsSet41(_Check, _ReadingSet28, total=False): ...
+class _OptionsSet42(_Check, _ReadingSet30, total=False): ...
+class _OptionsSet43(_Check, _ReadingSet32, total=False): ...
+class _OptionsSet44(_Check, _ReadingSet34, total=False): ...
+class _OptionsSet45(_Check, _ReadingSet1, total=False): ...
+class _OptionsSet46(_Check, _Reading, total=False): ...
+class _OptionsSet47(_Compile, _ReadingSet22, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet48(_Compile, _ReadingSet24, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet49(_Compile, _ReadingSet26, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet50(_Compile, _ReadingSet28, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet51(_Compile, _ReadingSet30, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet52(_Compile, _ReadingSet32, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet53(_Compile, _ReadingSet34, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet54(_Compile, _ReadingSet1, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet55(_Compile, _Reading, _PassesSet2, _WritingSet11, total=False): ...
+class _PassesSet56(_Passes, _Passes2, _Passes3, total=False): ...
+class _OptionsSet57(_Convert, _ReadingSet1, _PassesSet56, _WritingSet3, total=False): ...
+class _OptionsSet58(_Convert, _ReadingSet1, _PassesSet56, _WritingSet5, total=False): ...
+class _OptionsSet59(_Convert, _ReadingSet1, _PassesSet56, _WritingSet7, total=False): ...
+class _OptionsSet60(_Convert, _ReadingSet1, _PassesSet56, _WritingSet9, total=False): ...
+class _OptionsSet61(_Convert, _ReadingSet1, _PassesSet56, _WritingSet11, total=False): ...
+class _OptionsSet62(_Convert, _ReadingSet1, _PassesSet56, _WritingSet13, total=False): ...
+class _OptionsSet63(_Convert, _ReadingSet1, _PassesSet56, _WritingSet15, total=False): ...
+class _OptionsSet64(_Convert, _ReadingSet1, _PassesSet56, _WritingSet17, total=False): ...
+class _OptionsSet65(_Convert, _ReadingSet1, _PassesSet56, _WritingSet19, total=False): ...
+class _OptionsSet66(_Convert, _ReadingSet1, _PassesSet56, total=False): ...
+class _OptionsSet67(_Diff, _ReadingSet1, total=False): ...
+class _OptionsSet68(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet3, total=False): ...
+class _OptionsSet69(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet5, total=False): ...
+class _OptionsSet70(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet7, total=False): ...
+class _OptionsSet71(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet9, total=False): ...
+class _OptionsSet72(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet11, total=False): ...
+class _OptionsSet73(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet13, total=False): ...
+class _OptionsSet74(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet15, total=False): ...
+class _OptionsSet75(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet17, total=False): ...
+class _OptionsSet76(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet19, total=False): ...
+class _OptionsSet77(_ExportModel2, _ExportModel, _ReadingSet1, _PassesSet56, total=False): ...
+class _PassesSet78(_Passes, _Passes2, _Passes4, total=False): ...
+class _WritingSet79(_Writing2, _Writing, _WritingCoreml, total=False): ...
+class _OptionsSet80(_FromRelay, _PassesSet78, _WritingSet79, total=False): ...
+class _WritingSet81(_Writing2, _Writing, _WritingMxnet, total=False): ...
+class _OptionsSet82(_FromRelay, _PassesSet78, _WritingSet81, total=False): ...
+class _WritingSet83(_Writing2, _Writing, _WritingNnef, total=False): ...
+class _OptionsSet84(_FromRelay, _PassesSet78, _WritingSet83, total=False): ...
+class _WritingSet85(_Writing2, _Writing, _WritingOnnx, total=False): ...
+class _OptionsSet86(_FromRelay, _PassesSet78, _WritingSet85, total=False): ...
+class _WritingSet87(_Writing2, _Writing, _WritingRelax, total=False): ...
+class _OptionsSet88(_FromRelay, _PassesSet78, _WritingSet87, total=False): ...
+class _WritingSet89(_Writing2, _Writing, _WritingRelay, total=False): ...
+class _OptionsSet90(_FromRelay, _PassesSet78, _WritingSet89, total=False): ...
+class _WritingSet91(_Writing2, _Writing, _WritingTorch, total=False): ...
+class _OptionsSet92(_FromRelay, _PassesSet78, _WritingSet91, total=False): ...
+class _WritingSet93(_Writing2, _Writing, _WritingTvm, _WritingTvm2, total=False): ...
+class _OptionsSet94(_FromRelay, _PassesSet78, _WritingSet93, total=False): ...
+class _WritingSet95(
+    _Writing2,
+    _Writing,
+    _WritingCoreml,
+    _WritingMxnet,
+    _WritingNnef,
+    _WritingOnnx,
+    _WritingRelax,
+    _WritingRelay,
+    _WritingTorch,
+    _WritingTvm2,
+    total=False,
+): ...
+class _OptionsSet96(_FromRelay, _PassesSet78, _WritingSet95, total=False): ...
+class _OptionsSet97(_FromRelay2, _FromRelay, _PassesSet78, total=False): ...
+class _OptionsSet98(_ImportModel, _ReadingSet22, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet99(_ImportModel, _ReadingSet24, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet100(_ImportModel, _ReadingSet26, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet101(_ImportModel, _ReadingSet28, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet102(_ImportModel, _ReadingSet30, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet103(_ImportModel, _ReadingSet32, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet104(_ImportModel, _ReadingSet34, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet105(_ImportModel, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet106(_ImportModel, _Reading, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet107(_ImportToGluon, _ReadingSet22, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet108(_ImportToGluon, _ReadingSet24, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet109(_ImportToGluon, _ReadingSet26, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet110(_ImportToGluon, _ReadingSet28, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet111(_ImportToGluon, _ReadingSet30, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet112(_ImportToGluon, _ReadingSet32, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet113(_ImportToGluon, _ReadingSet34, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet114(_ImportToGluon, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet115(_ImportToGluon, _Reading, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet116(_ToRelay, _ReadingSet22, _Passes, total=False): ...
+class _OptionsSet117(_ToRelay, _ReadingSet24, _Passes, total=False): ...
+class _OptionsSet118(_ToRelay, _ReadingSet26, _Passes, total=False): ...
+class _OptionsSet119(_ToRelay, _ReadingSet28, _Passes, total=False): ...
+class _OptionsSet120(_ToRelay, _ReadingSet30, _Passes, total=False): ...
+class _OptionsSet121(_ToRelay, _ReadingSet32, _Passes, total=False): ...
+class _OptionsSet122(_ToRelay, _ReadingSet34, _Passes, total=False): ...
+class _OptionsSet123(_ToRelay, _ReadingSet1, _Passes, total=False): ...
+class _OptionsSet124(_ToRelay, _Reading, _Passes, total=False): ...
+class _OptionsSet125(_View, _ReadingSet22, total=False): ...
+class _OptionsSet126(_View, _ReadingSet24, total=False): ...
+class _OptionsSet127(_View, _ReadingSet26, total=False): ...
+class _OptionsSet128(_View, _ReadingSet28, total=False): ...
+class _OptionsSet129(_View, _ReadingSet30, total=False): ...
+class _OptionsSet130(_View, _ReadingSet32, total=False): ...
+class _OptionsSet131(_View, _ReadingSet34, total=False): ...
+class _OptionsSet132(_View, _ReadingSet1, total=False): ...
+class _OptionsSet133(_View, _Reading, total=False): ...
+
 @overload
 def batch(
     sources: str
@@ -53,129 +630,8 @@ def batch(
     *,
     to: Literal["coreml"],
     out: str | PathLike[str],
-    source_format: str | None = None,
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: str | PathLike[str] | None = None,
-    yardstick: bool = True,
-    workers: int | None = None,
-    scheduler: AnyValue = None,
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    name_limit: int = 1000000,
-    manifest_code: bool = False,
-    manifest_targets: bool = False,
-    sandbox: bool | None = None,
-    retries: int = 1,
-    ledger: str | PathLike[str] | None = None,
-    retry_failed: bool = False,
-    overwrite: bool = False,
-    scratch: str | PathLike[str] | None = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    progress: Callable[[Outcome], object] | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    minimum_deployment_target: str = "iOS15",
-    compute_precision: Literal["float16", "float32"] | None = None,
-    float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
-    output_images: Mapping[str, Image | str] | Sequence[str] = {},
-    class_labels: Sequence[str | int] | PathLike[str] | None = None,
-    mode: Literal["classifier", "regressor"] | None = None,
-    predicted_feature_name: str | None = None,
-    predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range | Sequence[int]] = {},
-    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
-    states: Mapping[str, str] = {},
-    author: str | None = None,
-    license: str | None = None,
-    model_version: str | None = None,
-    short_description: str | None = None,
-    descriptions: Mapping[str, str] = {},
-    metadata: Mapping[str, str] = {},
-) -> BatchReport:
-    """Convert many models, each in a process of its own, and go on where an earlier run ended.
-
-    Options of writing coreml:
-        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
-            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
-        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
-            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
-            NeuralNetwork what its weights are stored in, float32 if left out.
-        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
-            float32 besides what leaves the range or the precision of float16: operators of Relay,
-            names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
-            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
-            color_layout, scale and bias (one number, or one for each channel in the order of the
-            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
-            names stands for RGB images as they are.
-        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
-            name, with a colour layout.
-        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
-            the order of its scores, text or integers, or a file with one on each line; those of the
-            source if left out.
-        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
-            a network that gives numbers. Without it, a model with class labels is a classifier.
-        predicted_feature_name (str | None, default None): What the output with the label of the
-            best class is called; that with all scores has _probs behind it; classLabel if left out.
-        predicted_probabilities_output (str | None, default None): The output that holds the scores
-            of the classes, where there are several outputs.
-        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
-            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
-        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
-            input may have, by name; the first is the default.
-        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
-            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
-            float16.
-        author (str | None, default None): Who made the model.
-        license (str | None, default None): Under which licence.
-        model_version (str | None, default None): Version of the model.
-        short_description (str | None, default None): What it does; what the source says of it if
-            left out.
-        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
-        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
-            name.
-    """
-
+    **options: Unpack[_OptionsSet4],
+) -> BatchReport: ...
 @overload
 def batch(
     sources: str
@@ -185,74 +641,8 @@ def batch(
     *,
     to: Literal["mxnet"],
     out: str | PathLike[str],
-    source_format: str | None = None,
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: str | PathLike[str] | None = None,
-    yardstick: bool = True,
-    workers: int | None = None,
-    scheduler: AnyValue = None,
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    name_limit: int = 1000000,
-    manifest_code: bool = False,
-    manifest_targets: bool = False,
-    sandbox: bool | None = None,
-    retries: int = 1,
-    ledger: str | PathLike[str] | None = None,
-    retry_failed: bool = False,
-    overwrite: bool = False,
-    scratch: str | PathLike[str] | None = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    progress: Callable[[Outcome], object] | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> BatchReport:
-    """Convert many models, each in a process of its own, and go on where an earlier run ended.
-
-    Options of writing mxnet:
-        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
-    """
-
+    **options: Unpack[_OptionsSet6],
+) -> BatchReport: ...
 @overload
 def batch(
     sources: str
@@ -262,75 +652,8 @@ def batch(
     *,
     to: Literal["nnef"],
     out: str | PathLike[str],
-    source_format: str | None = None,
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: str | PathLike[str] | None = None,
-    yardstick: bool = True,
-    workers: int | None = None,
-    scheduler: AnyValue = None,
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    name_limit: int = 1000000,
-    manifest_code: bool = False,
-    manifest_targets: bool = False,
-    sandbox: bool | None = None,
-    retries: int = 1,
-    ledger: str | PathLike[str] | None = None,
-    retry_failed: bool = False,
-    overwrite: bool = False,
-    scratch: str | PathLike[str] | None = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    progress: Callable[[Outcome], object] | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    nnef_fragments: bool = False,
-) -> BatchReport:
-    """Convert many models, each in a process of its own, and go on where an earlier run ended.
-
-    Options of writing nnef:
-        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
-            fragments of its own.
-    """
-
+    **options: Unpack[_OptionsSet8],
+) -> BatchReport: ...
 @overload
 def batch(
     sources: str
@@ -340,102 +663,8 @@ def batch(
     *,
     to: Literal["onnx"],
     out: str | PathLike[str],
-    source_format: str | None = None,
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: str | PathLike[str] | None = None,
-    yardstick: bool = True,
-    workers: int | None = None,
-    scheduler: AnyValue = None,
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    name_limit: int = 1000000,
-    manifest_code: bool = False,
-    manifest_targets: bool = False,
-    sandbox: bool | None = None,
-    retries: int = 1,
-    ledger: str | PathLike[str] | None = None,
-    retry_failed: bool = False,
-    overwrite: bool = False,
-    scratch: str | PathLike[str] | None = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    progress: Callable[[Outcome], object] | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    opset: int | Literal["auto"] = 17,
-    intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
-    save_as_external_data: bool = False,
-    external_data_threshold: int | None = None,
-    link_weights: bool = False,
-    link_digest: Literal["sampled", "full"] = "sampled",
-    local_functions: bool = False,
-) -> BatchReport:
-    """Convert many models, each in a process of its own, and go on where an earlier run ended.
-
-    Options of writing onnx:
-        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
-            "auto" is the lowest from 17 on that can say the whole model.
-        intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
-            Quantised operators step by step in integers ("exact"), or on floats between
-            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
-            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
-            allowed as quantised-as-qdq.
-        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
-            their size.
-        external_data_threshold (int | None, default None): Write weights there once they exceed
-            this many bytes together; the limit of protobuf if left out.
-        link_weights (bool, default False): Refer to weights where they lie in the files of the
-            source, instead of writing them; the model must be written to the folder of these files
-            or one above. Only weights that the conversion makes anew are written. The model notes a
-            fingerprint of the files, so that serde finds out if they change later.
-        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
-            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
-            ("full"), for which all of them is read.
-        local_functions (bool, default False): Write global, composite and fused functions as local
-            functions, from opset 15 on; otherwise their nodes go where they are called.
-    """
-
+    **options: Unpack[_OptionsSet10],
+) -> BatchReport: ...
 @overload
 def batch(
     sources: str
@@ -445,75 +674,8 @@ def batch(
     *,
     to: Literal["relax"],
     out: str | PathLike[str],
-    source_format: str | None = None,
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: str | PathLike[str] | None = None,
-    yardstick: bool = True,
-    workers: int | None = None,
-    scheduler: AnyValue = None,
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    name_limit: int = 1000000,
-    manifest_code: bool = False,
-    manifest_targets: bool = False,
-    sandbox: bool | None = None,
-    retries: int = 1,
-    ledger: str | PathLike[str] | None = None,
-    retry_failed: bool = False,
-    overwrite: bool = False,
-    scratch: str | PathLike[str] | None = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    progress: Callable[[Outcome], object] | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-) -> BatchReport:
-    """Convert many models, each in a process of its own, and go on where an earlier run ended.
-
-    Options of writing relax:
-        freeze_vars (bool, default False): Put the weights into the module as constants; they are
-            parameters behind the inputs otherwise.
-    """
-
+    **options: Unpack[_OptionsSet12],
+) -> BatchReport: ...
 @overload
 def batch(
     sources: str
@@ -523,75 +685,8 @@ def batch(
     *,
     to: Literal["relay"],
     out: str | PathLike[str],
-    source_format: str | None = None,
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: str | PathLike[str] | None = None,
-    yardstick: bool = True,
-    workers: int | None = None,
-    scheduler: AnyValue = None,
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    name_limit: int = 1000000,
-    manifest_code: bool = False,
-    manifest_targets: bool = False,
-    sandbox: bool | None = None,
-    retries: int = 1,
-    ledger: str | PathLike[str] | None = None,
-    retry_failed: bool = False,
-    overwrite: bool = False,
-    scratch: str | PathLike[str] | None = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    progress: Callable[[Outcome], object] | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    strict: bool = False,
-) -> BatchReport:
-    """Convert many models, each in a process of its own, and go on where an earlier run ended.
-
-    Options of writing relay:
-        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
-            dialect.
-    """
-
+    **options: Unpack[_OptionsSet14],
+) -> BatchReport: ...
 @overload
 def batch(
     sources: str
@@ -601,80 +696,8 @@ def batch(
     *,
     to: Literal["torch"],
     out: str | PathLike[str],
-    source_format: str | None = None,
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: str | PathLike[str] | None = None,
-    yardstick: bool = True,
-    workers: int | None = None,
-    scheduler: AnyValue = None,
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    name_limit: int = 1000000,
-    manifest_code: bool = False,
-    manifest_targets: bool = False,
-    sandbox: bool | None = None,
-    retries: int = 1,
-    ledger: str | PathLike[str] | None = None,
-    retry_failed: bool = False,
-    overwrite: bool = False,
-    scratch: str | PathLike[str] | None = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    progress: Callable[[Outcome], object] | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    control_flow: Literal["python", "hop"] = "python",
-    training: bool = True,
-) -> BatchReport:
-    """Convert many models, each in a process of its own, and go on where an earlier run ended.
-
-    Options of writing torch:
-        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
-            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
-            ("hop"), which torch.export takes.
-        training (bool, default True): Keep what only matters in training: dropout, and batch
-            normalisations as layers of their own. Without it the module is smaller and only
-            predicts.
-    """
-
+    **options: Unpack[_OptionsSet16],
+) -> BatchReport: ...
 @overload
 def batch(
     sources: str
@@ -684,80 +707,8 @@ def batch(
     *,
     to: Literal["tvm"],
     out: str | PathLike[str],
-    source_format: str | None = None,
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: str | PathLike[str] | None = None,
-    yardstick: bool = True,
-    workers: int | None = None,
-    scheduler: AnyValue = None,
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    name_limit: int = 1000000,
-    manifest_code: bool = False,
-    manifest_targets: bool = False,
-    sandbox: bool | None = None,
-    retries: int = 1,
-    ledger: str | PathLike[str] | None = None,
-    retry_failed: bool = False,
-    overwrite: bool = False,
-    scratch: str | PathLike[str] | None = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    progress: Callable[[Outcome], object] | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-    tvm_target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
-) -> BatchReport:
-    """Convert many models, each in a process of its own, and go on where an earlier run ended.
-
-    Options of writing tvm:
-        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
-            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
-            text in JSON.
-        cc (str | None, default None): What links the library: a C++ compiler for the target; one
-            that TVM finds if left out.
-    """
-
+    **options: Unpack[_OptionsSet18],
+) -> BatchReport: ...
 @overload
 def batch(
     sources: str
@@ -767,100 +718,7 @@ def batch(
     *,
     to: None,
     out: str | PathLike[str],
-    source_format: str | None = None,
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: str | PathLike[str] | None = None,
-    yardstick: bool = True,
-    workers: int | None = None,
-    scheduler: AnyValue = None,
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    name_limit: int = 1000000,
-    manifest_code: bool = False,
-    manifest_targets: bool = False,
-    sandbox: bool | None = None,
-    retries: int = 1,
-    ledger: str | PathLike[str] | None = None,
-    retry_failed: bool = False,
-    overwrite: bool = False,
-    scratch: str | PathLike[str] | None = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    progress: Callable[[Outcome], object] | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    minimum_deployment_target: str = "iOS15",
-    compute_precision: Literal["float16", "float32"] | None = None,
-    float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
-    output_images: Mapping[str, Image | str] | Sequence[str] = {},
-    class_labels: Sequence[str | int] | PathLike[str] | None = None,
-    mode: Literal["classifier", "regressor"] | None = None,
-    predicted_feature_name: str | None = None,
-    predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range | Sequence[int]] = {},
-    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
-    states: Mapping[str, str] = {},
-    author: str | None = None,
-    license: str | None = None,
-    model_version: str | None = None,
-    short_description: str | None = None,
-    descriptions: Mapping[str, str] = {},
-    metadata: Mapping[str, str] = {},
-    params_epoch: int = 0,
-    nnef_fragments: bool = False,
-    opset: int | Literal["auto"] = 17,
-    intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
-    save_as_external_data: bool = False,
-    external_data_threshold: int | None = None,
-    link_weights: bool = False,
-    link_digest: Literal["sampled", "full"] = "sampled",
-    local_functions: bool = False,
-    freeze_vars: bool = False,
-    strict: bool = False,
-    control_flow: Literal["python", "hop"] = "python",
-    training: bool = True,
-    tvm_target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
+    **options: Unpack[_OptionsSet20],
 ) -> BatchReport:
     """Convert many models, each in a process of its own, and go on where an earlier run ended.
 
@@ -901,190 +759,7 @@ def batch(
         FormatError: The ledger is another file.
         MissingDependency: A package is not installed.
         OptionError: An option is unknown or cannot be used, nothing can be written to `out`, or
-            another run has the ledger open. What is wrong with a model is never raised.
-
-    Options of every source:
-        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
-            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
-            if there is one input.
-        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
-            format says or implies; a bare dtype if there is one input.
-        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
-            a number (for all elements), an array, or the path of a .npy file. Branches that they
-            decide against are left.
-        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
-        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
-            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
-        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
-        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
-            operators give, by the node's name: "float32[1,10]", of several results a list.
-        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
-            that says none itself.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
-            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
-            1_000_000}.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-
-    Options of the passes between:
-        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
-            the part to convert; those of the model that the outputs depend on, if left out.
-        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
-            the part to convert; those of the model, if left out. name:1 is the second result of a
-            node.
-        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
-            of a target use the new ones.
-        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
-            likewise.
-        simplify (bool, default True): Make the model smaller and faster where its results stay the
-            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
-            it, only what targets need is done: functions inlined, shapes and constants evaluated,
-            operators that only matter in training dropped.
-        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
-            that follows a convolution or dense layer becomes part of its weights.
-        float16 (bool, default False): Compute in float16.
-        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
-            they are.
-        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
-            names that stay float32, besides the default list.
-
-    Options of writing coreml:
-        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
-            does not know, by name, which are written as custom operators of the target.
-        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
-            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
-        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
-            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
-            NeuralNetwork what its weights are stored in, float32 if left out.
-        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
-            float32 besides what leaves the range or the precision of float16: operators of Relay,
-            names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
-            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
-            color_layout, scale and bias (one number, or one for each channel in the order of the
-            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
-            names stands for RGB images as they are.
-        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
-            name, with a colour layout.
-        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
-            the order of its scores, text or integers, or a file with one on each line; those of the
-            source if left out.
-        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
-            a network that gives numbers. Without it, a model with class labels is a classifier.
-        predicted_feature_name (str | None, default None): What the output with the label of the
-            best class is called; that with all scores has _probs behind it; classLabel if left out.
-        predicted_probabilities_output (str | None, default None): The output that holds the scores
-            of the classes, where there are several outputs.
-        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
-            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
-        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
-            input may have, by name; the first is the default.
-        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
-            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
-            float16.
-        author (str | None, default None): Who made the model.
-        license (str | None, default None): Under which licence.
-        model_version (str | None, default None): Version of the model.
-        short_description (str | None, default None): What it does; what the source says of it if
-            left out.
-        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
-        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
-            name.
-
-    Options of writing mxnet:
-        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
-
-    Options of writing nnef:
-        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
-            fragments of its own.
-
-    Options of writing onnx:
-        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
-            "auto" is the lowest from 17 on that can say the whole model.
-        intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
-            Quantised operators step by step in integers ("exact"), or on floats between
-            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
-            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
-            allowed as quantised-as-qdq.
-        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
-            their size.
-        external_data_threshold (int | None, default None): Write weights there once they exceed
-            this many bytes together; the limit of protobuf if left out.
-        link_weights (bool, default False): Refer to weights where they lie in the files of the
-            source, instead of writing them; the model must be written to the folder of these files
-            or one above. Only weights that the conversion makes anew are written. The model notes a
-            fingerprint of the files, so that serde finds out if they change later.
-        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
-            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
-            ("full"), for which all of them is read.
-        local_functions (bool, default False): Write global, composite and fused functions as local
-            functions, from opset 15 on; otherwise their nodes go where they are called.
-
-    Options of writing relax:
-        freeze_vars (bool, default False): Put the weights into the module as constants; they are
-            parameters behind the inputs otherwise.
-
-    Options of writing relay:
-        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
-            dialect.
-
-    Options of writing torch:
-        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
-            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
-            ("hop"), which torch.export takes.
-        training (bool, default True): Keep what only matters in training: dropout, and batch
-            normalisations as layers of their own. Without it the module is smaller and only
-            predicts.
-
-    Options of writing tvm:
-        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
-            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
-            text in JSON.
-        cc (str | None, default None): What links the library: a C++ compiler for the target; one
-            that TVM finds if left out.
-    """
+            another run has the ledger open. What is wrong with a model is never raised."""
 
 @overload
 def batch(
@@ -1117,9 +792,7 @@ def batch(
     storage_options: Mapping[str, AnyValue] | None = None,
     progress: Callable[[Outcome], object] | None = None,
     **options: AnyValue,
-) -> BatchReport:
-    """Convert many models, each in a process of its own, and go on where an earlier run ended."""
-
+) -> BatchReport: ...
 @overload
 def batch(
     sources: str
@@ -1129,400 +802,71 @@ def batch(
     *,
     to: str,
     out: str | PathLike[str],
-    source_format: str | None = None,
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: str | PathLike[str] | None = None,
-    yardstick: bool = True,
-    workers: int | None = None,
-    scheduler: AnyValue = None,
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    name_limit: int = 1000000,
-    manifest_code: bool = False,
-    manifest_targets: bool = False,
-    sandbox: bool | None = None,
-    retries: int = 1,
-    ledger: str | PathLike[str] | None = None,
-    retry_failed: bool = False,
-    overwrite: bool = False,
-    scratch: str | PathLike[str] | None = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    progress: Callable[[Outcome], object] | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-) -> BatchReport:
-    """Convert many models, each in a process of its own, and go on where an earlier run ended."""
-
+    **options: Unpack[_OptionsSet21],
+) -> BatchReport: ...
 @overload
 def bisect(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["coreml"],
-    target_format: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-) -> Bisection:
-    """Return where two models begin to differ, by the values inside that both have by name.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-    """
-
+    **options: Unpack[_OptionsSet23],
+) -> Bisection: ...
 @overload
 def bisect(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["mxnet"],
-    target_format: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-) -> Bisection:
-    """Return where two models begin to differ, by the values inside that both have by name.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-    """
-
+    **options: Unpack[_OptionsSet25],
+) -> Bisection: ...
 @overload
 def bisect(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["nnef"],
-    target_format: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-) -> Bisection:
-    """Return where two models begin to differ, by the values inside that both have by name.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-    """
-
+    **options: Unpack[_OptionsSet27],
+) -> Bisection: ...
 @overload
 def bisect(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["onnx"],
-    target_format: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-) -> Bisection:
-    """Return where two models begin to differ, by the values inside that both have by name.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-    """
-
+    **options: Unpack[_OptionsSet29],
+) -> Bisection: ...
 @overload
 def bisect(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["relax"],
-    target_format: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-) -> Bisection:
-    """Return where two models begin to differ, by the values inside that both have by name.
-
-    Options of reading relax:
-        function (str | None, default None): The function to read, if it is not called main and
-            there are several.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
-            attributes, which return one expression or several.
-    """
-
+    **options: Unpack[_OptionsSet31],
+) -> Bisection: ...
 @overload
 def bisect(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["relay"],
-    target_format: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    lift_constants: int | None = 256,
-) -> Bisection:
-    """Return where two models begin to differ, by the values inside that both have by name.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-    """
-
+    **options: Unpack[_OptionsSet33],
+) -> Bisection: ...
 @overload
 def bisect(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["torch"],
-    target_format: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    default_dtype: str = "float32",
-) -> Bisection:
-    """Return where two models begin to differ, by the values inside that both have by name.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name: functions of a list of Relay expressions (and of Python's values) and a
-            list of their dtypes, which return one expression or several.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-    """
-
+    **options: Unpack[_OptionsSet35],
+) -> Bisection: ...
 @overload
 def bisect(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: None = None,
-    target_format: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
+    **options: Unpack[_OptionsSet36],
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name.
 
@@ -1543,71 +887,7 @@ def bisect(
         FormatError: The bytes are malformed.
         OptionError: An option is unknown or missing.
         StoreError: A store does not answer, refuses, or holds no such object.
-        UnsupportedModelError: Some nodes of a model cannot be converted.
-
-    Options of every source:
-        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
-            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
-            if there is one input.
-        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
-            format says or implies; a bare dtype if there is one input.
-        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
-            a number (for all elements), an array, or the path of a .npy file. Branches that they
-            decide against are left.
-        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
-        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
-            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
-        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
-        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
-            operators give, by the node's name: "float32[1,10]", of several results a list.
-        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
-            that says none itself.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
-            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
-            1_000_000}.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-    """
+        UnsupportedModelError: Some nodes of a model cannot be converted."""
 
 @overload
 def bisect(
@@ -1622,9 +902,7 @@ def bisect(
     storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> Bisection:
-    """Return where two models begin to differ, by the values inside that both have by name."""
-
+) -> Bisection: ...
 @overload
 def bisect(
     source: AnyValue,
@@ -1638,412 +916,78 @@ def bisect(
     storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> Bisection:
-    """Return where two models begin to differ, by the values inside that both have by name."""
-
+) -> Bisection: ...
 @overload
 def bisect(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: str,
-    target_format: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-) -> Bisection:
-    """Return where two models begin to differ, by the values inside that both have by name."""
-
+    **options: Unpack[_OptionsSet37],
+) -> Bisection: ...
 @overload
 def check(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["coreml"],
-    target_format: str | None = None,
-    runs: int = 1,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    check_images: Mapping[str, str] | None = None,
-    float16: bool = False,
-    yardstick: bool = True,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-) -> Report:
-    """Run two models on the same seeded inputs and compare their outputs.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-    """
-
+    **options: Unpack[_OptionsSet38],
+) -> Report: ...
 @overload
 def check(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["mxnet"],
-    target_format: str | None = None,
-    runs: int = 1,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    check_images: Mapping[str, str] | None = None,
-    float16: bool = False,
-    yardstick: bool = True,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-) -> Report:
-    """Run two models on the same seeded inputs and compare their outputs.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-    """
-
+    **options: Unpack[_OptionsSet39],
+) -> Report: ...
 @overload
 def check(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["nnef"],
-    target_format: str | None = None,
-    runs: int = 1,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    check_images: Mapping[str, str] | None = None,
-    float16: bool = False,
-    yardstick: bool = True,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-) -> Report:
-    """Run two models on the same seeded inputs and compare their outputs.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-    """
-
+    **options: Unpack[_OptionsSet40],
+) -> Report: ...
 @overload
 def check(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["onnx"],
-    target_format: str | None = None,
-    runs: int = 1,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    check_images: Mapping[str, str] | None = None,
-    float16: bool = False,
-    yardstick: bool = True,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-) -> Report:
-    """Run two models on the same seeded inputs and compare their outputs.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-    """
-
+    **options: Unpack[_OptionsSet41],
+) -> Report: ...
 @overload
 def check(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["relax"],
-    target_format: str | None = None,
-    runs: int = 1,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    check_images: Mapping[str, str] | None = None,
-    float16: bool = False,
-    yardstick: bool = True,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-) -> Report:
-    """Run two models on the same seeded inputs and compare their outputs.
-
-    Options of reading relax:
-        function (str | None, default None): The function to read, if it is not called main and
-            there are several.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
-            attributes, which return one expression or several.
-    """
-
+    **options: Unpack[_OptionsSet42],
+) -> Report: ...
 @overload
 def check(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["relay"],
-    target_format: str | None = None,
-    runs: int = 1,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    check_images: Mapping[str, str] | None = None,
-    float16: bool = False,
-    yardstick: bool = True,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    lift_constants: int | None = 256,
-) -> Report:
-    """Run two models on the same seeded inputs and compare their outputs.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-    """
-
+    **options: Unpack[_OptionsSet43],
+) -> Report: ...
 @overload
 def check(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: Literal["torch"],
-    target_format: str | None = None,
-    runs: int = 1,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    check_images: Mapping[str, str] | None = None,
-    float16: bool = False,
-    yardstick: bool = True,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    default_dtype: str = "float32",
-) -> Report:
-    """Run two models on the same seeded inputs and compare their outputs.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name: functions of a list of Relay expressions (and of Python's values) and a
-            list of their dtypes, which return one expression or several.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-    """
-
+    **options: Unpack[_OptionsSet44],
+) -> Report: ...
 @overload
 def check(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: None = None,
-    target_format: str | None = None,
-    runs: int = 1,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    check_images: Mapping[str, str] | None = None,
-    float16: bool = False,
-    yardstick: bool = True,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
+    **options: Unpack[_OptionsSet45],
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
 
@@ -2076,71 +1020,7 @@ def check(
         CheckError: The comparison could not be made.
         FormatError: The bytes are malformed.
         OptionError: An option is unknown or missing.
-        UnsupportedModelError: Some nodes of the source cannot be converted.
-
-    Options of every source:
-        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
-            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
-            if there is one input.
-        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
-            format says or implies; a bare dtype if there is one input.
-        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
-            a number (for all elements), an array, or the path of a .npy file. Branches that they
-            decide against are left.
-        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
-        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
-            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
-        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
-        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
-            operators give, by the node's name: "float32[1,10]", of several results a list.
-        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
-            that says none itself.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
-            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
-            1_000_000}.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-    """
+        UnsupportedModelError: Some nodes of the source cannot be converted."""
 
 @overload
 def check(
@@ -2160,9 +1040,7 @@ def check(
     storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> Report:
-    """Run two models on the same seeded inputs and compare their outputs."""
-
+) -> Report: ...
 @overload
 def check(
     source: AnyValue,
@@ -2181,441 +1059,78 @@ def check(
     storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> Report:
-    """Run two models on the same seeded inputs and compare their outputs."""
-
+) -> Report: ...
 @overload
 def check(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
     source_format: str,
-    target_format: str | None = None,
-    runs: int = 1,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    check_images: Mapping[str, str] | None = None,
-    float16: bool = False,
-    yardstick: bool = True,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-) -> Report:
-    """Run two models on the same seeded inputs and compare their outputs."""
-
+    **options: Unpack[_OptionsSet46],
+) -> Report: ...
 @overload
 def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
     format: Literal["coreml"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-) -> Runnable:
-    """Compile a model of any format with TVM, in a process of its own.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-    """
-
+    **options: Unpack[_OptionsSet47],
+) -> Runnable: ...
 @overload
 def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
     format: Literal["mxnet"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-) -> Runnable:
-    """Compile a model of any format with TVM, in a process of its own.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-    """
-
+    **options: Unpack[_OptionsSet48],
+) -> Runnable: ...
 @overload
 def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
     format: Literal["nnef"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-) -> Runnable:
-    """Compile a model of any format with TVM, in a process of its own.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-    """
-
+    **options: Unpack[_OptionsSet49],
+) -> Runnable: ...
 @overload
 def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
     format: Literal["onnx"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-) -> Runnable:
-    """Compile a model of any format with TVM, in a process of its own.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-    """
-
+    **options: Unpack[_OptionsSet50],
+) -> Runnable: ...
 @overload
 def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
     format: Literal["relax"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-) -> Runnable:
-    """Compile a model of any format with TVM, in a process of its own.
-
-    Options of reading relax:
-        function (str | None, default None): The function to read, if it is not called main and
-            there are several.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
-            attributes, which return one expression or several.
-    """
-
+    **options: Unpack[_OptionsSet51],
+) -> Runnable: ...
 @overload
 def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
     format: Literal["relay"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    lift_constants: int | None = 256,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-) -> Runnable:
-    """Compile a model of any format with TVM, in a process of its own.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-    """
-
+    **options: Unpack[_OptionsSet52],
+) -> Runnable: ...
 @overload
 def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
     format: Literal["torch"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-) -> Runnable:
-    """Compile a model of any format with TVM, in a process of its own.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name: functions of a list of Relay expressions (and of Python's values) and a
-            list of their dtypes, which return one expression or several.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-    """
-
+    **options: Unpack[_OptionsSet53],
+) -> Runnable: ...
 @overload
 def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
     format: None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
+    **options: Unpack[_OptionsSet54],
 ) -> Runnable:
     """Compile a model of any format with TVM, in a process of its own.
 
@@ -2639,99 +1154,7 @@ def compile(
         FormatError: The bytes are malformed.
         MissingDependency: TVM is not installed, or as a release that is not known.
         OptionError: An option is unknown or missing, or TVM knows no such target.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
-
-    Options of every source:
-        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
-            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
-            if there is one input.
-        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
-            format says or implies; a bare dtype if there is one input.
-        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
-            a number (for all elements), an array, or the path of a .npy file. Branches that they
-            decide against are left.
-        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
-        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
-            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
-        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
-        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
-            operators give, by the node's name: "float32[1,10]", of several results a list.
-        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
-            that says none itself.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
-            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
-            1_000_000}.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-
-    Options of the passes between:
-        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
-            the part to convert; those of the model that the outputs depend on, if left out.
-        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
-            the part to convert; those of the model, if left out. name:1 is the second result of a
-            node.
-        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
-            of a target use the new ones.
-        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
-            likewise.
-        simplify (bool, default True): Make the model smaller and faster where its results stay the
-            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
-            it, only what targets need is done: functions inlined, shapes and constants evaluated,
-            operators that only matter in training dropped.
-        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
-            that follows a convolution or dense layer becomes part of its weights.
-        float16 (bool, default False): Compute in float16.
-        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
-            they are.
-        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
-            names that stay float32, besides the default list.
-
-    Options of writing relax:
-        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
-            does not know, by name, which are written as custom operators of the target.
-        freeze_vars (bool, default False): Put the weights into the module as constants; they are
-            parameters behind the inputs otherwise.
-    """
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
 
 @overload
 def compile(
@@ -2743,874 +1166,82 @@ def compile(
     format: FormatName,
     report: Report | None = None,
     **options: AnyValue,
-) -> Runnable:
-    """Compile a model of any format with TVM, in a process of its own."""
-
+) -> Runnable: ...
 @overload
 def compile(
-    source: AnyValue,
-    params: AnyValue = None,
-    *,
-    target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
-    format: str,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-) -> Runnable:
-    """Compile a model of any format with TVM, in a process of its own."""
-
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet55]
+) -> Runnable: ...
 @overload
 def convert(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
-    source_format: str | None = None,
     target_format: Literal["coreml"],
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    yardstick: bool = True,
-    tensor_mapping: str | PathLike[str] | None = None,
-    overwrite: bool = False,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    minimum_deployment_target: str = "iOS15",
-    compute_precision: Literal["float16", "float32"] | None = None,
-    float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
-    output_images: Mapping[str, Image | str] | Sequence[str] = {},
-    class_labels: Sequence[str | int] | PathLike[str] | None = None,
-    mode: Literal["classifier", "regressor"] | None = None,
-    predicted_feature_name: str | None = None,
-    predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range | Sequence[int]] = {},
-    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
-    states: Mapping[str, str] = {},
-    author: str | None = None,
-    license: str | None = None,
-    model_version: str | None = None,
-    short_description: str | None = None,
-    descriptions: Mapping[str, str] = {},
-    metadata: Mapping[str, str] = {},
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Report:
-    """Convert a model and write it.
-
-    Options of writing coreml:
-        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
-            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
-        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
-            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
-            NeuralNetwork what its weights are stored in, float32 if left out.
-        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
-            float32 besides what leaves the range or the precision of float16: operators of Relay,
-            names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
-            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
-            color_layout, scale and bias (one number, or one for each channel in the order of the
-            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
-            names stands for RGB images as they are.
-        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
-            name, with a colour layout.
-        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
-            the order of its scores, text or integers, or a file with one on each line; those of the
-            source if left out.
-        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
-            a network that gives numbers. Without it, a model with class labels is a classifier.
-        predicted_feature_name (str | None, default None): What the output with the label of the
-            best class is called; that with all scores has _probs behind it; classLabel if left out.
-        predicted_probabilities_output (str | None, default None): The output that holds the scores
-            of the classes, where there are several outputs.
-        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
-            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
-        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
-            input may have, by name; the first is the default.
-        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
-            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
-            float16.
-        author (str | None, default None): Who made the model.
-        license (str | None, default None): Under which licence.
-        model_version (str | None, default None): Version of the model.
-        short_description (str | None, default None): What it does; what the source says of it if
-            left out.
-        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
-        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
-            name.
-    """
-
+    **options: Unpack[_OptionsSet57],
+) -> Report: ...
 @overload
 def convert(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
-    source_format: str | None = None,
     target_format: Literal["mxnet"],
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    yardstick: bool = True,
-    tensor_mapping: str | PathLike[str] | None = None,
-    overwrite: bool = False,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Report:
-    """Convert a model and write it.
-
-    Options of writing mxnet:
-        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
-    """
-
+    **options: Unpack[_OptionsSet58],
+) -> Report: ...
 @overload
 def convert(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
-    source_format: str | None = None,
     target_format: Literal["nnef"],
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    yardstick: bool = True,
-    tensor_mapping: str | PathLike[str] | None = None,
-    overwrite: bool = False,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    nnef_fragments: bool = False,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Report:
-    """Convert a model and write it.
-
-    Options of writing nnef:
-        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
-            fragments of its own.
-    """
-
+    **options: Unpack[_OptionsSet59],
+) -> Report: ...
 @overload
 def convert(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
-    source_format: str | None = None,
     target_format: Literal["onnx"],
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    yardstick: bool = True,
-    tensor_mapping: str | PathLike[str] | None = None,
-    overwrite: bool = False,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    opset: int | Literal["auto"] = 17,
-    intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
-    save_as_external_data: bool = False,
-    external_data_threshold: int | None = None,
-    link_weights: bool = False,
-    link_digest: Literal["sampled", "full"] = "sampled",
-    local_functions: bool = False,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Report:
-    """Convert a model and write it.
-
-    Options of writing onnx:
-        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
-            "auto" is the lowest from 17 on that can say the whole model.
-        intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
-            Quantised operators step by step in integers ("exact"), or on floats between
-            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
-            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
-            allowed as quantised-as-qdq.
-        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
-            their size.
-        external_data_threshold (int | None, default None): Write weights there once they exceed
-            this many bytes together; the limit of protobuf if left out.
-        link_weights (bool, default False): Refer to weights where they lie in the files of the
-            source, instead of writing them; the model must be written to the folder of these files
-            or one above. Only weights that the conversion makes anew are written. The model notes a
-            fingerprint of the files, so that serde finds out if they change later.
-        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
-            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
-            ("full"), for which all of them is read.
-        local_functions (bool, default False): Write global, composite and fused functions as local
-            functions, from opset 15 on; otherwise their nodes go where they are called.
-    """
-
+    **options: Unpack[_OptionsSet60],
+) -> Report: ...
 @overload
 def convert(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
-    source_format: str | None = None,
     target_format: Literal["relax"],
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    yardstick: bool = True,
-    tensor_mapping: str | PathLike[str] | None = None,
-    overwrite: bool = False,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Report:
-    """Convert a model and write it.
-
-    Options of writing relax:
-        freeze_vars (bool, default False): Put the weights into the module as constants; they are
-            parameters behind the inputs otherwise.
-    """
-
+    **options: Unpack[_OptionsSet61],
+) -> Report: ...
 @overload
 def convert(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
-    source_format: str | None = None,
     target_format: Literal["relay"],
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    yardstick: bool = True,
-    tensor_mapping: str | PathLike[str] | None = None,
-    overwrite: bool = False,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    strict: bool = False,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Report:
-    """Convert a model and write it.
-
-    Options of writing relay:
-        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
-            dialect.
-    """
-
+    **options: Unpack[_OptionsSet62],
+) -> Report: ...
 @overload
 def convert(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
-    source_format: str | None = None,
     target_format: Literal["torch"],
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    yardstick: bool = True,
-    tensor_mapping: str | PathLike[str] | None = None,
-    overwrite: bool = False,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    control_flow: Literal["python", "hop"] = "python",
-    training: bool = True,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Report:
-    """Convert a model and write it.
-
-    Options of writing torch:
-        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
-            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
-            ("hop"), which torch.export takes.
-        training (bool, default True): Keep what only matters in training: dropout, and batch
-            normalisations as layers of their own. Without it the module is smaller and only
-            predicts.
-    """
-
+    **options: Unpack[_OptionsSet63],
+) -> Report: ...
 @overload
 def convert(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
-    source_format: str | None = None,
     target_format: Literal["tvm"],
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    yardstick: bool = True,
-    tensor_mapping: str | PathLike[str] | None = None,
-    overwrite: bool = False,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-    tvm_target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Report:
-    """Convert a model and write it.
-
-    Options of writing tvm:
-        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
-            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
-            text in JSON.
-        cc (str | None, default None): What links the library: a C++ compiler for the target; one
-            that TVM finds if left out.
-    """
-
+    **options: Unpack[_OptionsSet64],
+) -> Report: ...
 @overload
 def convert(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
-    source_format: str | None = None,
     target_format: None = None,
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    yardstick: bool = True,
-    tensor_mapping: str | PathLike[str] | None = None,
-    overwrite: bool = False,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    minimum_deployment_target: str = "iOS15",
-    compute_precision: Literal["float16", "float32"] | None = None,
-    float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
-    output_images: Mapping[str, Image | str] | Sequence[str] = {},
-    class_labels: Sequence[str | int] | PathLike[str] | None = None,
-    mode: Literal["classifier", "regressor"] | None = None,
-    predicted_feature_name: str | None = None,
-    predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range | Sequence[int]] = {},
-    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
-    states: Mapping[str, str] = {},
-    author: str | None = None,
-    license: str | None = None,
-    model_version: str | None = None,
-    short_description: str | None = None,
-    descriptions: Mapping[str, str] = {},
-    metadata: Mapping[str, str] = {},
-    params_epoch: int = 0,
-    nnef_fragments: bool = False,
-    opset: int | Literal["auto"] = 17,
-    intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
-    save_as_external_data: bool = False,
-    external_data_threshold: int | None = None,
-    link_weights: bool = False,
-    link_digest: Literal["sampled", "full"] = "sampled",
-    local_functions: bool = False,
-    freeze_vars: bool = False,
-    strict: bool = False,
-    control_flow: Literal["python", "hop"] = "python",
-    training: bool = True,
-    tvm_target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
+    **options: Unpack[_OptionsSet65],
 ) -> Report:
     """Convert a model and write it.
 
@@ -3651,218 +1282,7 @@ def convert(
         FormatError: The bytes are malformed.
         OptionError: An option is unknown, missing or cannot be used.
         StoreError: A store does not answer, refuses, or holds no such object.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
-
-    Options of every source:
-        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
-            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
-            if there is one input.
-        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
-            format says or implies; a bare dtype if there is one input.
-        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
-            a number (for all elements), an array, or the path of a .npy file. Branches that they
-            decide against are left.
-        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
-        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
-            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
-        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
-        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
-            operators give, by the node's name: "float32[1,10]", of several results a list.
-        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
-            that says none itself.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
-            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
-            1_000_000}.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-
-    Options of the passes between:
-        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
-            the part to convert; those of the model that the outputs depend on, if left out.
-        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
-            the part to convert; those of the model, if left out. name:1 is the second result of a
-            node.
-        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
-            of a target use the new ones.
-        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
-            likewise.
-        simplify (bool, default True): Make the model smaller and faster where its results stay the
-            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
-            it, only what targets need is done: functions inlined, shapes and constants evaluated,
-            operators that only matter in training dropped.
-        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
-            that follows a convolution or dense layer becomes part of its weights.
-        float16 (bool, default False): Compute in float16.
-        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
-            they are.
-        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
-            names that stay float32, besides the default list.
-
-    Options of writing coreml:
-        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
-            does not know, by name, which are written as custom operators of the target.
-        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
-            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
-        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
-            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
-            NeuralNetwork what its weights are stored in, float32 if left out.
-        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
-            float32 besides what leaves the range or the precision of float16: operators of Relay,
-            names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
-            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
-            color_layout, scale and bias (one number, or one for each channel in the order of the
-            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
-            names stands for RGB images as they are.
-        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
-            name, with a colour layout.
-        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
-            the order of its scores, text or integers, or a file with one on each line; those of the
-            source if left out.
-        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
-            a network that gives numbers. Without it, a model with class labels is a classifier.
-        predicted_feature_name (str | None, default None): What the output with the label of the
-            best class is called; that with all scores has _probs behind it; classLabel if left out.
-        predicted_probabilities_output (str | None, default None): The output that holds the scores
-            of the classes, where there are several outputs.
-        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
-            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
-        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
-            input may have, by name; the first is the default.
-        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
-            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
-            float16.
-        author (str | None, default None): Who made the model.
-        license (str | None, default None): Under which licence.
-        model_version (str | None, default None): Version of the model.
-        short_description (str | None, default None): What it does; what the source says of it if
-            left out.
-        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
-        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
-            name.
-
-    Options of writing mxnet:
-        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
-
-    Options of writing nnef:
-        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
-            fragments of its own.
-
-    Options of writing onnx:
-        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
-            "auto" is the lowest from 17 on that can say the whole model.
-        intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
-            Quantised operators step by step in integers ("exact"), or on floats between
-            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
-            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
-            allowed as quantised-as-qdq.
-        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
-            their size.
-        external_data_threshold (int | None, default None): Write weights there once they exceed
-            this many bytes together; the limit of protobuf if left out.
-        link_weights (bool, default False): Refer to weights where they lie in the files of the
-            source, instead of writing them; the model must be written to the folder of these files
-            or one above. Only weights that the conversion makes anew are written. The model notes a
-            fingerprint of the files, so that serde finds out if they change later.
-        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
-            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
-            ("full"), for which all of them is read.
-        local_functions (bool, default False): Write global, composite and fused functions as local
-            functions, from opset 15 on; otherwise their nodes go where they are called.
-
-    Options of writing relax:
-        freeze_vars (bool, default False): Put the weights into the module as constants; they are
-            parameters behind the inputs otherwise.
-
-    Options of writing relay:
-        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
-            dialect.
-
-    Options of writing torch:
-        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
-            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
-            ("hop"), which torch.export takes.
-        training (bool, default True): Keep what only matters in training: dropout, and batch
-            normalisations as layers of their own. Without it the module is smaller and only
-            predicts.
-
-    Options of writing tvm:
-        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
-            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
-            text in JSON.
-        cc (str | None, default None): What links the library: a C++ compiler for the target; one
-            that TVM finds if left out.
-
-    Options of making the target smaller:
-        int8 (bool | Literal['static', 'dynamic', 'weights'], default False): Quantise to integers
-            of 8 bits: "static", activations too, by ranges measured on calibration; "dynamic",
-            activations by ranges found at run time; "weights" alone; or True for what the target's
-            tool is mostly used for.
-        int4 (bool, default False): Quantise weights to 4 bits.
-        palettize (int | None, default None): Bits of an index into a table of values, which each
-            weight becomes: 1, 2, 3, 4, 6 or 8.
-        sparsity (float | None, default None): Share of each weight's elements, the smallest, that
-            become zero; from 0 to 1.
-        calibration (AnyValue, default None): Inputs on which activations are measured and accuracy
-            is told: a path, an array, a mapping of arrays by input, or a list of these.
-        calibration_method (Literal['minmax', 'entropy', 'percentile'], default 'minmax'): How a
-            range follows from what was measured.
-        activation_type (Literal['int8', 'uint8', 'int16', 'uint16'] | None, default None): Integers
-            of activations; the tool's own choice if left out.
-        weight_type (Literal['int8', 'uint8'] | None, default None): Integers of weights, likewise.
-        per_channel (bool, default True): Give each output channel of a weight a scale of its own.
-        symmetric (bool, default False): Keep the zero point of activations at zero, as TensorRT
-            wants it.
-        reduce_range (bool, default False): Use 7 of the 8 bits of weights, for processors whose
-            sums of products saturate.
-        int8_exclude (tuple[str, ...], default ()): Nodes of the target that stay as they are.
-        min_agreement (float | None, default None): Least share of samples whose best class stays
-            the same, for outputs that are scores of classes; with less, nothing is written.
-        min_cosine (float | None, default None): Least cosine between the source's outputs and the
-            smaller model's, likewise.
-    """
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
 
 @overload
 def convert(
@@ -3882,9 +1302,7 @@ def convert(
     storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> Report:
-    """Convert a model and write it."""
-
+) -> Report: ...
 @overload
 def convert(
     source: AnyValue,
@@ -3903,121 +1321,17 @@ def convert(
     storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> Report:
-    """Convert a model and write it."""
-
+) -> Report: ...
 @overload
 def convert(
     source: AnyValue,
     target: str | PathLike[str],
     *,
-    params: AnyValue = None,
-    source_format: str | None = None,
     target_format: str,
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    yardstick: bool = True,
-    tensor_mapping: str | PathLike[str] | None = None,
-    overwrite: bool = False,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Report:
-    """Convert a model and write it."""
-
+    **options: Unpack[_OptionsSet66],
+) -> Report: ...
 @overload
-def diff(
-    left: AnyValue,
-    right: AnyValue,
-    *,
-    left_format: str | None = None,
-    right_format: str | None = None,
-    weights: bool = True,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-) -> ModelDiff:
+def diff(left: AnyValue, right: AnyValue, **options: Unpack[_OptionsSet67]) -> ModelDiff:
     """Return what differs between two models of any formats.
 
     Both are read as Relay, as their formats say it, before any pass. Weights are compared in
@@ -4039,71 +1353,7 @@ def diff(
         FormatError: The bytes are malformed.
         OptionError: An option is unknown or missing.
         StoreError: A store does not answer, refuses, or holds no such object.
-        UnsupportedModelError: Some nodes of a model cannot be converted; all of them are listed.
-
-    Options of every source:
-        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
-            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
-            if there is one input.
-        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
-            format says or implies; a bare dtype if there is one input.
-        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
-            a number (for all elements), an array, or the path of a .npy file. Branches that they
-            decide against are left.
-        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
-        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
-            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
-        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
-        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
-            operators give, by the node's name: "float32[1,10]", of several results a list.
-        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
-            that says none itself.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
-            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
-            1_000_000}.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-    """
+        UnsupportedModelError: Some nodes of a model cannot be converted; all of them are listed."""
 
 @overload
 def diff(
@@ -4116,9 +1366,7 @@ def diff(
     storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> ModelDiff:
-    """Return what differs between two models of any formats."""
-
+) -> ModelDiff: ...
 @overload
 def diff(
     left: AnyValue,
@@ -4130,9 +1378,7 @@ def diff(
     storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> ModelDiff:
-    """Return what differs between two models of any formats."""
-
+) -> ModelDiff: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -4140,124 +1386,8 @@ def export_model(
     *,
     format: Literal["coreml"],
     path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    minimum_deployment_target: str = "iOS15",
-    compute_precision: Literal["float16", "float32"] | None = None,
-    float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
-    output_images: Mapping[str, Image | str] | Sequence[str] = {},
-    class_labels: Sequence[str | int] | PathLike[str] | None = None,
-    mode: Literal["classifier", "regressor"] | None = None,
-    predicted_feature_name: str | None = None,
-    predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range | Sequence[int]] = {},
-    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
-    states: Mapping[str, str] = {},
-    author: str | None = None,
-    license: str | None = None,
-    model_version: str | None = None,
-    short_description: str | None = None,
-    descriptions: Mapping[str, str] = {},
-    metadata: Mapping[str, str] = {},
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> coremltools.models.MLModel:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing coreml:
-        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
-            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
-        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
-            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
-            NeuralNetwork what its weights are stored in, float32 if left out.
-        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
-            float32 besides what leaves the range or the precision of float16: operators of Relay,
-            names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
-            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
-            color_layout, scale and bias (one number, or one for each channel in the order of the
-            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
-            names stands for RGB images as they are.
-        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
-            name, with a colour layout.
-        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
-            the order of its scores, text or integers, or a file with one on each line; those of the
-            source if left out.
-        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
-            a network that gives numbers. Without it, a model with class labels is a classifier.
-        predicted_feature_name (str | None, default None): What the output with the label of the
-            best class is called; that with all scores has _probs behind it; classLabel if left out.
-        predicted_probabilities_output (str | None, default None): The output that holds the scores
-            of the classes, where there are several outputs.
-        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
-            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
-        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
-            input may have, by name; the first is the default.
-        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
-            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
-            float16.
-        author (str | None, default None): Who made the model.
-        license (str | None, default None): Under which licence.
-        model_version (str | None, default None): Version of the model.
-        short_description (str | None, default None): What it does; what the source says of it if
-            left out.
-        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
-        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
-            name.
-    """
-
+    **options: Unpack[_OptionsSet68],
+) -> coremltools.models.MLModel: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -4265,124 +1395,8 @@ def export_model(
     *,
     format: Literal["coreml"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    minimum_deployment_target: str = "iOS15",
-    compute_precision: Literal["float16", "float32"] | None = None,
-    float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
-    output_images: Mapping[str, Image | str] | Sequence[str] = {},
-    class_labels: Sequence[str | int] | PathLike[str] | None = None,
-    mode: Literal["classifier", "regressor"] | None = None,
-    predicted_feature_name: str | None = None,
-    predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range | Sequence[int]] = {},
-    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
-    states: Mapping[str, str] = {},
-    author: str | None = None,
-    license: str | None = None,
-    model_version: str | None = None,
-    short_description: str | None = None,
-    descriptions: Mapping[str, str] = {},
-    metadata: Mapping[str, str] = {},
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Path:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing coreml:
-        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
-            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
-        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
-            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
-            NeuralNetwork what its weights are stored in, float32 if left out.
-        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
-            float32 besides what leaves the range or the precision of float16: operators of Relay,
-            names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
-            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
-            color_layout, scale and bias (one number, or one for each channel in the order of the
-            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
-            names stands for RGB images as they are.
-        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
-            name, with a colour layout.
-        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
-            the order of its scores, text or integers, or a file with one on each line; those of the
-            source if left out.
-        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
-            a network that gives numbers. Without it, a model with class labels is a classifier.
-        predicted_feature_name (str | None, default None): What the output with the label of the
-            best class is called; that with all scores has _probs behind it; classLabel if left out.
-        predicted_probabilities_output (str | None, default None): The output that holds the scores
-            of the classes, where there are several outputs.
-        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
-            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
-        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
-            input may have, by name; the first is the default.
-        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
-            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
-            float16.
-        author (str | None, default None): Who made the model.
-        license (str | None, default None): Under which licence.
-        model_version (str | None, default None): Version of the model.
-        short_description (str | None, default None): What it does; what the source says of it if
-            left out.
-        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
-        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
-            name.
-    """
-
+    **options: Unpack[_OptionsSet68],
+) -> Path: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -4390,69 +1404,8 @@ def export_model(
     *,
     format: Literal["mxnet"],
     path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> tuple[mxnet.Symbol, Params]:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing mxnet:
-        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
-    """
-
+    **options: Unpack[_OptionsSet69],
+) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -4460,69 +1413,8 @@ def export_model(
     *,
     format: Literal["mxnet"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Path:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing mxnet:
-        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
-    """
-
+    **options: Unpack[_OptionsSet69],
+) -> Path: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -4530,70 +1422,8 @@ def export_model(
     *,
     format: Literal["nnef"],
     path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    nnef_fragments: bool = False,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> AnyValue:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing nnef:
-        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
-            fragments of its own.
-    """
-
+    **options: Unpack[_OptionsSet70],
+) -> AnyValue: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -4601,70 +1431,8 @@ def export_model(
     *,
     format: Literal["nnef"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    nnef_fragments: bool = False,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Path:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing nnef:
-        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
-            fragments of its own.
-    """
-
+    **options: Unpack[_OptionsSet70],
+) -> Path: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -4672,97 +1440,8 @@ def export_model(
     *,
     format: Literal["onnx"],
     path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    opset: int | Literal["auto"] = 17,
-    intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
-    save_as_external_data: bool = False,
-    external_data_threshold: int | None = None,
-    link_weights: bool = False,
-    link_digest: Literal["sampled", "full"] = "sampled",
-    local_functions: bool = False,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> onnx.ModelProto:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing onnx:
-        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
-            "auto" is the lowest from 17 on that can say the whole model.
-        intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
-            Quantised operators step by step in integers ("exact"), or on floats between
-            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
-            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
-            allowed as quantised-as-qdq.
-        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
-            their size.
-        external_data_threshold (int | None, default None): Write weights there once they exceed
-            this many bytes together; the limit of protobuf if left out.
-        link_weights (bool, default False): Refer to weights where they lie in the files of the
-            source, instead of writing them; the model must be written to the folder of these files
-            or one above. Only weights that the conversion makes anew are written. The model notes a
-            fingerprint of the files, so that serde finds out if they change later.
-        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
-            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
-            ("full"), for which all of them is read.
-        local_functions (bool, default False): Write global, composite and fused functions as local
-            functions, from opset 15 on; otherwise their nodes go where they are called.
-    """
-
+    **options: Unpack[_OptionsSet71],
+) -> onnx.ModelProto: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -4770,97 +1449,8 @@ def export_model(
     *,
     format: Literal["onnx"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    opset: int | Literal["auto"] = 17,
-    intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
-    save_as_external_data: bool = False,
-    external_data_threshold: int | None = None,
-    link_weights: bool = False,
-    link_digest: Literal["sampled", "full"] = "sampled",
-    local_functions: bool = False,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Path:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing onnx:
-        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
-            "auto" is the lowest from 17 on that can say the whole model.
-        intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
-            Quantised operators step by step in integers ("exact"), or on floats between
-            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
-            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
-            allowed as quantised-as-qdq.
-        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
-            their size.
-        external_data_threshold (int | None, default None): Write weights there once they exceed
-            this many bytes together; the limit of protobuf if left out.
-        link_weights (bool, default False): Refer to weights where they lie in the files of the
-            source, instead of writing them; the model must be written to the folder of these files
-            or one above. Only weights that the conversion makes anew are written. The model notes a
-            fingerprint of the files, so that serde finds out if they change later.
-        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
-            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
-            ("full"), for which all of them is read.
-        local_functions (bool, default False): Write global, composite and fused functions as local
-            functions, from opset 15 on; otherwise their nodes go where they are called.
-    """
-
+    **options: Unpack[_OptionsSet71],
+) -> Path: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -4868,70 +1458,8 @@ def export_model(
     *,
     format: Literal["relax"],
     path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> AnyValue:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing relax:
-        freeze_vars (bool, default False): Put the weights into the module as constants; they are
-            parameters behind the inputs otherwise.
-    """
-
+    **options: Unpack[_OptionsSet72],
+) -> AnyValue: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -4939,70 +1467,8 @@ def export_model(
     *,
     format: Literal["relax"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Path:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing relax:
-        freeze_vars (bool, default False): Put the weights into the module as constants; they are
-            parameters behind the inputs otherwise.
-    """
-
+    **options: Unpack[_OptionsSet72],
+) -> Path: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -5010,70 +1476,8 @@ def export_model(
     *,
     format: Literal["relay"],
     path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    strict: bool = False,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> tuple[IRModule, dict[str, Array]]:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing relay:
-        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
-            dialect.
-    """
-
+    **options: Unpack[_OptionsSet73],
+) -> tuple[IRModule, dict[str, Array]]: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -5081,70 +1485,8 @@ def export_model(
     *,
     format: Literal["relay"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    strict: bool = False,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Path:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing relay:
-        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
-            dialect.
-    """
-
+    **options: Unpack[_OptionsSet73],
+) -> Path: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -5152,75 +1494,8 @@ def export_model(
     *,
     format: Literal["torch"],
     path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    control_flow: Literal["python", "hop"] = "python",
-    training: bool = True,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> AnyValue:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing torch:
-        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
-            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
-            ("hop"), which torch.export takes.
-        training (bool, default True): Keep what only matters in training: dropout, and batch
-            normalisations as layers of their own. Without it the module is smaller and only
-            predicts.
-    """
-
+    **options: Unpack[_OptionsSet74],
+) -> AnyValue: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -5228,75 +1503,8 @@ def export_model(
     *,
     format: Literal["torch"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    control_flow: Literal["python", "hop"] = "python",
-    training: bool = True,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Path:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing torch:
-        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
-            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
-            ("hop"), which torch.export takes.
-        training (bool, default True): Keep what only matters in training: dropout, and batch
-            normalisations as layers of their own. Without it the module is smaller and only
-            predicts.
-    """
-
+    **options: Unpack[_OptionsSet74],
+) -> Path: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -5304,75 +1512,8 @@ def export_model(
     *,
     format: Literal["tvm"],
     path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-    tvm_target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Runnable:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing tvm:
-        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
-            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
-            text in JSON.
-        cc (str | None, default None): What links the library: a C++ compiler for the target; one
-            that TVM finds if left out.
-    """
-
+    **options: Unpack[_OptionsSet75],
+) -> Runnable: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -5380,75 +1521,8 @@ def export_model(
     *,
     format: Literal["tvm"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    freeze_vars: bool = False,
-    tvm_target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> Path:
-    """Return a framework's model in another format, or write it.
-
-    Options of writing tvm:
-        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
-            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
-            text in JSON.
-        cc (str | None, default None): What links the library: a C++ compiler for the target; one
-            that TVM finds if left out.
-    """
-
+    **options: Unpack[_OptionsSet75],
+) -> Path: ...
 @overload
 def export_model(
     model: AnyValue,
@@ -5456,95 +1530,7 @@ def export_model(
     *,
     format: None = None,
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    minimum_deployment_target: str = "iOS15",
-    compute_precision: Literal["float16", "float32"] | None = None,
-    float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
-    output_images: Mapping[str, Image | str] | Sequence[str] = {},
-    class_labels: Sequence[str | int] | PathLike[str] | None = None,
-    mode: Literal["classifier", "regressor"] | None = None,
-    predicted_feature_name: str | None = None,
-    predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range | Sequence[int]] = {},
-    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
-    states: Mapping[str, str] = {},
-    author: str | None = None,
-    license: str | None = None,
-    model_version: str | None = None,
-    short_description: str | None = None,
-    descriptions: Mapping[str, str] = {},
-    metadata: Mapping[str, str] = {},
-    params_epoch: int = 0,
-    nnef_fragments: bool = False,
-    opset: int | Literal["auto"] = 17,
-    intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
-    save_as_external_data: bool = False,
-    external_data_threshold: int | None = None,
-    link_weights: bool = False,
-    link_digest: Literal["sampled", "full"] = "sampled",
-    local_functions: bool = False,
-    freeze_vars: bool = False,
-    strict: bool = False,
-    control_flow: Literal["python", "hop"] = "python",
-    training: bool = True,
-    tvm_target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
+    **options: Unpack[_OptionsSet76],
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -5565,218 +1551,7 @@ def export_model(
     Raises:
         FormatError: The bytes are malformed.
         OptionError: An option is unknown, missing or cannot be used.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
-
-    Options of every source:
-        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
-            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
-            if there is one input.
-        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
-            format says or implies; a bare dtype if there is one input.
-        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
-            a number (for all elements), an array, or the path of a .npy file. Branches that they
-            decide against are left.
-        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
-        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
-            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
-        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
-        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
-            operators give, by the node's name: "float32[1,10]", of several results a list.
-        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
-            that says none itself.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
-            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
-            1_000_000}.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-
-    Options of the passes between:
-        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
-            the part to convert; those of the model that the outputs depend on, if left out.
-        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
-            the part to convert; those of the model, if left out. name:1 is the second result of a
-            node.
-        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
-            of a target use the new ones.
-        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
-            likewise.
-        simplify (bool, default True): Make the model smaller and faster where its results stay the
-            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
-            it, only what targets need is done: functions inlined, shapes and constants evaluated,
-            operators that only matter in training dropped.
-        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
-            that follows a convolution or dense layer becomes part of its weights.
-        float16 (bool, default False): Compute in float16.
-        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
-            they are.
-        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
-            names that stay float32, besides the default list.
-
-    Options of writing coreml:
-        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
-            does not know, by name, which are written as custom operators of the target.
-        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
-            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
-        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
-            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
-            NeuralNetwork what its weights are stored in, float32 if left out.
-        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
-            float32 besides what leaves the range or the precision of float16: operators of Relay,
-            names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
-            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
-            color_layout, scale and bias (one number, or one for each channel in the order of the
-            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
-            names stands for RGB images as they are.
-        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
-            name, with a colour layout.
-        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
-            the order of its scores, text or integers, or a file with one on each line; those of the
-            source if left out.
-        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
-            a network that gives numbers. Without it, a model with class labels is a classifier.
-        predicted_feature_name (str | None, default None): What the output with the label of the
-            best class is called; that with all scores has _probs behind it; classLabel if left out.
-        predicted_probabilities_output (str | None, default None): The output that holds the scores
-            of the classes, where there are several outputs.
-        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
-            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
-        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
-            input may have, by name; the first is the default.
-        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
-            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
-            float16.
-        author (str | None, default None): Who made the model.
-        license (str | None, default None): Under which licence.
-        model_version (str | None, default None): Version of the model.
-        short_description (str | None, default None): What it does; what the source says of it if
-            left out.
-        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
-        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
-            name.
-
-    Options of writing mxnet:
-        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
-
-    Options of writing nnef:
-        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
-            fragments of its own.
-
-    Options of writing onnx:
-        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
-            "auto" is the lowest from 17 on that can say the whole model.
-        intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
-            Quantised operators step by step in integers ("exact"), or on floats between
-            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
-            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
-            allowed as quantised-as-qdq.
-        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
-            their size.
-        external_data_threshold (int | None, default None): Write weights there once they exceed
-            this many bytes together; the limit of protobuf if left out.
-        link_weights (bool, default False): Refer to weights where they lie in the files of the
-            source, instead of writing them; the model must be written to the folder of these files
-            or one above. Only weights that the conversion makes anew are written. The model notes a
-            fingerprint of the files, so that serde finds out if they change later.
-        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
-            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
-            ("full"), for which all of them is read.
-        local_functions (bool, default False): Write global, composite and fused functions as local
-            functions, from opset 15 on; otherwise their nodes go where they are called.
-
-    Options of writing relax:
-        freeze_vars (bool, default False): Put the weights into the module as constants; they are
-            parameters behind the inputs otherwise.
-
-    Options of writing relay:
-        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
-            dialect.
-
-    Options of writing torch:
-        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
-            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
-            ("hop"), which torch.export takes.
-        training (bool, default True): Keep what only matters in training: dropout, and batch
-            normalisations as layers of their own. Without it the module is smaller and only
-            predicts.
-
-    Options of writing tvm:
-        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
-            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
-            text in JSON.
-        cc (str | None, default None): What links the library: a C++ compiler for the target; one
-            that TVM finds if left out.
-
-    Options of making the target smaller:
-        int8 (bool | Literal['static', 'dynamic', 'weights'], default False): Quantise to integers
-            of 8 bits: "static", activations too, by ranges measured on calibration; "dynamic",
-            activations by ranges found at run time; "weights" alone; or True for what the target's
-            tool is mostly used for.
-        int4 (bool, default False): Quantise weights to 4 bits.
-        palettize (int | None, default None): Bits of an index into a table of values, which each
-            weight becomes: 1, 2, 3, 4, 6 or 8.
-        sparsity (float | None, default None): Share of each weight's elements, the smallest, that
-            become zero; from 0 to 1.
-        calibration (AnyValue, default None): Inputs on which activations are measured and accuracy
-            is told: a path, an array, a mapping of arrays by input, or a list of these.
-        calibration_method (Literal['minmax', 'entropy', 'percentile'], default 'minmax'): How a
-            range follows from what was measured.
-        activation_type (Literal['int8', 'uint8', 'int16', 'uint16'] | None, default None): Integers
-            of activations; the tool's own choice if left out.
-        weight_type (Literal['int8', 'uint8'] | None, default None): Integers of weights, likewise.
-        per_channel (bool, default True): Give each output channel of a weight a scale of its own.
-        symmetric (bool, default False): Keep the zero point of activations at zero, as TensorRT
-            wants it.
-        reduce_range (bool, default False): Use 7 of the 8 bits of weights, for processors whose
-            sums of products saturate.
-        int8_exclude (tuple[str, ...], default ()): Nodes of the target that stay as they are.
-        min_agreement (float | None, default None): Least share of samples whose best class stays
-            the same, for outputs that are scores of classes; with less, nothing is written.
-        min_cosine (float | None, default None): Least cosine between the source's outputs and the
-            smaller model's, likewise.
-    """
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
 
 @overload
 def export_model(
@@ -5788,839 +1563,134 @@ def export_model(
     overwrite: bool = False,
     report: Report | None = None,
     **options: AnyValue,
-) -> AnyValue:
-    """Return a framework's model in another format, or write it."""
-
+) -> AnyValue: ...
 @overload
 def export_model(
-    model: AnyValue,
-    params: AnyValue = None,
-    *,
-    format: str,
-    path: str | PathLike[str] | None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    int8: bool | Literal["static", "dynamic", "weights"] = False,
-    int4: bool = False,
-    palettize: int | None = None,
-    sparsity: float | None = None,
-    calibration: AnyValue = None,
-    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
-    weight_type: Literal["int8", "uint8"] | None = None,
-    per_channel: bool = True,
-    symmetric: bool = False,
-    reduce_range: bool = False,
-    int8_exclude: Sequence[str] = (),
-    min_agreement: float | None = None,
-    min_cosine: float | None = None,
-) -> AnyValue:
-    """Return a framework's model in another format, or write it."""
-
+    model: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet77]
+) -> AnyValue: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: Literal["coreml"],
     path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    minimum_deployment_target: str = "iOS15",
-    compute_precision: Literal["float16", "float32"] | None = None,
-    float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
-    output_images: Mapping[str, Image | str] | Sequence[str] = {},
-    class_labels: Sequence[str | int] | PathLike[str] | None = None,
-    mode: Literal["classifier", "regressor"] | None = None,
-    predicted_feature_name: str | None = None,
-    predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range | Sequence[int]] = {},
-    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
-    states: Mapping[str, str] = {},
-    author: str | None = None,
-    license: str | None = None,
-    model_version: str | None = None,
-    short_description: str | None = None,
-    descriptions: Mapping[str, str] = {},
-    metadata: Mapping[str, str] = {},
-) -> coremltools.models.MLModel:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing coreml:
-        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
-            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
-        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
-            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
-            NeuralNetwork what its weights are stored in, float32 if left out.
-        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
-            float32 besides what leaves the range or the precision of float16: operators of Relay,
-            names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
-            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
-            color_layout, scale and bias (one number, or one for each channel in the order of the
-            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
-            names stands for RGB images as they are.
-        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
-            name, with a colour layout.
-        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
-            the order of its scores, text or integers, or a file with one on each line; those of the
-            source if left out.
-        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
-            a network that gives numbers. Without it, a model with class labels is a classifier.
-        predicted_feature_name (str | None, default None): What the output with the label of the
-            best class is called; that with all scores has _probs behind it; classLabel if left out.
-        predicted_probabilities_output (str | None, default None): The output that holds the scores
-            of the classes, where there are several outputs.
-        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
-            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
-        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
-            input may have, by name; the first is the default.
-        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
-            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
-            float16.
-        author (str | None, default None): Who made the model.
-        license (str | None, default None): Under which licence.
-        model_version (str | None, default None): Version of the model.
-        short_description (str | None, default None): What it does; what the source says of it if
-            left out.
-        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
-        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
-            name.
-    """
-
+    **options: Unpack[_OptionsSet80],
+) -> coremltools.models.MLModel: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: Literal["coreml"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    minimum_deployment_target: str = "iOS15",
-    compute_precision: Literal["float16", "float32"] | None = None,
-    float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
-    output_images: Mapping[str, Image | str] | Sequence[str] = {},
-    class_labels: Sequence[str | int] | PathLike[str] | None = None,
-    mode: Literal["classifier", "regressor"] | None = None,
-    predicted_feature_name: str | None = None,
-    predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range | Sequence[int]] = {},
-    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
-    states: Mapping[str, str] = {},
-    author: str | None = None,
-    license: str | None = None,
-    model_version: str | None = None,
-    short_description: str | None = None,
-    descriptions: Mapping[str, str] = {},
-    metadata: Mapping[str, str] = {},
-) -> Path:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing coreml:
-        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
-            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
-        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
-            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
-            NeuralNetwork what its weights are stored in, float32 if left out.
-        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
-            float32 besides what leaves the range or the precision of float16: operators of Relay,
-            names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
-            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
-            color_layout, scale and bias (one number, or one for each channel in the order of the
-            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
-            names stands for RGB images as they are.
-        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
-            name, with a colour layout.
-        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
-            the order of its scores, text or integers, or a file with one on each line; those of the
-            source if left out.
-        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
-            a network that gives numbers. Without it, a model with class labels is a classifier.
-        predicted_feature_name (str | None, default None): What the output with the label of the
-            best class is called; that with all scores has _probs behind it; classLabel if left out.
-        predicted_probabilities_output (str | None, default None): The output that holds the scores
-            of the classes, where there are several outputs.
-        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
-            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
-        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
-            input may have, by name; the first is the default.
-        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
-            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
-            float16.
-        author (str | None, default None): Who made the model.
-        license (str | None, default None): Under which licence.
-        model_version (str | None, default None): Version of the model.
-        short_description (str | None, default None): What it does; what the source says of it if
-            left out.
-        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
-        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
-            name.
-    """
-
+    **options: Unpack[_OptionsSet80],
+) -> Path: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: Literal["mxnet"],
     path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    params_epoch: int = 0,
-) -> tuple[mxnet.Symbol, Params]:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing mxnet:
-        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
-    """
-
+    **options: Unpack[_OptionsSet82],
+) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: Literal["mxnet"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    params_epoch: int = 0,
-) -> Path:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing mxnet:
-        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
-    """
-
+    **options: Unpack[_OptionsSet82],
+) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue,
-    *,
-    format: Literal["nnef"],
-    path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    nnef_fragments: bool = False,
-) -> AnyValue:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing nnef:
-        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
-            fragments of its own.
-    """
-
+    model: AnyValue, *, format: Literal["nnef"], path: None = None, **options: Unpack[_OptionsSet84]
+) -> AnyValue: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: Literal["nnef"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    nnef_fragments: bool = False,
-) -> Path:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing nnef:
-        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
-            fragments of its own.
-    """
-
+    **options: Unpack[_OptionsSet84],
+) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue,
-    *,
-    format: Literal["onnx"],
-    path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    opset: int | Literal["auto"] = 17,
-    intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
-    save_as_external_data: bool = False,
-    external_data_threshold: int | None = None,
-    link_weights: bool = False,
-    link_digest: Literal["sampled", "full"] = "sampled",
-    local_functions: bool = False,
-) -> onnx.ModelProto:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing onnx:
-        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
-            "auto" is the lowest from 17 on that can say the whole model.
-        intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
-            Quantised operators step by step in integers ("exact"), or on floats between
-            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
-            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
-            allowed as quantised-as-qdq.
-        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
-            their size.
-        external_data_threshold (int | None, default None): Write weights there once they exceed
-            this many bytes together; the limit of protobuf if left out.
-        link_weights (bool, default False): Refer to weights where they lie in the files of the
-            source, instead of writing them; the model must be written to the folder of these files
-            or one above. Only weights that the conversion makes anew are written. The model notes a
-            fingerprint of the files, so that serde finds out if they change later.
-        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
-            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
-            ("full"), for which all of them is read.
-        local_functions (bool, default False): Write global, composite and fused functions as local
-            functions, from opset 15 on; otherwise their nodes go where they are called.
-    """
-
+    model: AnyValue, *, format: Literal["onnx"], path: None = None, **options: Unpack[_OptionsSet86]
+) -> onnx.ModelProto: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: Literal["onnx"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    opset: int | Literal["auto"] = 17,
-    intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
-    save_as_external_data: bool = False,
-    external_data_threshold: int | None = None,
-    link_weights: bool = False,
-    link_digest: Literal["sampled", "full"] = "sampled",
-    local_functions: bool = False,
-) -> Path:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing onnx:
-        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
-            "auto" is the lowest from 17 on that can say the whole model.
-        intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
-            Quantised operators step by step in integers ("exact"), or on floats between
-            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
-            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
-            allowed as quantised-as-qdq.
-        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
-            their size.
-        external_data_threshold (int | None, default None): Write weights there once they exceed
-            this many bytes together; the limit of protobuf if left out.
-        link_weights (bool, default False): Refer to weights where they lie in the files of the
-            source, instead of writing them; the model must be written to the folder of these files
-            or one above. Only weights that the conversion makes anew are written. The model notes a
-            fingerprint of the files, so that serde finds out if they change later.
-        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
-            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
-            ("full"), for which all of them is read.
-        local_functions (bool, default False): Write global, composite and fused functions as local
-            functions, from opset 15 on; otherwise their nodes go where they are called.
-    """
-
+    **options: Unpack[_OptionsSet86],
+) -> Path: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: Literal["relax"],
     path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    freeze_vars: bool = False,
-) -> AnyValue:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing relax:
-        freeze_vars (bool, default False): Put the weights into the module as constants; they are
-            parameters behind the inputs otherwise.
-    """
-
+    **options: Unpack[_OptionsSet88],
+) -> AnyValue: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: Literal["relax"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    freeze_vars: bool = False,
-) -> Path:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing relax:
-        freeze_vars (bool, default False): Put the weights into the module as constants; they are
-            parameters behind the inputs otherwise.
-    """
-
+    **options: Unpack[_OptionsSet88],
+) -> Path: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: Literal["relay"],
     path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    strict: bool = False,
-) -> tuple[IRModule, dict[str, Array]]:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing relay:
-        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
-            dialect.
-    """
-
+    **options: Unpack[_OptionsSet90],
+) -> tuple[IRModule, dict[str, Array]]: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: Literal["relay"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    strict: bool = False,
-) -> Path:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing relay:
-        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
-            dialect.
-    """
-
+    **options: Unpack[_OptionsSet90],
+) -> Path: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: Literal["torch"],
     path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    control_flow: Literal["python", "hop"] = "python",
-    training: bool = True,
-) -> AnyValue:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing torch:
-        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
-            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
-            ("hop"), which torch.export takes.
-        training (bool, default True): Keep what only matters in training: dropout, and batch
-            normalisations as layers of their own. Without it the module is smaller and only
-            predicts.
-    """
-
+    **options: Unpack[_OptionsSet92],
+) -> AnyValue: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: Literal["torch"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    control_flow: Literal["python", "hop"] = "python",
-    training: bool = True,
-) -> Path:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing torch:
-        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
-            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
-            ("hop"), which torch.export takes.
-        training (bool, default True): Keep what only matters in training: dropout, and batch
-            normalisations as layers of their own. Without it the module is smaller and only
-            predicts.
-    """
-
+    **options: Unpack[_OptionsSet92],
+) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue,
-    *,
-    format: Literal["tvm"],
-    path: None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    freeze_vars: bool = False,
-    tvm_target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
-) -> Runnable:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing tvm:
-        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
-            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
-            text in JSON.
-        cc (str | None, default None): What links the library: a C++ compiler for the target; one
-            that TVM finds if left out.
-    """
-
+    model: AnyValue, *, format: Literal["tvm"], path: None = None, **options: Unpack[_OptionsSet94]
+) -> Runnable: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: Literal["tvm"],
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    freeze_vars: bool = False,
-    tvm_target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
-) -> Path:
-    """Return a Relay model in a format, or write it.
-
-    Options of writing tvm:
-        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
-            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
-            text in JSON.
-        cc (str | None, default None): What links the library: a C++ compiler for the target; one
-            that TVM finds if left out.
-    """
-
+    **options: Unpack[_OptionsSet94],
+) -> Path: ...
 @overload
 def from_relay(
     model: AnyValue,
     *,
     format: None = None,
     path: str | PathLike[str],
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    custom_ops: Iterable[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    minimum_deployment_target: str = "iOS15",
-    compute_precision: Literal["float16", "float32"] | None = None,
-    float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
-    output_images: Mapping[str, Image | str] | Sequence[str] = {},
-    class_labels: Sequence[str | int] | PathLike[str] | None = None,
-    mode: Literal["classifier", "regressor"] | None = None,
-    predicted_feature_name: str | None = None,
-    predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range | Sequence[int]] = {},
-    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
-    states: Mapping[str, str] = {},
-    author: str | None = None,
-    license: str | None = None,
-    model_version: str | None = None,
-    short_description: str | None = None,
-    descriptions: Mapping[str, str] = {},
-    metadata: Mapping[str, str] = {},
-    params_epoch: int = 0,
-    nnef_fragments: bool = False,
-    opset: int | Literal["auto"] = 17,
-    intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
-    save_as_external_data: bool = False,
-    external_data_threshold: int | None = None,
-    link_weights: bool = False,
-    link_digest: Literal["sampled", "full"] = "sampled",
-    local_functions: bool = False,
-    freeze_vars: bool = False,
-    strict: bool = False,
-    control_flow: Literal["python", "hop"] = "python",
-    training: bool = True,
-    tvm_target: str | Mapping[str, AnyValue] = "llvm",
-    cc: str | None = None,
+    **options: Unpack[_OptionsSet96],
 ) -> Path:
     """Return a Relay model in a format, or write it.
 
@@ -6638,134 +1708,7 @@ def from_relay(
 
     Raises:
         OptionError: An option is unknown or cannot be used.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
-
-    Options of the passes between:
-        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
-            the part to convert; those of the model that the outputs depend on, if left out.
-        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
-            the part to convert; those of the model, if left out. name:1 is the second result of a
-            node.
-        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
-            of a target use the new ones.
-        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
-            likewise.
-        simplify (bool, default True): Make the model smaller and faster where its results stay the
-            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
-            it, only what targets need is done: functions inlined, shapes and constants evaluated,
-            operators that only matter in training dropped.
-        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
-            that follows a convolution or dense layer becomes part of its weights.
-        float16 (bool, default False): Compute in float16.
-        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
-            they are.
-        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
-            names that stay float32, besides the default list.
-        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
-
-    Options of writing coreml:
-        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
-            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
-        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
-            does not know, by name, which are written as custom operators of the target.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
-            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
-            1_000_000}.
-        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
-            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
-        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
-            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
-            NeuralNetwork what its weights are stored in, float32 if left out.
-        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
-            float32 besides what leaves the range or the precision of float16: operators of Relay,
-            names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
-            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
-            color_layout, scale and bias (one number, or one for each channel in the order of the
-            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
-            names stands for RGB images as they are.
-        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
-            name, with a colour layout.
-        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
-            the order of its scores, text or integers, or a file with one on each line; those of the
-            source if left out.
-        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
-            a network that gives numbers. Without it, a model with class labels is a classifier.
-        predicted_feature_name (str | None, default None): What the output with the label of the
-            best class is called; that with all scores has _probs behind it; classLabel if left out.
-        predicted_probabilities_output (str | None, default None): The output that holds the scores
-            of the classes, where there are several outputs.
-        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
-            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
-        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
-            input may have, by name; the first is the default.
-        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
-            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
-            float16.
-        author (str | None, default None): Who made the model.
-        license (str | None, default None): Under which licence.
-        model_version (str | None, default None): Version of the model.
-        short_description (str | None, default None): What it does; what the source says of it if
-            left out.
-        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
-        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
-            name.
-
-    Options of writing mxnet:
-        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
-
-    Options of writing nnef:
-        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
-            fragments of its own.
-
-    Options of writing onnx:
-        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
-            "auto" is the lowest from 17 on that can say the whole model.
-        intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
-            Quantised operators step by step in integers ("exact"), or on floats between
-            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
-            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
-            allowed as quantised-as-qdq.
-        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
-            their size.
-        external_data_threshold (int | None, default None): Write weights there once they exceed
-            this many bytes together; the limit of protobuf if left out.
-        link_weights (bool, default False): Refer to weights where they lie in the files of the
-            source, instead of writing them; the model must be written to the folder of these files
-            or one above. Only weights that the conversion makes anew are written. The model notes a
-            fingerprint of the files, so that serde finds out if they change later.
-        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
-            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
-            ("full"), for which all of them is read.
-        local_functions (bool, default False): Write global, composite and fused functions as local
-            functions, from opset 15 on; otherwise their nodes go where they are called.
-
-    Options of writing relax:
-        freeze_vars (bool, default False): Put the weights into the module as constants; they are
-            parameters behind the inputs otherwise.
-
-    Options of writing relay:
-        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
-            dialect.
-
-    Options of writing torch:
-        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
-            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
-            ("hop"), which torch.export takes.
-        training (bool, default True): Keep what only matters in training: dropout, and batch
-            normalisations as layers of their own. Without it the module is smaller and only
-            predicts.
-
-    Options of writing tvm:
-        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
-            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
-            text in JSON.
-        cc (str | None, default None): What links the library: a C++ compiler for the target; one
-            that TVM finds if left out.
-    """
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
 
 @overload
 def from_relay(
@@ -6776,410 +1719,72 @@ def from_relay(
     overwrite: bool = False,
     report: Report | None = None,
     **options: AnyValue,
-) -> AnyValue:
-    """Return a Relay model in a format, or write it."""
-
+) -> AnyValue: ...
 @overload
-def from_relay(
-    model: AnyValue,
-    *,
-    format: str,
-    path: str | PathLike[str] | None = None,
-    overwrite: bool = False,
-    report: Report | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    allow: Iterable[str] = (),
-) -> AnyValue:
-    """Return a Relay model in a format, or write it."""
-
+def from_relay(model: AnyValue, *, format: str, **options: Unpack[_OptionsSet97]) -> AnyValue: ...
 @overload
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> tuple[mxnet.Symbol, Params]:
-    """Return a model of any format as an MXNet symbol and its parameters.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-    """
-
+    **options: Unpack[_OptionsSet98],
+) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["mxnet"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> tuple[mxnet.Symbol, Params]:
-    """Return a model of any format as an MXNet symbol and its parameters.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-    """
-
+    **options: Unpack[_OptionsSet99],
+) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["nnef"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> tuple[mxnet.Symbol, Params]:
-    """Return a model of any format as an MXNet symbol and its parameters.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-    """
-
+    **options: Unpack[_OptionsSet100],
+) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["onnx"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> tuple[mxnet.Symbol, Params]:
-    """Return a model of any format as an MXNet symbol and its parameters.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-    """
-
+    **options: Unpack[_OptionsSet101],
+) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["relax"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> tuple[mxnet.Symbol, Params]:
-    """Return a model of any format as an MXNet symbol and its parameters.
-
-    Options of reading relax:
-        function (str | None, default None): The function to read, if it is not called main and
-            there are several.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
-            attributes, which return one expression or several.
-    """
-
+    **options: Unpack[_OptionsSet102],
+) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["relay"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    lift_constants: int | None = 256,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> tuple[mxnet.Symbol, Params]:
-    """Return a model of any format as an MXNet symbol and its parameters.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-    """
-
+    **options: Unpack[_OptionsSet103],
+) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["torch"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> tuple[mxnet.Symbol, Params]:
-    """Return a model of any format as an MXNet symbol and its parameters.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name: functions of a list of Relay expressions (and of Python's values) and a
-            list of their dtypes, which return one expression or several.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-    """
-
+    **options: Unpack[_OptionsSet104],
+) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
+    **options: Unpack[_OptionsSet105],
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
 
@@ -7198,98 +1803,7 @@ def import_model(
         FormatError: The bytes are malformed.
         MissingDependency: MXNet is not installed; :func:`convert` writes its files without it.
         OptionError: An option is unknown or missing.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
-
-    Options of every source:
-        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
-            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
-            if there is one input.
-        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
-            format says or implies; a bare dtype if there is one input.
-        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
-            a number (for all elements), an array, or the path of a .npy file. Branches that they
-            decide against are left.
-        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
-        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
-            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
-        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
-        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
-            operators give, by the node's name: "float32[1,10]", of several results a list.
-        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
-            that says none itself.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
-            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
-            1_000_000}.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-
-    Options of the passes between:
-        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
-            the part to convert; those of the model that the outputs depend on, if left out.
-        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
-            the part to convert; those of the model, if left out. name:1 is the second result of a
-            node.
-        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
-            of a target use the new ones.
-        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
-            likewise.
-        simplify (bool, default True): Make the model smaller and faster where its results stay the
-            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
-            it, only what targets need is done: functions inlined, shapes and constants evaluated,
-            operators that only matter in training dropped.
-        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
-            that follows a convolution or dense layer becomes part of its weights.
-        float16 (bool, default False): Compute in float16.
-        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
-            they are.
-        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
-            names that stay float32, besides the default list.
-
-    Options of writing mxnet:
-        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
-            does not know, by name, which are written as custom operators of the target.
-        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
-    """
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
 
 @overload
 def import_model(
@@ -7299,434 +1813,74 @@ def import_model(
     format: FormatName,
     report: Report | None = None,
     **options: AnyValue,
-) -> tuple[mxnet.Symbol, Params]:
-    """Return a model of any format as an MXNet symbol and its parameters."""
-
+) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
-    source: AnyValue,
-    params: AnyValue = None,
-    *,
-    format: str,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> tuple[mxnet.Symbol, Params]:
-    """Return a model of any format as an MXNet symbol and its parameters."""
-
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet106]
+) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    ctx: AnyValue = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> mxnet.gluon.SymbolBlock:
-    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-    """
-
+    **options: Unpack[_OptionsSet107],
+) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["mxnet"],
-    ctx: AnyValue = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> mxnet.gluon.SymbolBlock:
-    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-    """
-
+    **options: Unpack[_OptionsSet108],
+) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["nnef"],
-    ctx: AnyValue = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> mxnet.gluon.SymbolBlock:
-    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-    """
-
+    **options: Unpack[_OptionsSet109],
+) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["onnx"],
-    ctx: AnyValue = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> mxnet.gluon.SymbolBlock:
-    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-    """
-
+    **options: Unpack[_OptionsSet110],
+) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["relax"],
-    ctx: AnyValue = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> mxnet.gluon.SymbolBlock:
-    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
-
-    Options of reading relax:
-        function (str | None, default None): The function to read, if it is not called main and
-            there are several.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
-            attributes, which return one expression or several.
-    """
-
+    **options: Unpack[_OptionsSet111],
+) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["relay"],
-    ctx: AnyValue = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    lift_constants: int | None = 256,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> mxnet.gluon.SymbolBlock:
-    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-    """
-
+    **options: Unpack[_OptionsSet112],
+) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["torch"],
-    ctx: AnyValue = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> mxnet.gluon.SymbolBlock:
-    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name: functions of a list of Relay expressions (and of Python's values) and a
-            list of their dtypes, which return one expression or several.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-    """
-
+    **options: Unpack[_OptionsSet113],
+) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: None = None,
-    ctx: AnyValue = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
+    **options: Unpack[_OptionsSet114],
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
@@ -7745,98 +1899,7 @@ def import_to_gluon(
         FormatError: The bytes are malformed.
         MissingDependency: MXNet is not installed.
         OptionError: An option is unknown or missing.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
-
-    Options of every source:
-        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
-            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
-            if there is one input.
-        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
-            format says or implies; a bare dtype if there is one input.
-        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
-            a number (for all elements), an array, or the path of a .npy file. Branches that they
-            decide against are left.
-        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
-        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
-            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
-        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
-        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
-            operators give, by the node's name: "float32[1,10]", of several results a list.
-        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
-            that says none itself.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
-            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
-            1_000_000}.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-
-    Options of the passes between:
-        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
-            the part to convert; those of the model that the outputs depend on, if left out.
-        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
-            the part to convert; those of the model, if left out. name:1 is the second result of a
-            node.
-        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
-            of a target use the new ones.
-        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
-            likewise.
-        simplify (bool, default True): Make the model smaller and faster where its results stay the
-            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
-            it, only what targets need is done: functions inlined, shapes and constants evaluated,
-            operators that only matter in training dropped.
-        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
-            that follows a convolution or dense layer becomes part of its weights.
-        float16 (bool, default False): Compute in float16.
-        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
-            they are.
-        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
-            names that stay float32, besides the default list.
-
-    Options of writing mxnet:
-        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
-            does not know, by name, which are written as custom operators of the target.
-        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
-    """
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
 
 @overload
 def import_to_gluon(
@@ -7847,371 +1910,74 @@ def import_to_gluon(
     ctx: AnyValue = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> mxnet.gluon.SymbolBlock:
-    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters."""
-
+) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
-    source: AnyValue,
-    params: AnyValue = None,
-    *,
-    format: str,
-    ctx: AnyValue = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-    simplify: bool = True,
-    keep_batch_norm: bool = False,
-    float16: bool = False,
-    keep_io_types: bool = False,
-    op_block_list: Iterable[str] = (),
-    custom_ops: Iterable[str] = (),
-    params_epoch: int = 0,
-) -> mxnet.gluon.SymbolBlock:
-    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters."""
-
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet115]
+) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-) -> RelayModel:
-    """Return a model as Relay, as its format says it, before any pass.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-    """
-
+    **options: Unpack[_OptionsSet116],
+) -> RelayModel: ...
 @overload
 def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["mxnet"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-) -> RelayModel:
-    """Return a model as Relay, as its format says it, before any pass.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-    """
-
+    **options: Unpack[_OptionsSet117],
+) -> RelayModel: ...
 @overload
 def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["nnef"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-) -> RelayModel:
-    """Return a model as Relay, as its format says it, before any pass.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-    """
-
+    **options: Unpack[_OptionsSet118],
+) -> RelayModel: ...
 @overload
 def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["onnx"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-) -> RelayModel:
-    """Return a model as Relay, as its format says it, before any pass.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-    """
-
+    **options: Unpack[_OptionsSet119],
+) -> RelayModel: ...
 @overload
 def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["relax"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-) -> RelayModel:
-    """Return a model as Relay, as its format says it, before any pass.
-
-    Options of reading relax:
-        function (str | None, default None): The function to read, if it is not called main and
-            there are several.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
-            attributes, which return one expression or several.
-    """
-
+    **options: Unpack[_OptionsSet120],
+) -> RelayModel: ...
 @overload
 def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["relay"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    lift_constants: int | None = 256,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-) -> RelayModel:
-    """Return a model as Relay, as its format says it, before any pass.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-    """
-
+    **options: Unpack[_OptionsSet121],
+) -> RelayModel: ...
 @overload
 def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["torch"],
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-) -> RelayModel:
-    """Return a model as Relay, as its format says it, before any pass.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name: functions of a list of Relay expressions (and of Python's values) and a
-            list of their dtypes, which return one expression or several.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-    """
-
+    **options: Unpack[_OptionsSet122],
+) -> RelayModel: ...
 @overload
 def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
+    **options: Unpack[_OptionsSet123],
 ) -> RelayModel:
     """Return a model as Relay, as its format says it, before any pass.
 
@@ -8226,82 +1992,7 @@ def to_relay(
     Raises:
         FormatError: The bytes are malformed.
         OptionError: An option is unknown or missing.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
-
-    Options of every source:
-        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
-            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
-            if there is one input.
-        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
-            format says or implies; a bare dtype if there is one input.
-        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
-            a number (for all elements), an array, or the path of a .npy file. Branches that they
-            decide against are left.
-        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
-        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
-            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
-        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
-        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
-            operators give, by the node's name: "float32[1,10]", of several results a list.
-        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
-            that says none itself.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
-            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
-            1_000_000}.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-
-    Options of the passes between:
-        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
-            the part to convert; those of the model that the outputs depend on, if left out.
-        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
-            the part to convert; those of the model, if left out. name:1 is the second result of a
-            node.
-        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
-            of a target use the new ones.
-        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
-            likewise.
-    """
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
 
 @overload
 def to_relay(
@@ -8311,723 +2002,75 @@ def to_relay(
     format: FormatName,
     report: Report | None = None,
     **options: AnyValue,
-) -> RelayModel:
-    """Return a model as Relay, as its format says it, before any pass."""
-
+) -> RelayModel: ...
 @overload
 def to_relay(
-    source: AnyValue,
-    params: AnyValue = None,
-    *,
-    format: str,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    rename_inputs: Mapping[str, str] = {},
-    rename_outputs: Mapping[str, str] = {},
-) -> RelayModel:
-    """Return a model as Relay, as its format says it, before any pass."""
-
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet124]
+) -> RelayModel: ...
 @overload
 def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    path: None = None,
-    params: AnyValue = None,
     source_format: Literal["coreml"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-) -> coremltools.models.MLModel:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-    """
-
+    **options: Unpack[_OptionsSet125],
+) -> Page: ...
 @overload
 def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    path: str | PathLike[str],
-    params: AnyValue = None,
-    source_format: Literal["coreml"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-) -> Path:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-    """
-
-@overload
-def view(
-    source: AnyValue,
-    target: AnyValue = None,
-    *,
-    path: None = None,
-    params: AnyValue = None,
     source_format: Literal["mxnet"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-) -> tuple[mxnet.Symbol, Params]:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-    """
-
+    **options: Unpack[_OptionsSet126],
+) -> Page: ...
 @overload
 def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    path: str | PathLike[str],
-    params: AnyValue = None,
-    source_format: Literal["mxnet"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-) -> Path:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-    """
-
-@overload
-def view(
-    source: AnyValue,
-    target: AnyValue = None,
-    *,
-    path: None = None,
-    params: AnyValue = None,
     source_format: Literal["nnef"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-) -> AnyValue:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-    """
-
+    **options: Unpack[_OptionsSet127],
+) -> Page: ...
 @overload
 def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    path: str | PathLike[str],
-    params: AnyValue = None,
-    source_format: Literal["nnef"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-) -> Path:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-    """
-
-@overload
-def view(
-    source: AnyValue,
-    target: AnyValue = None,
-    *,
-    path: None = None,
-    params: AnyValue = None,
     source_format: Literal["onnx"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-) -> onnx.ModelProto:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-    """
-
+    **options: Unpack[_OptionsSet128],
+) -> Page: ...
 @overload
 def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    path: str | PathLike[str],
-    params: AnyValue = None,
-    source_format: Literal["onnx"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-) -> Path:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-    """
-
-@overload
-def view(
-    source: AnyValue,
-    target: AnyValue = None,
-    *,
-    path: None = None,
-    params: AnyValue = None,
     source_format: Literal["relax"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-) -> AnyValue:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading relax:
-        function (str | None, default None): The function to read, if it is not called main and
-            there are several.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
-            attributes, which return one expression or several.
-    """
-
+    **options: Unpack[_OptionsSet129],
+) -> Page: ...
 @overload
 def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    path: str | PathLike[str],
-    params: AnyValue = None,
-    source_format: Literal["relax"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-) -> Path:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading relax:
-        function (str | None, default None): The function to read, if it is not called main and
-            there are several.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
-            attributes, which return one expression or several.
-    """
-
-@overload
-def view(
-    source: AnyValue,
-    target: AnyValue = None,
-    *,
-    path: None = None,
-    params: AnyValue = None,
     source_format: Literal["relay"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    lift_constants: int | None = 256,
-) -> tuple[IRModule, dict[str, Array]]:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-    """
-
+    **options: Unpack[_OptionsSet130],
+) -> Page: ...
 @overload
 def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    path: str | PathLike[str],
-    params: AnyValue = None,
-    source_format: Literal["relay"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    lift_constants: int | None = 256,
-) -> Path:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-    """
-
-@overload
-def view(
-    source: AnyValue,
-    target: AnyValue = None,
-    *,
-    path: None = None,
-    params: AnyValue = None,
     source_format: Literal["torch"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    default_dtype: str = "float32",
-) -> AnyValue:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name: functions of a list of Relay expressions (and of Python's values) and a
-            list of their dtypes, which return one expression or several.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-    """
-
+    **options: Unpack[_OptionsSet131],
+) -> Page: ...
 @overload
 def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    path: str | PathLike[str],
-    params: AnyValue = None,
-    source_format: Literal["torch"],
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    default_dtype: str = "float32",
-) -> Path:
-    """Show a model as a page of HTML, or what differs between two.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
-            become, by name: functions of a list of Relay expressions (and of Python's values) and a
-            list of their dtypes, which return one expression or several.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-    """
-
-@overload
-def view(
-    source: AnyValue,
-    target: AnyValue = None,
-    *,
-    path: str | PathLike[str],
-    params: AnyValue = None,
     source_format: None = None,
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-    function: str | None = None,
-    pipeline_model: str | None = None,
-    optional_inputs: Literal["inputs", "defaults"] = "inputs",
-    epoch: int | None = None,
-    widen_weights: bool | None = None,
-    keep_labels: bool = False,
-    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
-    source_opset: int | None = None,
-    keep_initializers_as_inputs: bool = False,
-    lift_constants: int | None = 256,
-    example_inputs: AnyValue = None,
-    dynamic_shapes: AnyValue = None,
-    default_dtype: str = "float32",
-) -> Path:
+    **options: Unpack[_OptionsSet132],
+) -> Page:
     """Show a model as a page of HTML, or what differs between two.
 
     The page is one file that asks for nothing from anywhere. It draws the graph as its format
@@ -9058,71 +2101,7 @@ def view(
 
     Raises:
         FormatError: The bytes are malformed.
-        OptionError: An option is unknown or missing, or nothing can be written at `path`.
-
-    Options of every source:
-        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
-            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
-            if there is one input.
-        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
-            format says or implies; a bare dtype if there is one input.
-        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
-            a number (for all elements), an array, or the path of a .npy file. Branches that they
-            decide against are left.
-        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
-        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
-            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
-        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
-        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
-            operators give, by the node's name: "float32[1,10]", of several results a list.
-        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
-            that says none itself.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
-            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
-            1_000_000}.
-
-    Options of reading coreml:
-        function (str | None, default None): Which function of an ML Program to read; the one it
-            runs by default if left out.
-        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
-            name or its number from 0; all of them, one after the other, if left out.
-        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
-            a pipeline that may be left out are inputs of what is read, or have their defaults
-            always.
-
-    Options of reading mxnet:
-        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
-        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
-            where inputs or other weights are float32, as MXNet does when it loads them into such a
-            net.
-        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
-            inputs that nothing uses; otherwise they are left out.
-
-    Options of reading nnef:
-        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
-            become, by name, those of the standard included: functions of a list of Relay
-            expressions and a dict of further arguments, which return one expression or several.
-            Fragments of the model's own are not expanded then.
-
-    Options of reading onnx:
-        source_opset (int | None, default None): Version of the default operator set to take instead
-            of what the model names.
-        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
-            inputs, without its value; otherwise they are weights.
-
-    Options of reading relay:
-        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
-            None keeps them all.
-
-    Options of reading torch:
-        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
-            traced.
-        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
-            torch.export takes it.
-        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
-            of TorchScript that declare none.
-    """
+        OptionError: An option is unknown or missing, or nothing can be written at `path`."""
 
 @overload
 def view(
@@ -9141,9 +2120,7 @@ def view(
     storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> Page:
-    """Show a model as a page of HTML, or what differs between two."""
-
+) -> Page: ...
 @overload
 def view(
     source: AnyValue,
@@ -9161,43 +2138,15 @@ def view(
     storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> Page:
-    """Show a model as a page of HTML, or what differs between two."""
-
+) -> Page: ...
 @overload
 def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    path: str | PathLike[str] | None = None,
-    params: AnyValue = None,
     source_format: str,
-    target_format: str | None = None,
-    weights: bool = True,
-    seconds: float = 20.0,
-    values: bool = True,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None] = {},
-    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-    | str
-    | np.dtype[AnyValue]
-    | type[AnyValue] = {},
-    fix_inputs: Mapping[str, AnyValue] = {},
-    allow: Iterable[str] = (),
-    converters: Mapping[str, Callable[..., AnyValue]]
-    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-    | str
-    | PathLike[str] = (),
-    keep_unknown: bool = False,
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
-    labels: Sequence[str] = (),
-    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
-) -> Page:
-    """Show a model as a page of HTML, or what differs between two."""
+    **options: Unpack[_OptionsSet133],
+) -> Page: ...
 
 __all__ = [
     "FormatError",

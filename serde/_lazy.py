@@ -14,8 +14,8 @@ def lazy_names(
     package: str,
     homes: Mapping[str, str],
     other: Callable[[str], AnyValue] | None = None,
-) -> tuple[Callable[[str], AnyValue], list[str]]:
-    """Return ``__getattr__`` and ``__all__`` of a package; a stub says what they are.
+) -> tuple[Callable[[str], AnyValue], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package; a stub says what they are.
 
     Args:
         package: Its full name.
@@ -32,9 +32,16 @@ def lazy_names(
             found = module if itself else getattr(module, name, module)
             setattr(sys.modules[package], name, found)
             return found
-        found = None if other is None or name.startswith("_") else other(name)
+        private = name.startswith("_")
+        found = None if other is None or private else other(name)
         if found is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            from serde.texts import near_names
+
+            near = "" if private else near_names(name, dir(sys.modules[package]))
+            raise AttributeError(f"module {package!r} has no attribute {name!r}.{near}")
         return found
 
-    return find, sorted(home_of)
+    def list_names() -> list[str]:
+        return sorted(vars(sys.modules[package])["__all__"])
+
+    return find, list_names, sorted(home_of)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import IO, Any, Final
 
-__all__ = ["last_line", "printable", "shown", "size_text", "weights_text"]
+__all__ = ["last_line", "near_names", "printable", "shown", "size_text", "weights_text"]
 
 _READ_BYTES: Final = 8192
 _SHOWN_CHARACTERS: Final = 300
@@ -48,6 +48,14 @@ def size_text(count: int) -> str:
 def weights_text(sizes: Sequence[int]) -> str:
     """Return how many weights there are and their bytes together, as ``2 weights of 102.5 MB``."""
     return f"{len(sizes)} weight{'' if len(sizes) == 1 else 's'} of {size_text(sum(sizes))}"
+
+
+def near_names(name: str, known: Iterable[str]) -> str:
+    """Return a question after the names that are like one, empty where none is."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, sorted(known))
+    return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
 def printable(text: str) -> str:

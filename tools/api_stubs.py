@@ -8,15 +8,17 @@ import importlib
 import inspect
 import re
 import sys
+import textwrap
 import types
 import typing
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from pathlib import Path
 from typing import Any as AnyValue
-from typing import Literal
+from typing import Final, Literal
 
 from annotations import Names, default_text, flattened, type_hints
 
@@ -25,10 +27,11 @@ from serde.conversion.signature import (
     FormatName,
     OptionGroup,
     PublicFunction,
-    describe_fields,
+    attribute_texts,
     option_default,
 )
 from serde.conversion.steps import PathLike
+from serde.options import ExportOptions, ImportOptions
 
 __all__ = ["api_stubs"]
 
@@ -55,26 +58,159 @@ class Variant:
 def api_stubs() -> dict[str, str]:
     """Return the text of the stub by its path below the repository."""
     names = Names()
-    body = []
+    functions: list[PublicFunction] = []
     for name in serde.__all__:
         found = getattr(serde, name)
         if isinstance(found, PublicFunction):
-            body.append(_function(found, names))
+            functions.append(found)
         elif inspect.ismodule(found):
             names.use("serde", f"{name} as {name}")
         elif name == "__version__":
             names.use("serde._version", f"{name} as {name}")
         else:
             names.use(found.__module__, f"{name} as {name}")
-    body.append(f"__all__ = {serde.__all__!r}")
+    overloads = [
+        _overload(function, variant, names)
+        for function in functions
+        for variant in _variants(function, names)
+    ]
+    parts = _parts(overloads)
+    joined = Joined(parts)
+    several = Counter(each.function for each in overloads)
+    mark = f"@{names.use('typing', 'overload')}\n"
+    definitions = [
+        (mark if several[each.function] > 1 else "") + _definition(each, joined, names)
+        for each in overloads
+    ]
+    body = [
+        *(each.text(names) for each in dict.fromkeys(parts.values())),
+        joined.lines(),
+        *definitions,
+        f"__all__ = {serde.__all__!r}",
+    ]
     title = f'"""{inspect.getdoc(serde)}"""'
     return {"serde/__init__.pyi": "\n\n".join([title, *names.lines(), *body])}
 
 
-def _function(function: PublicFunction, names: Names) -> str:
-    variants = list(_variants(function, names))
-    mark = f"@{names.use('typing', 'overload')}\n" if len(variants) > 1 else ""
-    return "\n".join(f"{mark}{_definition(function, each, names)}" for each in variants)
+@dataclass(frozen=True)
+class Option:
+    """A keyword argument that may be left out.
+
+    Attributes:
+        name: What it is called.
+        kind: Text of its type.
+        home: Whose it is, of which options are described together.
+        doc: What it does, empty where the function says it.
+    """
+
+    name: str
+    kind: str
+    home: str
+    doc: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Overload:
+    """One overload, whose optional keyword arguments stand apart from the others.
+
+    Attributes:
+        function: The function's name.
+        plain: Texts of the parameters that are written out.
+        options: The others; None where it takes any.
+        result: Text of the result.
+        doc: Its documentation, empty where another overload has it.
+    """
+
+    function: str
+    plain: tuple[str, ...]
+    options: tuple[Option, ...] | None
+    result: str
+    doc: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """Options that all stand in the same overloads: a ``TypedDict``.
+
+    Attributes:
+        name: What the class is called.
+        options: The options.
+    """
+
+    name: str
+    options: tuple[Option, ...]
+
+    def text(self, names: Names) -> str:
+        """Return the class."""
+        base = names.use("typing", "TypedDict")
+        names.use("typing_extensions", "Unpack")
+        lines = [
+            f"{each.name}: {each.kind}" + (f'\n    """{each.doc}"""' if each.doc else "")
+            for each in self.options
+        ]
+        return f"class {self.name}({base}, total=False):\n    " + "\n    ".join(lines)
+
+
+def _parts(overloads: Sequence[Overload]) -> dict[Option, Part]:
+    """Return the part of every option: those that are always taken together are one."""
+    taken: dict[Option, list[int]] = {}
+    for index, overload in enumerate(overloads):
+        for option in overload.options or ():
+            taken.setdefault(option, []).append(index)
+    groups: dict[tuple[str, tuple[int, ...]], list[Option]] = {}
+    for option, where in taken.items():
+        groups.setdefault((option.home, tuple(where)), []).append(option)
+    count: Counter[str] = Counter()
+    found: dict[Option, Part] = {}
+    for (home, _), options in groups.items():
+        count[home] += 1
+        number = str(count[home]) if count[home] > 1 else ""
+        found.update(dict.fromkeys(options, Part(f"_{home}{number}", tuple(options))))
+    return found
+
+
+class Joined:
+    """The classes of options that come from several parts, each made of no more than it must.
+
+    Args:
+        parts: The part of every option.
+    """
+
+    def __init__(self, parts: Mapping[Option, Part]) -> None:
+        self._parts = parts
+        self._known: dict[tuple[str, ...], str] = {}
+
+    def name(self, overload: Overload) -> str:
+        """Return what the class of an overload's options is called, empty if it takes none."""
+        taken = dict.fromkeys(self._parts[each].name for each in overload.options or ())
+        families: dict[str, list[str]] = {}
+        for each in taken:
+            family = next((x for x in _FAMILIES if each.startswith(x)), each)
+            families.setdefault(family, []).append(each)
+        return self._join([self._join(each, key) for key, each in families.items()], "_Options")
+
+    def _join(self, bases: Sequence[str], stem: str) -> str:
+        if len(bases) < 2:
+            return "".join(bases)
+        made = f"{stem}Set{len(self._known) + 1}"
+        return self._known.setdefault(tuple(bases), made)
+
+    def lines(self) -> str:
+        """Return the classes."""
+        made = [f"class {n}({', '.join(b)}, total=False): ..." for b, n in self._known.items()]
+        return "\n".join(made)
+
+
+_FAMILIES: Final = ("_Reading", "_Writing", "_Passes")
+
+
+def _definition(overload: Overload, joined: Joined, names: Names) -> str:
+    rest = [f"**options: {names.use('typing', 'Any')}"] if overload.options is None else []
+    if overload.options:
+        kind = joined.name(overload)
+        rest = [f"**options: {names.use('typing_extensions', 'Unpack')}[{kind}]"]
+    head = f"def {overload.function}({', '.join([*overload.plain, *rest])}) -> {overload.result}:"
+    return f'{head}\n    """{overload.doc}"""' if overload.doc else f"{head} ..."
 
 
 def _variants(function: PublicFunction, names: Names) -> Iterator[Variant]:
@@ -85,7 +221,7 @@ def _variants(function: PublicFunction, names: Names) -> Iterator[Variant]:
     """
     groups = [group for group in function.groups() if group.format in ("", *FORMATS)]
     own = inspect.signature(function.__wrapped__).parameters
-    to_file = "path" in own
+    to_file = "path" in own and function.writes in own
     chosen = function.writes if function.writes in own else function.reads
     direction = "written" if chosen == function.writes else "read"
     only = (function.writes or "").partition("=")[2]
@@ -143,38 +279,59 @@ def _written(text: str, module: str, names: Names) -> str:
     return text
 
 
-def _definition(function: PublicFunction, variant: Variant, names: Names) -> str:
+def _overload(function: PublicFunction, variant: Variant, names: Names) -> Overload:
     wrapped = function.__wrapped__
     hints = _hints(wrapped)
     signature = inspect.signature(wrapped)
-    parts = []
-    known = set(signature.parameters)
+    plain: list[str] = []
+    own = "".join(word.capitalize() for word in function.__name__.split("_"))
+    options: dict[str, Option] = {}
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
             continue
-        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
-            parts.append("*")
-        hint = variant.types.get(parameter.name, hints[parameter.name])
+        name = parameter.name
+        kind = names.text(variant.types.get(name, hints[name]))
         # What tells overloads apart must be given, unless it is that it is not.
-        required = parameter.default is parameter.empty or variant.types.get(parameter.name)
-        shown = "" if required else f" = {default_text(parameter.default)}"
-        parts.append(f"{parameter.name}: {names.text(hint)}{shown}")
+        required = parameter.default is parameter.empty or variant.types.get(name)
+        keyword = parameter.kind is parameter.KEYWORD_ONLY
+        if keyword and not required and name not in variant.types and variant.groups is not None:
+            options[name] = Option(name, kind, own)
+            continue
+        if keyword and "*" not in plain:
+            plain.append("*")
+        default = "" if required else f" = {default_text(parameter.default)}"
+        plain.append(f"{name}: {kind}{default}")
     for group in variant.groups or ():
-        options = typing.get_type_hints(group.cls)
+        types_, texts = typing.get_type_hints(group.cls), attribute_texts(group.cls)
         for item in dataclasses.fields(group.cls):
-            if item.name not in known:
-                known.add(item.name)
-                kind = names.text(item.metadata.get("accepts", _accepted(options[item.name])))
-                parts.append(f"{item.name}: {kind} = {default_text(option_default(item))}")
-    if variant.groups is None:
-        parts.append(f"**options: {names.text(AnyValue)}")
-    text, result = variant.result, hints["return"]
-    if text is None and isinstance(result, str):
-        text = _written(result, wrapped.__module__, names)
-    elif text is None:
-        text = names.text(result)
-    doc = _doc(function, variant)
-    return f'def {function.__name__}({", ".join(parts)}) -> {text}:\n    """{doc}"""'
+            if item.name not in signature.parameters and item.name not in options:
+                kind = names.text(item.metadata.get("accepts", _accepted(types_[item.name])))
+                doc = _described(texts.get(item.name, ""), item)
+                options[item.name] = Option(item.name, kind, _home(group, item.name), doc)
+    shown, result = variant.result, hints["return"]
+    if shown is None and isinstance(result, str):
+        shown = _written(result, wrapped.__module__, names)
+    elif shown is None:
+        shown = names.text(result)
+    taken = None if variant.groups is None else tuple(options.values())
+    whole = _doc(function) if variant.full else ""
+    return Overload(function.__name__, tuple(plain), taken, shown, whole)
+
+
+def _described(text: str, item: dataclasses.Field[AnyValue]) -> str:
+    """Return the documentation of an option, with what it is where it is left out."""
+    whole = f"{text.rstrip('.')} (default {option_default(item)!r})."
+    return textwrap.fill(whole, 94, subsequent_indent="    ").replace("\\", "\\\\")
+
+
+def _home(group: OptionGroup, name: str) -> str:
+    """Return whose an option is: a format's, or every format's that is read or written."""
+    if not group.format:
+        return {"read": "Reading", "": "Passes"}[group.direction]
+    every = ImportOptions if group.direction == "read" else ExportOptions
+    direction = "Reading" if group.direction == "read" else "Writing"
+    shared = any(item.name == name for item in dataclasses.fields(every))
+    return direction + ("" if shared else group.format.capitalize())
 
 
 def _hints(wrapped: AnyValue) -> dict[str, AnyValue]:
@@ -189,26 +346,10 @@ def _hints(wrapped: AnyValue) -> dict[str, AnyValue]:
             wrapped.__annotations__["return"] = result
 
 
-def _doc(function: PublicFunction, variant: Variant) -> str:
-    """Return the documentation of an overload: the whole, or what only this format has."""
-    if variant.full:
-        text = function.__doc__
-    else:
-        text = (inspect.getdoc(function.__wrapped__) or "").partition("\n\n")[0]
-        kinds = [t for t in variant.types.values() if typing.get_origin(t) is Literal]
-        only = {name for kind in kinds for name in typing.get_args(kind)}
-        direction = "written" if function.writes in variant.types else "read"
-        for group in variant.groups or ():
-            if group.format in only and group.direction == direction:
-                inherited = {f.name for base in group.cls.__mro__[1:-1] for f in _fields(base)}
-                lines = list(describe_fields(group.cls, inherited))
-                if lines:
-                    text += "\n\n" + "\n".join([f"Options of {group.title}:", *lines]) + "\n"
+def _doc(function: PublicFunction) -> str:
+    """Return the documentation of a function, which ``help`` has with that of all options."""
+    text = inspect.getdoc(function.__wrapped__) or ""
     return text.replace("\\", "\\\\").replace("\n", "\n    ")
-
-
-def _fields(cls: type[AnyValue]) -> tuple[dataclasses.Field[AnyValue], ...]:
-    return dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
 
 
 def _accepted(hint: AnyValue) -> AnyValue:

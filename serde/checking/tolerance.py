@@ -18,7 +18,7 @@ class Tolerance:
 
     Attributes:
         atol: Absolute tolerance, in the unit of the output.
-        rtol: Tolerance relative to each element of the source's output.
+        rtol: Tolerance relative to each element of the source's output; for floats alone.
     """
 
     atol: float | None = None

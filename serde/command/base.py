@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-__all__ = ["Command", "near_names"]
+__all__ = ["Command"]
 
 _MARGIN = 4
 
@@ -68,11 +68,3 @@ def _words(line: str) -> Iterator[str]:
         while word.startswith("-") and parts and not parts[0].startswith("-"):
             word += f" {parts.pop(0)}"
         yield word
-
-
-def near_names(name: str, known: Iterable[str]) -> str:
-    """Return a question after the names that are like one, empty where none is."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, sorted(known))
-    return f" Did you mean {' or '.join(near)}?" if near else ""

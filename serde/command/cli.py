@@ -19,12 +19,12 @@ from importlib import import_module
 import click
 
 from serde._version import __version__
-from serde.command.base import near_names
 from serde.command.console import Terminal
 from serde.command.invocation import Invocation
 from serde.command.streams import usable_streams
 from serde.errors import SerdeError, UnsupportedModelError
 from serde.outcome import error_message, exit_code
+from serde.texts import near_names
 
 __all__ = ["cli", "find_command", "main"]
 

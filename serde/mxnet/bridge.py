@@ -148,7 +148,6 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
         """Return the operators that are read, and the Relay operators that are written."""
         from serde.mxnet.aliases import ALIASES
         from serde.mxnet.ops import TABLE
-        from serde.relay.ir.registry import all_ops
 
         others: dict[str, list[str]] = {}
         for alias, op in sorted(ALIASES.items()):
@@ -157,13 +156,7 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
             (op, f"read, also as {', '.join(others[op])}" if op in others else "read")
             for op, _version in TABLE.imported()
         ]
-        exported = TABLE.exported()
-        written = [
-            name
-            for name, definition in sorted(all_ops().items())
-            if name in exported or (TABLE.expansion(name) or definition.decompose) is not None
-        ]
-        return rows + [(op, "written") for op in written]
+        return rows + [(op, "written") for op in TABLE.written()]
 
     def coverage_summary(self) -> str:
         """Return how many of MXNet's operators are read."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any as AnyValue
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.model import COMPUTED
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Function
+from serde.relay.ir.shapes import find_inserted
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.walk import export_context as walk
 from serde.walk.export_context import Body, Values, Writing
@@ -260,10 +262,74 @@ class ExportContext(walk.ExportContext[Value]):
                 raise Unsupported(f"a shape with open lengths and one of 0: {type_!r}")
             return replace(self.emit("_npx_reshape", x, newshape=fixed), type=type_)
         codes = _reshape_codes(old, shape, kept)
+        if codes.count(-1) > 1:
+            return replace(self._reshape_open(x, old, shape), type=type_)
         if len(codes) > _MOST_RESHAPED:
             wide = tuple(-2 if code == 0 else code for code in codes)
             return replace(self.emit("_npx_reshape", x, newshape=wide), type=type_)
         return replace(self.emit("Reshape", x, shape=codes), type=type_)
+
+    def _reshape_open(self, x: Value, old: Sequence[Dim], new: Sequence[Dim]) -> Value:
+        """Return `x` in a shape with several open lengths: with other axes of 1, or like another.
+
+        Raises:
+            Unsupported: No input shows a length.
+        """
+        if any(isinstance(dim, Any) for dim in new):
+            raise Unsupported(f"a shape with several open lengths: {', '.join(map(str, new))}")
+        inserted, removed = find_inserted(old, new), find_inserted(new, old)
+        if removed:
+            return self.emit("squeeze", x, axis=tuple(removed))
+        if not inserted:
+            pairs = zip(reversed(old), reversed(new), strict=False)
+            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            first, last = len(old) - same, len(new) - same
+            like = self.spell(
+                lambda x: relay.broadcast_to(x, new[:last]), self.const(0.0, "float32")
+            )
+            return self.emit(
+                "reshape_like", x, like, lhs_begin=0, lhs_end=first, rhs_begin=0, rhs_end=last
+            )
+        for axis in inserted:
+            x = self.emit("expand_dims", x, axis=axis)
+        return x
+
+    # MXNet takes no lengths that are computed, but axes as long as another: a vector stands for
+    # its length, and one of -1 for what is taken away.
+
+    def lengths(self, values: Sequence[int]) -> Value:
+        """Return a vector as long as a number."""
+        (length,) = values
+        return self.const(np.full(abs(length), np.sign(length)), "float32")
+
+    def axis_length(self, x: Value, axis: int) -> Value:
+        """Write a vector as long as an axis."""
+        type_ = self.type(x)
+        if type_.dtype == "bool":
+            return self.axis_length(self.cast(x, "uint8"), axis)
+        stop = [None if place == axis else 1 for place in range(type_.rank)]
+        row = self.emit("slice", x, begin=[0] * type_.rank, end=stop)
+        vector = TensorType((type_.shape[axis],), type_.dtype)
+        return self.cast(replace(self.emit("Reshape", row, shape=(-1,)), type=vector), "float32")
+
+    def combine_lengths(
+        self, operator: Literal["mul", "add", "floor_div"], one: Value, other: Value
+    ) -> Value:
+        """Write a vector as long as the product, the sum or the quotient of two lengths."""
+        if one.data is not None and operator != "floor_div":
+            one, other = other, one
+        count = None if other.data is None else int(other.data.sum())
+        if operator == "add" and (count is None or count > 0):
+            found = self.emit("Concat", one, other, num_args=2, dim=0)
+        elif operator == "add":
+            found = self.emit("slice", one, begin=[-(count or 0)], end=[None])
+        elif count is None or count < 1:
+            raise Unsupported("needs a length that is no sum of multiples of those of inputs")
+        elif operator == "mul":
+            found = self.emit("tile", one, reps=(count,))
+        else:
+            found = self.emit("slice", one, begin=[count - 1], end=[None], step=[count])
+        return replace(found, type=TensorType((Any(),), "float32"))
 
 
 def _reshape_codes(old: Sequence[Dim], new: Sequence[Dim], kept: int) -> tuple[int, ...]:
@@ -275,10 +341,7 @@ def _reshape_codes(old: Sequence[Dim], new: Sequence[Dim], kept: int) -> tuple[i
         alike = place < len(old) and old[place] == dim
         return 0 if alike and (place < kept or not isinstance(dim, Any)) else -1
 
-    codes = [code(place, dim) for place, dim in enumerate(new)]
-    if codes.count(-1) > 1:
-        raise Unsupported(f"a shape with several open lengths: {', '.join(map(str, new))}")
-    return tuple(codes)
+    return tuple(code(place, dim) for place, dim in enumerate(new))
 
 
 def _computed(data: Array) -> Array:

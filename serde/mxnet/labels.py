@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 
 from serde.mxnet.aliases import canonical_name
@@ -65,8 +64,7 @@ def _operands(op: str) -> list[str]:
     converter = TABLE.importer(canonical_name(op), 1)
     if converter is None:
         return []
-    parameters = list(inspect.signature(converter.function).parameters.values())[1:]
-    return [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    return list(converter.operands[: converter.accepted or -1])
 
 
 def missing_text(model: MxnetModel, names: Sequence[str]) -> str:

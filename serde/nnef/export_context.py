@@ -128,6 +128,7 @@ class ExportContext(walk.ExportContext[Value]):
         blocks: Which of them were functions of the source.
         weights: Data of variables by label.
         quantization: How tensors are quantised, by identifier.
+        constant_labels: Labels of variables that are constants of the source.
         stored_quantized: Labels of variables whose data are quantised integers.
         places: Where in a window elements stand, by the identifier of their places in the tensor.
         quantized: How integers came about that a quantisation made, by identifier.
@@ -147,6 +148,7 @@ class ExportContext(walk.ExportContext[Value]):
         self.blocks: list[Block] = []
         self.weights: dict[str, Weight] = {}
         self.quantization: dict[str, Quantization] = {}
+        self.constant_labels: set[str] = set()
         self.stored_quantized: set[str] = set()
         self.places: dict[str, Value] = {}
         self.quantized: dict[str, Quantized] = {}
@@ -496,6 +498,7 @@ class ExportContext(walk.ExportContext[Value]):
             self._placed[key] = name
         else:
             label = self.add_weight(f"{self.source or 'constant'}_constant", ArrayWeight(data))
+            self.constant_labels.add(label)
             self._placed[key] = self._variable(label, data.shape)
             self._told = self._told or data.dtype.kind == "f"
         return Ref(self._placed[key])

@@ -12,6 +12,7 @@ from serde.nnef.empty import SettleEmpty
 from serde.nnef.export_context import ExportContext, Value, element_type, is_spoken
 from serde.nnef.model import Block, NnefModel, rename_operation
 from serde.nnef.names import Identifiers
+from serde.nnef.naming import rename_tensors
 from serde.nnef.ops import TABLE
 from serde.nnef.options import NnefExportOptions
 from serde.nnef.padding import join_padding
@@ -31,7 +32,7 @@ from serde.relay.ir.visit import free_vars
 from serde.report import Report
 from serde.walk.export_context import Values
 from serde.walk.export_fallback import ExportFallback
-from serde.walk.exporter import ExportWalk, name_outputs
+from serde.walk.exporter import ExportWalk, name_outputs, source_name
 from serde.walk.lowering import lower_to_static
 from serde.weights import Weight
 
@@ -66,6 +67,8 @@ def from_relay(model: RelayModel, options: NnefExportOptions, report: Report) ->
     raise_if_refused(report)
     native = _finish(context, [each.name for each in inputs], results, outputs)
     native = annotate(without_unread(join_pools(without_unread(join_padding(native)))))
+    nodes = set(map(source_name, all_nodes(model.main)))
+    native = rename_tensors(native, nodes, context.constant_labels)
     native = replace(native, metadata=model.meta.metadata)
     _note_names(native, report)
     if context.scalar != "float32" and not any(is_float(w.dtype) for w in native.weights.values()):

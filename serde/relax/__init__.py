@@ -17,4 +17,4 @@ from serde._lazy import lazy_names
 if TYPE_CHECKING:
     from serde.relax import frontend as frontend
 
-__getattr__, __all__ = lazy_names(__name__, {"serde.relax.frontend": "frontend"})
+__getattr__, __dir__, __all__ = lazy_names(__name__, {"serde.relax.frontend": "frontend"})

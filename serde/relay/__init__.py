@@ -29,7 +29,7 @@ def _find(name: str) -> _AnyValue:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *LATER, *_builders().builder_names()})
+    return sorted({*_names(), *LATER, *_builders().builder_names()})
 
 
-__getattr__, __all__ = lazy_names(__name__, HOMES, _find)
+__getattr__, _names, __all__ = lazy_names(__name__, HOMES, _find)

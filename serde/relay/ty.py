@@ -8,7 +8,7 @@ from serde._lazy import lazy_names
 from serde.relay.ir.dims import Any as AnyDim
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
 
-__getattr__, _LATER = lazy_names(
+__getattr__, __dir__, _LATER = lazy_names(
     __name__,
     {
         "serde.relay.ir.dims": "Any",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from serde._lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(
+__getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "serde.target.hybrid": "HostEngine HybridExecutor",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
 from serde.bridge import PIVOT, get_bridge
@@ -58,7 +58,7 @@ def build(
     report = Report() if report is None else report
     model = _as_model(mod, params, report)
     functions = compiled_functions(model.mod, COMPILER)
-    version = _opset_of(functions, opset)
+    version = _opset_of([*functions.values(), model.main], opset)
     found = schedule(model, COMPILER)
     regions = {
         name: _build_region(name, call, functions[_name_of(call)], model, version, report)
@@ -78,8 +78,8 @@ def _as_model(mod: AnyValue, params: Mapping[str, AnyValue] | None, report: Repo
     return model
 
 
-def _opset_of(functions: Mapping[str, Function], opset: int | None) -> int:
-    known = {int(f.attrs[OPSET_KEY]) for f in functions.values() if OPSET_KEY in f.attrs}
+def _opset_of(functions: Sequence[Function], opset: int | None) -> int:
+    known = {int(f.attrs[OPSET_KEY]) for f in functions if OPSET_KEY in f.attrs}
     if opset is not None:
         return opset
     if len(known) > 1:

@@ -63,7 +63,7 @@ __all__ = [
 ]
 
 OPSET_KEY: Final = "onnx_opset"
-"""Attribute of a region's function: the operator set that it was judged by."""
+"""Attribute of a region's function, of ``main`` where there is none: the operator set to write."""
 
 COMPILER: Final = "onnx"
 
@@ -410,7 +410,9 @@ def _assemble(
     body = rewrite(main.body, keep, memo)
     used = {each.name_hint for each in free_vars(body)}
     params = [each for name, each in variables.items() if name not in weights or name in used]
-    new = Function(params, body, main.ret_type, attrs=main.attrs, span=main.span)
+    # Without a region, nothing else tells for what the model was partitioned.
+    attrs = main.attrs if parts else {**main.attrs, OPSET_KEY: opset}
+    new = Function(params, body, main.ret_type, attrs=attrs, span=main.span)
     others = {v: f for v, f in model.mod.functions.items() if v.name_hint != "main"}
     entry = model.mod.get_global_var("main")
     mod = model.mod.with_functions({entry: new, **others, **functions})

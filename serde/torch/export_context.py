@@ -86,6 +86,7 @@ class ExportContext(walk.ExportContext[Value]):
         stored: Names in the module of weights and constants that are used outside of layers.
         weights: All weights by name, those that converters compute of others included.
         functions: Functions of ``serde.torch.written.functions`` that are called.
+        dims: What tensors of lengths hold, by variable.
         hop: Whether control flow is written as higher-order operators.
         training: What only matters in training, by the names of nodes of the source.
     """
@@ -100,6 +101,7 @@ class ExportContext(walk.ExportContext[Value]):
         self.constants: set[str] = set()
         self.functions: list[str] = []
         self.types: dict[str, TensorType | SequenceType] = {}
+        self.dims: dict[str, tuple[Dim, ...]] = {}
         self.hop = hop
         self.training: Mapping[str, Mapping[str, AnyValue]] = {}
         self._count = 0
@@ -239,6 +241,13 @@ class ExportContext(walk.ExportContext[Value]):
             Unsupported: A dimension is anonymous, or nothing shows its symbol.
         """
         return [dim if isinstance(dim, int) else self.length(dim) for dim in dims]
+
+    def numbers(self, x: Value) -> list[AnyValue] | None:
+        """Return the integers of a tensor for arguments, None where no shape or constant tells."""
+        if x.data is not None:
+            return [int(each) for each in x.data.flat]
+        dims = self.dims.get(x.name, (Any(),))
+        return None if any(isinstance(dim, Any) for dim in dims) else self.sizes(dims)
 
     def size(self, x: Value, axis: int) -> int | Value:
         """Return the length of an axis for an argument: an integer if it is known."""

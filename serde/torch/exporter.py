@@ -15,6 +15,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.run.computed import ComputedWeight
+from serde.relay.transform.fold_shape import ShapeFolder
 from serde.report import Report
 from serde.torch import program as tree
 from serde.torch.blocks import Block
@@ -176,6 +177,16 @@ class _TorchWalk(ExportWalk[Value]):
     ) -> None:
         super().__init__(model, TABLE, context, report, fallback)
         self.given: dict[str, str] = {}
+        self._shapes = ShapeFolder()
+
+    def _operator(self, placed: AnyValue, scope: Scope, values: AnyValue, node: Call) -> AnyValue:
+        """Write a call, and note the lengths that it gives: numbers take no way over tensors."""
+        self._shapes.fold(node)
+        known = self._shapes.value(node)
+        found = super()._operator(placed, scope, values, node)
+        if known is not None and isinstance(found, Value):
+            self._context.dims[found.name] = tuple(known.flat)
+        return found
 
     def parameter(
         self, name: str, type_: TensorType | SequenceType, weight: Weight | None

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import inspect
 import typing
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property, partial
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property, partial
 from typing import Any as AnyValue
 
 from serde.errors import RelayError
 from serde.relay.ir.expr import Call
-from serde.relay.ir.schema import REQUIRED, attribute_converter, is_shared, shared_fields
+from serde.relay.ir.schema import REQUIRED, attribute_converter, innermost, is_shared, shared_fields
 
-__all__ = ["Converter", "Decode", "Entry", "Parameter"]
+__all__ = [
+    "Converter",
+    "Decode",
+    "Deferred",
+    "Entry",
+    "Parameter",
+    "make_parameter",
+    "parameters_of",
+]
+
 
 Decode = Callable[[AnyValue, AnyValue], AnyValue]
 """Turns an attribute as a file has it into a Python value, given the annotation."""
@@ -49,6 +59,7 @@ class Converter:
         uses: How many leading inputs bear on the result; None means all.
         when: For an exporter, whether it can say a call; None means any.
         takes_rest: Whether attributes that it does not name go to it, too, as they are.
+        renamed: What the function calls attributes that the format has other words for.
     """
 
     function: Callable[..., AnyValue]
@@ -63,6 +74,7 @@ class Converter:
     uses: int | None
     when: Callable[[Call], bool] | None = None
     takes_rest: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     def bind(
         self, attrs: Mapping[str, AnyValue], decode: Decode
@@ -94,11 +106,19 @@ class Converter:
         self, ctx: AnyValue, operands: Sequence[AnyValue], attrs: Mapping[str, AnyValue]
     ) -> AnyValue:
         """Call the function, shared attributes as one object of their dataclass."""
-        keywords = dict(attrs)
+        keywords = {self.renamed.get(name, name): value for name, value in attrs.items()}
         for name, kind in self.shared.items():
-            own = [field.name for field in fields(kind) if field.name in keywords]
+            own = [each.name for each in fields(kind) if each.name in keywords]
             keywords[name] = kind(**{each: keywords.pop(each) for each in own})
         return self.function(ctx, *operands, **keywords)
+
+
+class Deferred(ABC):
+    """A converter that is no function: what says all of it is read when it is needed."""
+
+    @abstractmethod
+    def converter(self, since: int, ignored: frozenset[str], uses: int | None) -> Converter:
+        """Return the entry of the table."""
 
 
 class Entry:
@@ -106,22 +126,31 @@ class Entry:
 
     def __init__(
         self,
-        function: Callable[..., AnyValue],
+        function: Callable[..., AnyValue] | Deferred,
         since: int,
         ignored: Iterable[str] = (),
         uses: int | None = None,
         when: Callable[[Call], bool] | None = None,
         *,
         lenient: bool = False,
+        renamed: Mapping[str, str] | None = None,
     ) -> None:
-        self._read = partial(
-            _read_signature, function, since, frozenset(ignored), uses, when, lenient
-        )
+        known = since, frozenset(ignored), uses
+        if isinstance(function, Deferred):
+            self._read = partial(function.converter, *known)
+        else:
+            self._read = partial(_read_signature, function, *known, when, lenient)
+        self._renamed = renamed or {}
 
     @cached_property
     def converter(self) -> Converter:
         """What the table hands out."""
-        return self._read()
+        found, words = self._read(), {own: word for word, own in self._renamed.items()}
+        if not words:
+            return found
+        attributes = {words.get(name, name): each for name, each in found.attributes.items()}
+        operands = tuple(words.get(name, name) for name in found.operands)
+        return replace(found, operands=operands, attributes=attributes, renamed=self._renamed)
 
 
 def _read_signature(
@@ -133,8 +162,8 @@ def _read_signature(
     lenient: bool,
 ) -> Converter:
     """Read a converter's schema from its signature; a lenient one tells no types of attributes."""
-    hints = typing.get_type_hints(function)
-    parameters = list(inspect.signature(function).parameters.values())[1:]
+    hints = typing.get_type_hints(innermost(function))
+    parameters = parameters_of(function)[1:]
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     attributes: dict[str, Parameter] = {}
     shared: dict[str, type] = {}
@@ -144,10 +173,12 @@ def _read_signature(
         hint = hints.get(parameter.name, AnyValue) if lenient else hints[parameter.name]
         if is_shared(hint):
             shared[parameter.name] = hint
-            attributes |= {each[0]: _parameter(*each) for each in shared_fields(hint)}
+            attributes |= {each[0]: make_parameter(*each) for each in shared_fields(hint)}
         else:
-            text = str(function.__annotations__.get(parameter.name, ""))
-            attributes[parameter.name] = _parameter(parameter.name, hint, parameter.default, text)
+            text = str(innermost(function).__annotations__.get(parameter.name, ""))
+            attributes[parameter.name] = make_parameter(
+                parameter.name, hint, parameter.default, text
+            )
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     tensors = [p for p in parameters if p in positional or p.kind is p.VAR_POSITIONAL]
     return Converter(
@@ -166,7 +197,15 @@ def _read_signature(
     )
 
 
-def _parameter(name: str, hint: AnyValue, default: AnyValue, text: str) -> Parameter:
+@cache
+def parameters_of(function: Callable[..., AnyValue]) -> tuple[inspect.Parameter, ...]:
+    """Return the parameters of a converter, without keywords that are bound beforehand."""
+    bound = function.keywords if isinstance(function, partial) else {}
+    return tuple(p for n, p in inspect.signature(function).parameters.items() if n not in bound)
+
+
+def make_parameter(name: str, hint: AnyValue, default: AnyValue, text: str) -> Parameter:
+    """Return an attribute whose values are made canonical as its type says."""
     return Parameter(name, hint, attribute_converter(hint) or _as_it_is, default, text)
 
 

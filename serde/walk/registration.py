@@ -10,14 +10,15 @@ import inspect
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import cache
 from typing import Any as AnyValue
 
 from serde.errors import RelayError
 from serde.relay.ir.registry import OpDef, Signature, op_signature
 from serde.relay.ir.schema import innermost, is_shared
+from serde.walk.converter import parameters_of
 
 __all__ = ["check_change", "check_expansion", "check_exporter"]
+
 
 Changes = Mapping[str, Sequence[int]]
 
@@ -38,7 +39,10 @@ def check_change(format_name: str, changes: Changes, name: str, version: int | N
 
 
 def check_exporter(
-    format_name: str, operator: str | OpDef, function: Callable[..., AnyValue]
+    format_name: str,
+    operator: str | OpDef,
+    function: Callable[..., AnyValue],
+    ignored: tuple[str, ...] = (),
 ) -> None:
     """Refuse an exporter whose parameters are not those of the Relay operator.
 
@@ -53,8 +57,8 @@ def check_exporter(
     where = f"{format_name}: {innermost(function).__name__}"
     if signature is None:
         raise RelayError(f"{where}: no Relay operator is called {name}")
-    _taken_attributes(where, signature, name, function)
-    _check_operands(where, signature, name, _parameters(function)[1:])
+    _taken_attributes(where, signature, name, function, ignored)
+    _check_operands(where, signature, name, parameters_of(function)[1:])
 
 
 def check_expansion(
@@ -72,7 +76,7 @@ def check_expansion(
     where = f"{format_name}: {innermost(function).__name__}"
     if operator is None:
         raise RelayError(f"{where}: no Relay operator is called {name}")
-    parameters = _parameters(function)
+    parameters = parameters_of(function)
     taken = _taken_attributes(where, operator, name, function)
     missing = [each for each in operator.attributes if each not in taken]
     if missing and not any(p.kind is p.VAR_KEYWORD for p in parameters):
@@ -82,9 +86,13 @@ def check_expansion(
 
 
 def _taken_attributes(
-    where: str, operator: Signature, name: str, function: Callable[..., AnyValue]
+    where: str,
+    operator: Signature,
+    name: str,
+    function: Callable[..., AnyValue],
+    ignored: tuple[str, ...] = (),
 ) -> list[str]:
-    taken = list(_attributes(function, operator.attributes))
+    taken = [*_attributes(function, operator.attributes), *ignored]
     unknown = [each for each in taken if each not in operator.attributes]
     if unknown:
         raise RelayError(f"{where}: {name} has no attribute {', '.join(unknown)}")
@@ -103,17 +111,12 @@ def _check_operands(
         raise RelayError(f"{where}: {name} has {has} operands, the function takes {takes}")
 
 
-@cache
-def _parameters(function: Callable[..., AnyValue]) -> tuple[inspect.Parameter, ...]:
-    return tuple(inspect.signature(function).parameters.values())
-
-
 def _attributes(function: Callable[..., AnyValue], known: Collection[str]) -> Iterator[str]:
     """Yield the names of the attributes that a converter takes, fields of shared ones too.
 
     Hints are costly to resolve, and shared attributes are never called as an attribute is.
     """
-    for parameter in _parameters(function):
+    for parameter in parameters_of(function):
         if parameter.kind is not parameter.KEYWORD_ONLY:
             continue
         kind = None

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping, 
 from functools import cached_property
 from inspect import isgenerator
 from typing import Any as AnyValue
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from serde.errors import (
     ConverterBug,
@@ -31,17 +31,19 @@ from serde.errors import (
 )
 from serde.relay.ir.expr import Call, Expr, Span, TupleWrapper
 from serde.relay.ir.lazy import LazyPackage
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, all_ops
 from serde.relay.ir.schema import gather, innermost
+from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import children
 from serde.relay.transform.decompose import decompose
 from serde.report import Issue, Report
 from serde.walk import booleans
 from serde.walk.booleans import counts_bits
 from serde.walk.context import TypedContext
-from serde.walk.converter import Converter, Decode, Entry
+from serde.walk.converter import Converter, Decode, Deferred, Entry
 from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
 from serde.walk.import_context import ImportContext
+from serde.walk.pairs import Emit, Pair, Reader
 from serde.walk.registration import check_change, check_expansion, check_exporter
 from serde.walk.user_converters import UserConverter
 
@@ -51,8 +53,15 @@ __all__ = [
     "source_name",
 ]
 
+
 ValueT = TypeVar("ValueT")
+
+
 F = TypeVar("F", bound=Callable[..., AnyValue])
+
+
+ReadT = TypeVar("ReadT", bound=Callable[..., AnyValue] | Deferred)
+
 
 _EXPECTED = (Unsupported, TypeInferenceError, ConverterBug, FormatError, LimitError, OSError)
 """What a converter may raise; OSError where it reads a weight."""
@@ -60,6 +69,16 @@ _EXPECTED = (Unsupported, TypeInferenceError, ConverterBug, FormatError, LimitEr
 
 def _identity(raw: AnyValue, _hint: AnyValue) -> AnyValue:
     return raw
+
+
+def _emit(
+    ctx: AnyValue, op: str, operands: Mapping[str, AnyValue], attributes: Mapping[str, AnyValue]
+) -> AnyValue:
+    """Write the node of a pair; a tuple of operands is so many inputs."""
+    inputs = [x for each in operands.values() for x in (each if type(each) is tuple else [each])]
+    if isinstance(ctx.result, TupleType):
+        return ctx.emit_tuple(op, *inputs, outputs=len(ctx.result.fields), **attributes)
+    return ctx.emit(op, *inputs, **attributes)
 
 
 class ConverterTable:
@@ -75,6 +94,8 @@ class ConverterTable:
         targets: Versions of the target from which on an exporter may hold, where they are not
             those of `changes`.
         written: Names of what exporters write where it is not Relay operators.
+        operands: What the format calls the operands of pairs, by place, if not as Relay does.
+        emit: Writes the node of a pair, if not as ``ctx.emit(op, *operands, **attributes)`` does.
     """
 
     def __init__(
@@ -86,8 +107,12 @@ class ConverterTable:
         home: str | None = None,
         targets: Collection[int] | None = None,
         written: Collection[str] | None = None,
+        operands: Sequence[str] = (),
+        emit: Emit = _emit,
     ) -> None:
         self.format_name = format_name
+        self._operands = operands
+        self._emit = emit
         self._changes = changes
         self._decode = decode
         self._home = None if home is None else LazyPackage(home)
@@ -104,7 +129,8 @@ class ConverterTable:
         since: int | tuple[int, ...] = 1,
         ignored: Iterable[str] = (),
         uses: int | None = None,
-    ) -> Callable[[F], F]:
+        renamed: Mapping[str, str] | None = None,
+    ) -> Callable[[ReadT], ReadT]:
         """Register an importer of operators.
 
         Args:
@@ -112,6 +138,7 @@ class ConverterTable:
             since: Every version of the operator that this converter covers.
             ignored: Attributes that do not bear on the result.
             uses: How many leading inputs bear on the result, where not all do.
+            renamed: What the function calls tensors and attributes that are called otherwise here.
 
         Raises:
             RelayError: The format has no such operator, or it did not change at that version, or
@@ -119,7 +146,7 @@ class ConverterTable:
         """
         versions = (since,) if isinstance(since, int) else since
 
-        def register(function: F) -> F:
+        def register(function: ReadT) -> ReadT:
             for name in names:
                 self._load_if_foreign("imports", name, function)
                 for version in versions:
@@ -127,7 +154,8 @@ class ConverterTable:
                         check_change(self.format_name, self._changes, name, version)
                     if (name, version) in self._imports:
                         raise RelayError(f"{self.format_name}: {name}-{version} is imported twice")
-                    self._imports[name, version] = Entry(function, version, ignored, uses)
+                    entry = Entry(function, version, ignored, uses, renamed=renamed)
+                    self._imports[name, version] = entry
             return function
 
         return register
@@ -151,7 +179,11 @@ class ConverterTable:
         self._refusals.update(dict.fromkeys(names, (reason, hint)))
 
     def exports(
-        self, *operators: str | OpDef, since: int = 1, when: Callable[[Call], bool] | None = None
+        self,
+        *operators: str | OpDef,
+        since: int = 1,
+        when: Callable[[Call], bool] | None = None,
+        ignored: tuple[str, ...] = (),
     ) -> Callable[[F], F]:
         """Register an exporter of Relay operators.
 
@@ -159,6 +191,7 @@ class ConverterTable:
             operators: Their names, or the declaration of one that is in no registry.
             since: Version of the target from which on it holds.
             when: Whether it can say a call; the operator is decomposed where it cannot.
+            ignored: Attributes that the types tell, or `when`.
 
         Raises:
             RelayError: Relay has no such operator, or not these operands or attributes; the format
@@ -172,16 +205,35 @@ class ConverterTable:
                 name = operator if isinstance(operator, str) else operator.name
                 self._load_if_foreign("exports", name, function)
                 if self._written is None:
-                    check_exporter(self.format_name, operator, function)
+                    check_exporter(self.format_name, operator, function, ignored)
                 elif name not in self._written:
                     raise RelayError(f"{self.format_name}: no operator is called {name}")
                 entries = self._exports.setdefault(name, {})
                 if since in entries:
                     raise RelayError(f"{self.format_name}: {name} is exported twice from {since}")
-                entries[since] = Entry(function, since, when=when)
+                entries[since] = Entry(function, since, ignored, when=when)
             return function
 
         return register
+
+    def pairs(self, *pairs: Pair) -> None:
+        """Register operators that are Relay's by another name, where this is called.
+
+        Raises:
+            RelayError: It cannot be so, or there is a converter already.
+        """
+        module = sys._getframe(1).f_globals["__name__"]
+        for each in pairs:
+            each.check(self.format_name)
+            if each.reads:
+                reader = Reader(each, module, self._operands)
+                given = self.imports(
+                    *each.names, since=each.since, ignored=each.ignored, uses=each.uses
+                )
+                given(reader)
+            if each.writes:
+                writer = each.writer(module, self._operands, self._emit)
+                self.exports(*each.operators, since=each.target, when=each.when)(writer)
 
     def expands(self, *names: str) -> Callable[[F], F]:
         """Register what Relay operators are made of where the format cannot say a call.
@@ -207,6 +259,19 @@ class ConverterTable:
             return function
 
         return register
+
+    def refuses_calls(self, *names: str, reason: str, hint: str | None = None) -> None:
+        """Register why the format cannot say any call of Relay operators, nor what they are of.
+
+        Args:
+            names: The operators.
+            reason: Why.
+            hint: What to do about it.
+        """
+
+        @self.expands(*names)
+        def refuse(*_operands: AnyValue, **_attributes: AnyValue) -> NoReturn:
+            raise Unsupported(reason, hint=hint)
 
     def expansion(self, name: str) -> Callable[..., AnyValue] | None:
         """Return what the format makes a Relay operator of where it cannot say a call."""
@@ -252,7 +317,7 @@ class ConverterTable:
             for module in self._modules[kind].get(name, ()):
                 self._home.load(module)
 
-    def _load_if_foreign(self, kind: str, name: str, function: Callable[..., AnyValue]) -> None:
+    def _load_if_foreign(self, kind: str, name: str, function: AnyValue) -> None:
         """Load them where another package registers something, so that a clash shows."""
         if self._home is not None and not self._home.has(innermost(function).__module__):
             self._load(kind, name)
@@ -292,6 +357,15 @@ class ConverterTable:
         """Return all Relay operators that are exported, with the lowest target version."""
         self.load_all()
         return {name: min(entries) for name, entries in sorted(self._exports.items())}
+
+    def written(self) -> list[str]:
+        """Return all Relay operators that are exported, or made of others, sorted."""
+        made = {
+            name
+            for name, definition in all_ops().items()
+            if (self.expansion(name) or definition.decompose) is not None
+        }
+        return sorted(made | self.exported().keys())
 
     def run_import(
         self,
@@ -397,7 +471,7 @@ class ConverterTable:
         """
         if not isinstance(node.op, OpDef):
             raise Unsupported("a call of a function has no counterpart")
-        body = self.expansion(node.op.name)
+        body = self.expansion(node.op.name) or node.op.decompose
         if body is not None and not self.can_export(node, version):
             decompose(node, body)  # raises the reason for which it was not expanded
         converter = self.exporter(node.op.name, version)
@@ -412,7 +486,7 @@ class ConverterTable:
         for name, value in node.attrs.items():
             if name in converter.attributes:
                 bound[name] = value
-            elif value != node.op.attributes[name].default:
+            elif name not in converter.ignored and value != node.op.attributes[name].default:
                 raise Unsupported(f"{name}={value!r} has no counterpart")
         return converter, bound
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import serde
 import serde.allocation as allocation
-from serde.errors import LimitError, Unsupported
+import serde.relay as relay
+from serde.errors import LimitError, Unsupported, UnsupportedModelError
 from serde.limits import spending
 
 MADE: dict[str, tuple[Callable[[], Any], Any]] = {
@@ -127,3 +130,63 @@ def test_arrays_add_up() -> None:
         with pytest.raises(LimitError, match="would take 1,600 constants"):
             allocation.zeros(100)
         allocation.zeros(25)
+
+
+# What attributes and lengths tell alone, in models of a few bytes.
+
+SIDE = 200_000
+BIG: dict[str, Callable[[], relay.Expr]] = {
+    "anchors": lambda: relay.vision.multibox_prior(_map(SIDE, SIDE), sizes=(0.5, 0.2)),
+    "many anchors": lambda: relay.vision.multibox_prior(_map(3000, 3000), sizes=(0.5,) * 100),
+    "one hot": lambda: relay.one_hot(_map(4, dtype="int32"), *_ends(), 2 * 10**9, -1, "float32"),
+    "resize": lambda: relay.image.resize2d(
+        _map(4, 4), (10**10, 2), coordinate_transformation_mode="tf_half_pixel_for_nn"
+    ),
+    "full": lambda: relay.add(_map(1), relay.full(_ends()[0], (SIDE, SIDE), "float32")),
+    "arange": lambda: relay.add(_map(1), relay.arange(*(_number(v) for v in (0, 4e10, 1)))),
+    "repeat": lambda: relay.add(_map(1), relay.repeat(relay.const([1.0, 2.0]), 10**9, 0)),
+    "tile": lambda: relay.add(_map(1), relay.tile(relay.const([1.0, 2.0]), (SIDE, SIDE))),
+    "triangle": lambda: relay.trilu(_map(SIDE, SIDE), _number(0, "int32"), False),
+    "upsampling": lambda: relay.nn.upsampling(_map(4, 4), SIDE, SIDE, method="bilinear"),
+}
+
+
+def _map(*shape: int, dtype: str = "float32") -> relay.Var:
+    lead = (1, 1) if len(shape) == 2 else ()
+    return relay.var("x", shape=(*lead, *shape), dtype=dtype)
+
+
+def _number(value: float, dtype: str = "float32") -> relay.Constant:
+    return relay.const(value, dtype)
+
+
+def _ends() -> list[relay.Constant]:
+    return [relay.const(1.0), relay.const(0.0)]
+
+
+@pytest.mark.parametrize("format", ["coreml", "mxnet", "nnef", "onnx"])
+@pytest.mark.parametrize("kind", BIG)
+def test_small_models_of_large_tensors_take_little(kind: str, format: str) -> None:
+    """What is written, or refused, is not made: no array of more than 300 MB is asked for."""
+    pytest.importorskip({"coreml": "coremltools", "onnx": "onnx"}.get(format, "numpy"))
+    body = BIG[kind]()
+    mod = relay.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+    tracemalloc.start()
+    try:
+        serde.export_model(mod, format=format)
+    except (LimitError, UnsupportedModelError):
+        pass
+    finally:
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert most < 300e6
+
+
+@pytest.mark.parametrize("format", ["coreml", "nnef", "onnx"])
+@pytest.mark.parametrize("kind", ["anchors", "many anchors"])
+def test_anchors_draw_from_the_budget(kind: str, format: str) -> None:
+    pytest.importorskip({"coreml": "coremltools", "onnx": "onnx"}.get(format, "numpy"))
+    body = BIG[kind]()
+    mod = relay.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+    with pytest.raises(LimitError, match="--limit constants="):
+        serde.export_model(mod, format=format)

@@ -240,8 +240,8 @@ def test_a_circle_is_found_and_a_diamond_is_none() -> None:
 
 
 ORDER_IN_RELAY = {
-    **{"ir": 0, "op": 1, "text": 2, "run": 2, "dataflow_pattern": 2, "transform": 3},
-    "analysis": 4,
+    **{"ir": 0, "lowering": 1, "op": 2, "text": 3, "run": 3, "dataflow_pattern": 3},
+    **{"transform": 4, "analysis": 5},
 }
 """Folders of relay may import those before them."""
 

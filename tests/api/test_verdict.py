@@ -74,6 +74,43 @@ def test_relative_tolerance_counts_for_each_element(found: list[float], passed: 
     assert judge_output("y", reference, np.array(found, "float32"), rule).passed is passed
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint16"])
+@pytest.mark.parametrize(
+    ("tolerance", "passed"),
+    [
+        (Tolerance(), False),
+        (Tolerance(rtol=0.1), False),
+        (Tolerance(atol=0.5, rtol=0.1), False),
+        (Tolerance(atol=1.0), True),
+    ],
+)
+def test_integers_have_no_relative_tolerance(
+    dtype: str, tolerance: Tolerance, passed: bool
+) -> None:
+    reference = np.array([100, 20, 3], dtype)
+    found = np.array([101, 20, 3], dtype)
+    for quick in (False, True):
+        assert judge_output("y", reference, found, Rule(tolerance, quick=quick)).passed is passed
+        assert judge_output("y", reference, reference, Rule(tolerance, quick=quick)).passed
+
+
+@pytest.mark.parametrize("given", [None, Tolerance(rtol=1e-2)], ids=["measured", "relative"])
+@pytest.mark.parametrize("elements", [slice(None), slice(3, 4)], ids=["all", "one"])
+def test_one_unit_of_thousands_differs(elements: slice, given: Tolerance | None) -> None:
+    x = relay.var("x", shape=(4, 8), dtype="int32")
+    model = model_of(relay.multiply(x, relay.const(1000)), x)
+
+    def off_by_one(inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        found = inputs["x"] * 1000
+        found[:, elements] += 1
+        return [found]
+
+    source = FakeEngine("source", lambda inputs: [inputs["x"] * 1000])
+    report = Report("check", "onnx", "onnx")
+    compare(source, FakeEngine("target", off_by_one), model, report=report, tolerance=given)
+    assert [(each.passed, each.max_abs) for each in report.verdicts] == [(False, 1.0)]
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e4])
 def test_default_tolerance_follows_the_scale_of_the_output(scale: float) -> None:
     reference = np.array([1.0, -1.0, 1.0, -1.0], "float32") * np.float32(scale)

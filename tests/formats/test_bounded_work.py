@@ -238,7 +238,6 @@ WRITTEN_OUT: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
         ("onnx",),
     ),
     "coordinates": (coordinates, ("onnx", "coreml")),
-    "dilation": (lambda: relay.nn.dilate(of_type(4), strides=(HUGE,)), ("mxnet",)),
     "morphology": (
         lambda: relay.image.dilation2d(
             of_type(1, 1, 2**21, 2**21), relay.var("w", shape=(1, 2**20, 2**20))

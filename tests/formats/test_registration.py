@@ -102,8 +102,8 @@ REFUSED: dict[str, tuple[Told, str]] = {
         lambda t: t.exports("nn.softmax")(without_annotation),
         "without_annotation: nn.softmax has no attribute beta",
     ),
-    "unknown attribute bound beforehand": (
-        lambda t: t.exports("nn.softmax")(partial(with_more, beta=1.0)),
+    "unknown attribute beside one bound beforehand": (
+        lambda t: t.exports("nn.softmax")(partial(with_more, axis=1)),
         "with_more: nn.softmax has no attribute beta",
     ),
     "too many operands": (

@@ -290,3 +290,17 @@ def test_weights_of_a_packing_operator_stay_apart() -> None:
     first, second = _run(result, X)
     np.testing.assert_allclose(first, np.cumsum(np.concatenate([-W.ravel(), S])), rtol=1e-5)
     np.testing.assert_array_equal(second, X - W[0])
+
+
+def test_bytes_that_are_summed_in_float64_stay_bytes() -> None:
+    x, w = (
+        relay.var("x", shape=(2, 300), dtype="float64"),
+        relay.var("w", shape=(300, 300), dtype="int8"),
+    )
+    body = relay.nn.dense(x, relay.cast(w, "float64"))
+    weight = RNG.integers(-128, 128, (300, 300)).astype("int8")
+    result = fold_weights(_model(relay.Function([x, w], body), w=weight))
+    assert _calls(result) == ["cast", "nn.dense"]
+    assert result.params["w"].dtype == "int8"
+    data = RNG.normal(size=(2, 300))
+    np.testing.assert_allclose(_run(result, data), data @ weight.T.astype("float64"))

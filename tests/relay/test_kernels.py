@@ -93,6 +93,9 @@ CASES: list[tuple[str, list[Any], dict[str, Any], Any]] = [
     ("sequence_mask", [[[1, 2], [3, 4]], [1, 2]], {"mask_value": -1.0}, [[1, 2], [-1, 4]]),
     ("sequence_mask", [[[1, 2], [3, 4]], [1, 0]], {"axis": 1}, [[1, 0], [0, 0]]),
     ("reverse_sequence", [[[1, 2, 3], [4, 5, 6]], [2, 3]], {}, [[2, 1, 3], [6, 5, 4]]),
+    # As TVM's topi: a length below 2 leaves the sequence, one beyond the axis is the axis'.
+    ("reverse_sequence", [[[1, 2, 3], [4, 5, 6]], [-5, 100]], {}, [[1, 2, 3], [6, 5, 4]]),
+    ("reverse_sequence", [[[1, 2, 3], [4, 5, 6]], [4, -1]], {}, [[3, 2, 1], [4, 5, 6]]),
     ("argsort", [[1, 0, 1, 0]], {"is_ascend": False, "dtype": "int32"}, [0, 2, 1, 3]),
     ("topk", [[1, 9, 9, 3]], {"k": 3, "ret_type": "indices", "dtype": "int32"}, [1, 2, 3]),
     ("topk", [[INT_MIN, 0]], {"k": 0, "ret_type": "values"}, [0, INT_MIN]),

@@ -292,11 +292,52 @@ def test_branches_that_would_differ_are_refused() -> None:
         ToMixedPrecision()(_mod(before))
 
 
-def test_a_call_of_a_global_function_is_refused() -> None:
-    before = """def @main(%x: Tensor[(4), float32]) { @f(%x) }
-        def @f(%x: Tensor[(4), float32]) -> Tensor[(4), float32] { tanh(%x) }"""
-    with pytest.raises(Unsupported, match="a call of @f has no mixed precision"):
-        ToMixedPrecision()(_mod(before))
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            """def @f(%y: Tensor[(4), float32]) -> Tensor[(4), float32] { tanh(%y) }
+            def @main(%x: Tensor[(4), float32]) { sigmoid(@f(sqrt(%x))) }""",
+            """def @f(%y: Tensor[(4), float32]) -> Tensor[(4), float32] {
+                cast(tanh(cast(%y, dtype="float16")), dtype="float32") }
+            def @main(%x: Tensor[(4), float32]) {
+                sigmoid(@f(cast(sqrt(cast(%x, dtype="float16")), dtype="float32"))) }""",
+            id="arguments-and-results-are-cast-back",
+        ),
+        pytest.param(
+            """def @f(%y: Tensor[(4), float16], %i: int32) -> (Tensor[(4), float16], int32) {
+                (negative(%y), %i) }
+            def @main(%x: Tensor[(4), float16]) { (@f(tanh(%x), 3)).0 }""",
+            """def @f(%y: Tensor[(4), float16], %i: int32) -> (Tensor[(4), float16], int32) {
+                (negative(%y), %i) }
+            def @main(%x: Tensor[(4), float16]) { (@f(tanh(%x), 3)).0 }""",
+            id="what-is-narrow-stays",
+        ),
+    ],
+)
+def test_a_global_function_that_is_called_keeps_its_type(before: str, after: str) -> None:
+    found = InferType()(ToMixedPrecision("float16", 2)(_mod(before)))
+    verify(found)
+    _same(found, after)
+
+
+def test_recursion_and_tuples_between_global_functions_are_converted() -> None:
+    before = """def @turn(%n: int32, %p: (Tensor[(4), float32], Tensor[(4), float32]))
+            -> (Tensor[(4), float32], Tensor[(4), float32]) {
+        if (less(%n, 1)) { %p } else {
+            let %q = (tanh(%p.1), sigmoid(%p.0)); @turn(subtract(%n, 1), %q) } }
+        def @main(%x: Tensor[(4), float32]) { @turn(3, (sqrt(%x), sqrt(%x))) }"""
+    found = InferType()(ToMixedPrecision("float16", 2)(_mod(before)))
+    verify(found)
+    assert "float16" in found.astext()
+    x = np.linspace(0.1, 2, 4).astype("float32")
+    one = two = np.sqrt(x)
+    for _ in range(3):
+        one, two = np.tanh(two), 1 / (1 + np.exp(-one))
+    values = relay.create_executor("debug", mod=found).evaluate()(x)
+    for value, expected in zip(values, (one, two), strict=True):
+        assert value.numpy().dtype == np.float32
+        np.testing.assert_allclose(value.numpy(), expected, atol=2e-3)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import serde
 import serde.relay as relay
-from serde.errors import RelayError
+from serde.errors import RelayError, TypeInferenceError
+from serde.relay import transform
 
 
 def unary(name: str) -> relay.Function:
@@ -98,3 +100,47 @@ def test_a_function_with_a_symbol_keeps_its_name():
     assert "part_0" in relay.IRModule.from_expr(function)
     x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
     assert relay.IRModule.from_expr(y - x)["main"].params == (y, x)
+
+
+def test_an_expression_beside_a_function_called_main_gets_another_name():
+    # As in TVM, whose Module_FromExpr takes a fresh name for a function without a symbol.
+    main, taken = relay.GlobalVar("main"), relay.GlobalVar("main_1")
+    x = relay.var("x", shape=(2,))
+    expr = relay.Function([x], main(relay.abs(x)))
+    mod = relay.IRModule.from_expr(expr, {main: unary("negative")})
+    assert sorted(each.name_hint for each in mod.functions) == ["main", "main_1"]
+    assert mod["main_1"] is expr
+    assert run(mod) == [-1.0, -2.0]
+    found = relay.create_executor(mod=transform.InferType()(mod)).evaluate(mod["main_1"])
+    assert found(np.array([1, -2], np.float32)).numpy().tolist() == [-1.0, -2.0]
+    again = relay.IRModule.from_expr(expr, {main: unary("negative"), taken: unary("exp")})
+    assert sorted(each.name_hint for each in again.functions) == ["main", "main_1", "main_2"]
+
+
+def test_a_function_with_a_symbol_replaces_that_of_its_name():
+    # TVM's GlobalVarSupply gives the variable that there is.
+    named = unary("negative").with_attr("global_symbol", "main")
+    main = relay.GlobalVar("main")
+    mod = relay.IRModule.from_expr(named, {main: unary("exp")})
+    assert mod.get_global_vars() == [main]
+    assert run(mod) == [-1.0, -2.0]
+
+
+def test_a_function_that_is_nowhere_is_named():
+    x = relay.var("x", shape=(2,))
+    mod = relay.IRModule.from_expr(relay.Function([x], relay.GlobalVar("nowhere")(x)))
+    with pytest.raises(TypeInferenceError, match=r"@nowhere names no function.*there are: @main"):
+        transform.InferType()(mod)
+    with pytest.raises(TypeInferenceError, match="@nowhere names no function"):
+        serde.export_model(mod, format="onnx")
+    mod["other"] = unary("negative")
+    mod["main"] = relay.Function([x], relay.GlobalVar("other")(x))
+    with pytest.raises(TypeInferenceError, match="take the variable that mod"):
+        transform.InferType()(mod)
+
+
+@pytest.mark.parametrize("name", ["InferType", "FoldConstant", "ToANormalForm", "Sequential"])
+@pytest.mark.parametrize("given", [relay.const(1.0), unary("exp"), None], ids=repr)
+def test_passes_take_modules(name, given):
+    with pytest.raises(TypeError, match=r"expected a module, found .*IRModule.from_expr"):
+        getattr(transform, name)()(given)

@@ -283,9 +283,86 @@ def test_times_nest_as_passes_do():
         text = timing.render()
     lines = [line.split(":")[0] for line in text.splitlines()]
     assert lines == ["sequential", "\tInferType", "\tEvaluateConstants"]
-    assert "(100.00%)" in text.splitlines()[0]
-    with PassContext(instruments=[timing]):
-        assert timing.render() == ""
+    assert "(100.00%; 100.00%)" in text.splitlines()[0]
+    assert timing.render() == ""
+
+
+@pytest.fixture
+def outside():
+    """Yield the context of no ``with``, and leave it as it was."""
+    context = PassContext.current()
+    yield context
+    context.override_instruments(None)
+
+
+def test_passes_are_timed_outside_contexts(outside):
+    # As TVM's test_pass_timing_instrument does it.
+    timing = instrument.PassTimingInstrument()
+    PassContext.current().override_instruments([timing])
+    transform.InferType()(transform.EvaluateConstants()(module()))
+    assert [line.split(":")[0] for line in timing.render().splitlines()] == [
+        "EvaluateConstants",
+        "InferType",
+    ]
+    PassContext.current().override_instruments(None)
+    transform.InferType()(module())
+    assert timing.render() == ""
+
+
+def test_the_context_of_no_with_is_one_of_each_thread(outside):
+    watch = Watch()
+    outside.override_instruments([watch])
+    assert PassContext.current() is outside
+    with PassContext():
+        transform.InferType()(module())
+    thread = threading.Thread(target=lambda: transform.InferType()(module()))
+    thread.start()
+    thread.join()
+    assert watch.events == ["enter"]
+    transform.InferType()(module())
+    assert watch.names == ["InferType"]
+    outside.override_instruments([])
+    assert watch.events == ["enter", "before exp", "after exp", "exit"]
+
+
+def test_an_instrument_that_fails_to_begin_outside_contexts_ends_all(outside):
+    class Bad(instrument.PassInstrument):
+        def enter_pass_ctx(self):
+            raise RuntimeError("no")
+
+    first, last = Watch(), Watch()
+    with pytest.raises(RuntimeError, match="no"):
+        outside.override_instruments([first, Bad(), last])
+    # As TVM: what had begun ends, what comes behind is told nothing.
+    assert first.events == ["enter", "exit"]
+    assert last.events == []
+    assert not PassContext.current().instruments
+
+
+def test_an_instrument_that_fails_to_end_is_the_last_that_is_told():
+    class Bad(Watch):
+        def exit_pass_ctx(self):
+            super().exit_pass_ctx()
+            raise RuntimeError("no")
+
+    watches = [Watch(), Bad(), Watch()]
+    context = PassContext(instruments=watches)
+    with pytest.raises(RuntimeError, match="no"), context:
+        pass
+    assert [watch.events for watch in watches] == [["enter", "exit"], ["enter", "exit"], ["enter"]]
+    assert not context.instruments
+
+
+def test_every_instrument_is_asked_whether_a_pass_runs():
+    class Asked(Watch):
+        def should_run(self, mod, info):
+            self.events.append(f"asked {info.name}")
+            return super().should_run(mod, info)
+
+    watches = [Asked("InferType"), Asked()]
+    with PassContext(instruments=watches):
+        transform.InferType()(module())
+    assert [watch.events for watch in watches] == [["enter", "asked InferType", "exit"]] * 2
 
 
 def test_modules_are_printed(capsys):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.golden import evaluate
-from support.kernels import run_kernel
+from support.kernels import run_decomposed, run_kernel
 from support.samples import build
 
 import serde.relay as relay
@@ -25,6 +25,9 @@ DECOMPOSED = [
     for index, given in enumerate(definition.samples)
     if name.startswith("qnn.") and definition.decompose is not None
 ]
+
+
+BOTH = pytest.mark.parametrize("run", [run_kernel, run_decomposed])
 
 
 def _scale(*values: float) -> np.ndarray:
@@ -69,17 +72,21 @@ def test_decomposition_is_the_kernel(definition: OpDef, given: Sample) -> None:
 )
 @pytest.mark.parametrize("compute_dtype", ["None", "int64", "float32", "float64"])
 @pytest.mark.parametrize("ratio", [0.5, 0.25, 0.75, 2.0, 1.0])
-def test_requantize_rounds(rounding: str, rounded: Any, compute_dtype: str, ratio: float) -> None:
+@BOTH
+def test_requantize_rounds(
+    run: Any, rounding: str, rounded: Any, compute_dtype: str, ratio: float
+) -> None:
     data = np.arange(-41, 42, dtype=np.int32)
     operands = (_scale(ratio), _zero(3), _scale(1.0), _zero(0))
-    found = run_kernel("qnn.requantize", data, *operands, rounding=rounding,
+    found = run("qnn.requantize", data, *operands, rounding=rounding,
                        compute_dtype=compute_dtype, out_dtype="int8")  # fmt: skip
     expected = [_cut(rounded((int(x) - 3) * Fraction(ratio)), "int8") for x in data]
     assert found.tolist() == expected
 
 
 @pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
-def test_requantize_is_the_fixed_point_product(rounding: str) -> None:
+@BOTH
+def test_requantize_is_the_fixed_point_product(run: Any, rounding: str) -> None:
     """The ratio is rounded to 31 bits, the product is exact."""
     generator = np.random.default_rng(4)
     data = generator.integers(-(2**22), 2**22, 500).astype(np.int32)
@@ -89,15 +96,16 @@ def test_requantize_is_the_fixed_point_product(rounding: str) -> None:
     mantissa = math.floor(fraction * 2**31 + 0.5)
     exact = Fraction(mantissa) * Fraction(2) ** (exponent - 31)
     rounded = _up if rounding == "UPWARD" else _away
-    found = run_kernel("qnn.requantize", data, given, _zero(0), wanted, _zero(-7),
+    found = run("qnn.requantize", data, given, _zero(0), wanted, _zero(-7),
                        rounding=rounding, out_dtype="int32")  # fmt: skip
     assert found.tolist() == [rounded(int(x) * exact) - 7 for x in data]
 
 
-def test_requantize_has_a_ratio_for_each_channel() -> None:
+@BOTH
+def test_requantize_has_a_ratio_for_each_channel(run: Any) -> None:
     data = np.arange(-12, 12, dtype=np.int32).reshape(2, 3, 4)
     scales, zeros = _scale(0.5, 1.0, 4.0), _zero(1, 0, -2)
-    found = run_kernel(
+    found = run(
         "qnn.requantize", data, scales, zeros, _scale(2.0), _zero(5), axis=1, out_dtype="uint8"
     )
     for place in product(range(2), range(3), range(4)):
@@ -106,10 +114,11 @@ def test_requantize_has_a_ratio_for_each_channel() -> None:
 
 
 @pytest.mark.parametrize("ratio", [2.0**-40, 2.0**-33])
-def test_tiny_ratio_gives_zero(ratio: float) -> None:
+@BOTH
+def test_tiny_ratio_gives_zero(run: Any, ratio: float) -> None:
     data = np.array([-(2**31), -1, 0, 1, 2**31 - 1], np.int32)
     operands = (_scale(ratio), _zero(0), _scale(1.0), _zero(4))
-    assert run_kernel("qnn.requantize", data, *operands, out_dtype="int8").tolist() == [4] * 5
+    assert run("qnn.requantize", data, *operands, out_dtype="int8").tolist() == [4] * 5
 
 
 def test_quantize_rounds_halves_away() -> None:

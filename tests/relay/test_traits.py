@@ -38,6 +38,7 @@ from serde.relay.ir.traits import (
     Reshape,
     SameAxes,
     SameType,
+    Selects,
     Trait,
     Truth,
     TypeOnly,
@@ -158,6 +159,11 @@ DEFINITIONS = {
         unclaimed=_named(
             "always the same number", "dyn.ones dyn.zeros ones ones_like zeros zeros_like"
         ),
+    ),
+    "selects": Definition(
+        (Selects,),
+        _always(properties.is_selection),
+        among=lambda op: op.has(Selects),  # shapes that operands hold are open, too
     ),
     "values": Definition(
         (Values, Moves, Reshape),

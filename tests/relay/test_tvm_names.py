@@ -481,3 +481,58 @@ def test_an_attribute_of_an_operator_for_a_while() -> None:
     with module.TempOpAttr("atanh", "test.mark", marker):
         assert operator.get_attr("test.mark") is marker
     assert operator.get_attr("test.mark") is None
+
+
+# What is there, and what was meant.
+
+LAZY = {
+    "relay": "const Function transform nn add concatenate",
+    "relay.adt": "Match Clause",
+    "relay.analysis": "free_vars well_formed",
+    "relay.dataflow_pattern": "is_op rewrite wildcard",
+    "relay.expr": "Call TupleWrapper bind",
+    "relay.expr_functor": "ExprVisitor",
+    "relay.function": "Function",
+    "relay.op.contrib.onnx": "partition_for_onnx",
+    "relay.testing": "run_infer_type",
+    "relay.transform": "InferType FoldConstant ToMixedPrecision PassContext Sequential",
+    "relay.ty": "TensorType scalar_type type_has_any",
+    "relax": "__all__",
+    "target": "__all__",
+}
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_packages_that_load_names_later_list_them(package: str) -> None:
+    module = importlib.import_module(f"serde.{package}")
+    listed = dir(module)
+    assert listed == sorted(set(listed))
+    public = module.__all__ if LAZY[package] == "__all__" else LAZY[package].split()
+    assert set(public) <= set(listed)
+    assert not {"annotations", "lazy_names", "HOMES"} & set(listed)
+    for name in listed:
+        getattr(module, name)
+
+
+@pytest.mark.parametrize(
+    ("path", "near"),
+    [
+        ("nn.rleu", "relu"),
+        ("op.nn.rleu", "relu"),
+        ("op.transform.reshpe", "reshape"),
+        ("op.reshpe", "reshape"),
+        ("concatinate", "concatenate"),
+        ("qnn.op.quantise", "quantize"),
+        ("transform.FoldConst", "FoldConstant"),
+        ("analysis.free_var", "free_vars"),
+        ("expr.cosnt", "const"),
+    ],
+)
+def test_a_misspelled_name_is_told_its_nearest(path: str, near: str) -> None:
+    with pytest.raises(AttributeError, match=rf"{path.split('.')[-1]}.*\. Did you mean {near}\b"):
+        follow(path)
+
+
+def test_a_name_near_none_is_told_none() -> None:
+    with pytest.raises(AttributeError, match=r"relay\.nn has no operator zzzzzz\.$"):
+        follow("nn.zzzzzz")

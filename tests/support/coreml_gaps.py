@@ -21,7 +21,11 @@ _ALWAYS = {
     "dyn.nn.upsampling-1": "MIL scales by constants",
     "dyn.nn.upsampling3d-1": "MIL scales by constants",
     **dict.fromkeys(
-        ("nn.conv1d-1", "nn.conv2d-0", "nn.conv3d-1", "serde.conv_integer-3"), _DILATED
+        (
+            "nn.conv1d-1", "nn.conv2d-0", "nn.conv2d_backward_weight-1",
+            "nn.conv2d_backward_weight-2", "nn.conv3d-1", "serde.conv_integer-3",
+        ),
+        _DILATED,
     ),
     **dict.fromkeys(
         (
@@ -31,6 +35,13 @@ _ALWAYS = {
             "qnn.mul-0", "qnn.mul-1", "qnn.mul-2", "qnn.mul-3",
             "qnn.softmax-0", "qnn.softmax-1", "qnn.subtract-0", "qnn.subtract-1",
             "qnn.subtract-2", "qnn.subtract-3",
+            "fixed_point_multiply-0", "fixed_point_multiply-1", "fixed_point_multiply_per_axis-0",
+            "fixed_point_multiply_per_axis-1", "qnn.batch_matmul-0", "qnn.batch_matmul-1",
+            "qnn.conv2d-0", "qnn.conv2d-1", "qnn.conv2d-2", "qnn.conv2d-3", "qnn.conv2d-4",
+            "qnn.conv2d_transpose-0", "qnn.conv2d_transpose-1", "qnn.dense-0", "qnn.dense-1",
+            "qnn.dense-2", "qnn.dense-3", "qnn.requantize-0", "qnn.requantize-1",
+            "qnn.requantize-2", "qnn.requantize-3", "qnn.requantize-4", "qnn.requantize-5",
+            "qnn.requantize-6", "qnn.requantize-7",
         ),
         _CONSENT,
     ),
@@ -64,6 +75,13 @@ _ALWAYS = {
         "each region has its own number of samples, which only its size tells",
     ),
     "serde.scan-3": _NO_ELEMENTS,
+    **dict.fromkeys(
+        (
+            "vision.all_class_non_max_suppression-0", "vision.all_class_non_max_suppression-1",
+            "vision.all_class_non_max_suppression-2",
+        ),
+        "rows are filled up to as many as there is room for, by a number that is computed",
+    ),
 }  # fmt: skip
 
 _BEFORE_17 = {

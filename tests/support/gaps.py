@@ -29,10 +29,6 @@ _NO_RUNTIME = "ONNX Runtime has no MaxRoiPool of version 22, nor has the referen
 _ROI_POOL = {"vision.roi_pool-0": _NO_RUNTIME, "vision.roi_pool-1": _NO_RUNTIME}
 _HARD_SWISH = {"serde.hard_swish-1": "ONNX Runtime has a HardSwish of float32 precision only"}
 _GELU = {"serde.gelu-1": "ONNX Runtime computes the tanh form of Gelu in float32 precision"}
-_LOSS = {
-    f"serde.softmax_cross_entropy_loss-{index}": "ONNX has losses from version 12 on"
-    for index in range(4)
-}
 _FLOAT8 = dict.fromkeys(
     ("serde.dequantize_linear-5", "serde.quantize_linear-5", "serde.quantize_linear-6"),
     "ONNX has floats of 8 bits from version 19 on",
@@ -42,7 +38,7 @@ _INT4 = dict.fromkeys(
     "ONNX has integers of 4 bits from version 21 on",
 )
 _NOT_IN_ONNX = {
-    "11": {**_IN_ALL, **_BEFORE_26, **_LOSS, **_FLOAT8, **_INT4},
+    "11": {**_IN_ALL, **_BEFORE_26, **_FLOAT8, **_INT4},
     "13": {**_IN_ALL, **_BEFORE_26, **_FLOAT8, **_INT4},
     "17": {**_IN_ALL, **_BEFORE_26, **_HARD_SWISH, **_FLOAT8, **_INT4},
     "21": {**_IN_ALL, **_BEFORE_26, **_HARD_SWISH, **_GELU},
@@ -98,6 +94,14 @@ _NOT_IN_MXNET = {
     **dict.fromkeys(
         (f"vision.non_max_suppression-{index}" for index in (2, 4, 5)),
         "MXNet drops boxes without a score and limits none that stay",
+    ),
+    **dict.fromkeys(
+        (
+            "vision.all_class_non_max_suppression-0", "vision.all_class_non_max_suppression-1",
+            "vision.all_class_non_max_suppression-2", "vision.regular_non_max_suppression-0",
+            "vision.regular_non_max_suppression-1",
+        ),
+        "MXNet does not tell where the boxes are that stay",
     ),
     "vision.roi_align-2": "MXNet takes the mean of the samples of a region only",
 }  # fmt: skip
@@ -162,11 +166,6 @@ GAPS: dict[tuple[str, str], str] = {
     ("onnx-sample", "serde.multinomial-0-newest"): _MULTINOMIAL,
     ("onnx-sample", "serde.multinomial-1-newest"): _MULTINOMIAL,
     **SUITE_GAPS,
-    **{
-        ("onnx-sample", f"serde.dft-{index}-{opset}"): "ONNX has a DFT from version 17 on"
-        for index in range(6)
-        for opset in ("11", "13")
-    },
     ("onnx-sample", "serde.loop-5-11"): "a Loop of ONNX carries sequences from version 13 on",
     **{
         ("onnx-sample", f"{sample}-{label}"): reason

@@ -126,7 +126,7 @@ def _value(node: Expr, values: Mapping[Expr, Any]) -> Any:
     assert isinstance(node, Call)
     assert isinstance(node.op, OpDef)
     operands = [
-        None if operand.optional and values[argument] == () else values[argument]
+        None if operand.optional and isinstance(argument, Tuple) else values[argument]
         for operand, argument in zip(node.op.operands, node.args, strict=True)
     ]
     return node.op.kernel(*operands, **node.attrs)

@@ -16,6 +16,7 @@ from support.samples import Array, BuiltSample, as_arrays, build
 from serde.errors import RelayError
 from serde.relay.ir.bodies import all_nodes, carried
 from serde.relay.ir.expr import Tuple
+from serde.relay.ir.leaves import leaf_types
 from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.traits import Layout, Rescales, SameAxes
@@ -296,6 +297,14 @@ def is_truth(built: BuiltSample) -> bool | None:
     if len(results) != 1 or not isinstance(results[0], np.ndarray) or not results[0].size:
         return False
     return bool(np.isin(results[0].astype(np.float64), (0.0, 1.0)).all())
+
+
+def is_selection(built: BuiltSample) -> bool | None:
+    """Some length is open though the operands are fixed, and the first bounds it."""
+    if all(each.concrete_shape for each in leaf_types(built.call.checked_type)):
+        return False
+    data = np.asarray(built.operands[0])
+    return all(each.nbytes <= 8 * (data.ndim + 4) * data.size for each in built.run())
 
 
 def _cut(value: Any, start: int, stop: int, rows: int) -> Any:

@@ -42,7 +42,7 @@ CASES: dict[str, tuple[str, Any, str]] = {
     "nothing": (
         f"def @main(%x: {V}) {{ tanh(nn.relu(%x)) }}",
         ["Conv"],
-        f"def @main(%x: {V}) -> {V} {{ tanh(nn.relu(%x)) }}",
+        f"def @main(%x: {V}, onnx_opset=17) -> {V} {{ tanh(nn.relu(%x)) }}",
     ),
     "the end": (
         f"def @main(%x: {V}) {{ nn.relu(exp(%x)) }}",

@@ -15,6 +15,7 @@ import serde.relay as relay
 from serde.errors import CheckError, OptionError, UnsupportedModelError
 from serde.report import Report
 from serde.target import HybridExecutor, OnnxModule
+from serde.target.onnx import build
 from serde.target.splitting import split
 
 X = np.random.default_rng(2).normal(size=(2, 5)).astype(np.float32)
@@ -119,3 +120,20 @@ def test_any_format_is_split(suffix: str, tmp_path: Path) -> None:
     result = HybridExecutor(OnnxModule.load(tmp_path / "split")).run(values)[0]
     half = suffix == ".mlpackage"  # which holds weights in 16 bits and computes so
     np.testing.assert_allclose(result, expected, atol=5e-3 if half else 1e-5)
+
+
+@pytest.mark.parametrize("opset", [11, 13, 20])
+def test_a_split_without_regions_keeps_its_opset(tmp_path: Path, opset: int) -> None:
+    found = split(net(), tmp_path / "split", supported=["MaxPool"], opset=opset)
+    assert not found.partition.regions
+    assert (found.partition.opset, found.module.opset) == (opset, opset)
+    assert OnnxModule.load(tmp_path / "split").opset == opset
+    expected = np.maximum(np.exp(np.tanh(X)), 0)
+    np.testing.assert_allclose(HybridExecutor(found.module).run(X)[0], expected, rtol=1e-5)
+
+
+def test_a_partitioned_module_without_regions_keeps_its_opset() -> None:
+    mod = relay.op.contrib.onnx.partition_for_onnx(net(), supported=["MaxPool"], opset=13)
+    assert build(relay.fromtext(mod.astext())).opset == 13
+    assert build(mod).opset == 13
+    assert build(mod, opset=11).opset == 11

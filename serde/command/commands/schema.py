@@ -7,10 +7,11 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from serde.command.base import Command, near_names
+from serde.command.base import Command
 from serde.command.invocation import Invocation
 from serde.command.parameters import printing_flags
 from serde.command.render import as_json
+from serde.texts import near_names
 
 __all__ = ["command"]
 

@@ -20,6 +20,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import pair, reads, writes
 from serde.weights import numpy_dtype
 
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -32,18 +33,6 @@ def import_relu(ctx: ImportContext, data: Expr) -> Expr:
     if not is_float(ctx.type(data).dtype):
         return relay.maximum(data, scalar_like(ctx, data, 0))
     return relay.nn.relu(data)
-
-
-@OPS.imports("softsign")
-def import_softsign(ctx: ImportContext, data: Expr) -> Expr:
-    return relay.serde.softsign(data)
-
-
-@OPS.imports("hard_sigmoid")
-def import_hard_sigmoid(
-    ctx: ImportContext, data: Expr, *, alpha: float = 0.2, beta: float = 0.5
-) -> Expr:
-    return relay.serde.hard_sigmoid(data, alpha=alpha, beta=beta)
 
 
 @OPS.imports("Activation")
@@ -202,11 +191,6 @@ def import_softmax_activation(
     return relay.nn.softmax(data, axis=1 if mode == "channel" else -1)
 
 
-@OPS.imports("LogisticRegressionOutput", uses=1, ignored=("grad_scale",))
-def import_logistic_regression_output(ctx: ImportContext, data: Expr) -> Expr:
-    return relay.sigmoid(data)
-
-
 @OPS.imports(
     "LinearRegressionOutput",
     "MAERegressionOutput",
@@ -325,16 +309,10 @@ def export_elu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
     return _emit_leaky(ctx, data, act_type="elu", slope=alpha)
 
 
-@OPS.exports("serde.hard_sigmoid")
-def export_hard_sigmoid(ctx: ExportContext, data: Value, *, alpha: float, beta: float) -> Value:
-    return ctx.emit("hard_sigmoid", data, alpha=alpha, beta=beta)
-
-
-@OPS.exports("nn.softmax", "nn.fast_softmax")
-def export_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
-    return ctx.emit("softmax", data, axis=axis)
-
-
-@OPS.exports("nn.log_softmax")
-def export_log_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
-    return ctx.emit("log_softmax", data, axis=axis)
+OPS.pairs(
+    reads("softsign", "serde.softsign"),
+    pair("hard_sigmoid", "serde.hard_sigmoid", alpha=0.2, beta=0.5),
+    reads("LogisticRegressionOutput", "sigmoid", ignored="grad_scale", uses=1),
+    writes("softmax", ("nn.softmax", "nn.fast_softmax"), "axis"),
+    writes("log_softmax", "nn.log_softmax", "axis"),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -17,8 +17,9 @@ from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
+from serde.relay.op.norm.bodies import batch_norm_body
+from serde.walk.pairs import pair, reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,13 +86,6 @@ def import_batch_norm_with_relu(
     return [relay.nn.relu(result), *others]
 
 
-@OPS.imports("InstanceNorm")
-def import_instance_norm(
-    ctx: ImportContext, data: Expr, gamma: Expr, beta: Expr, *, eps: float = 1e-3
-) -> Expr:
-    return relay.nn.instance_norm(data, gamma, beta, axis=1, epsilon=eps)
-
-
 @OPS.imports("LayerNorm")
 def import_layer_norm(
     ctx: ImportContext,
@@ -133,19 +127,6 @@ def import_group_norm(
         times = ctx.static_lengths(data, (1,))[0] // num_groups
         gamma, beta = (relay.repeat(each, times, 0) for each in (gamma, beta))
     return relay.nn.group_norm(data, gamma, beta, num_groups=num_groups, axis=1, epsilon=eps)
-
-
-@OPS.imports("LRN")
-def import_lrn(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    nsize: int,
-    alpha: float = 1e-4,
-    beta: float = 0.75,
-    knorm: float = 2.0,
-) -> Expr:
-    return relay.nn.lrn(data, size=nsize, axis=1, bias=knorm, alpha=alpha, beta=beta)
 
 
 @OPS.imports("L2Normalization")
@@ -214,11 +195,10 @@ def export_batch_norm(
     """Statistics that are no weights cannot be states of MXNet's; they are computed with."""
     axis = normalize_axis(norm.axis, ctx.type(data).rank)
     if not (ctx.is_weight(moving_mean) and ctx.is_weight(moving_var)):
-        result = _normalize(ctx, data, moving_mean, moving_var, axis, norm.epsilon)
-        if norm.scale:
-            result = ctx.emit("broadcast_mul", result, _along(ctx, gamma, data, axis))
-        if norm.center:
-            result = ctx.emit("broadcast_add", result, _along(ctx, beta, data, axis))
+        result = ctx.spell(
+            lambda *given: batch_norm_body(*given, **vars(norm)).fields[0],
+            data, gamma, beta, moving_mean, moving_var,
+        )  # fmt: skip
         return [result, moving_mean, moving_var]
     gamma, beta = norm.affine(ctx, gamma, gamma, beta)
     result = ctx.emit(
@@ -226,15 +206,6 @@ def export_batch_norm(
         fix_gamma=False,
     )  # fmt: skip
     return [result, moving_mean, moving_var]
-
-
-def _normalize(
-    ctx: ExportContext, data: Value, mean: Value, variance: Value, axis: int, epsilon: float
-) -> Value:
-    centered = ctx.emit("broadcast_sub", data, _along(ctx, mean, data, axis))
-    factor = ctx.emit("rsqrt", ctx.emit("_plus_scalar", variance, scalar=epsilon))
-    factor = replace(factor, type=ctx.type(variance))
-    return ctx.emit("broadcast_mul", centered, _along(ctx, factor, data, axis))
 
 
 def _along(ctx: ExportContext, vector: Value, data: Value, axis: int) -> Value:
@@ -272,42 +243,6 @@ def export_group_norm(
     return result
 
 
-@OPS.exports("nn.lrn", when=_channels_second)
-def export_lrn(
-    ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
-) -> Value:
-    return ctx.emit("LRN", data, nsize=size, knorm=bias, alpha=alpha, beta=beta)
-
-
-def _declare_transposed(name: str) -> None:
-    @OPS.expands(name)
-    def expand_transposed(data: Expr, *others: Expr, axis: int, **attrs: AnyValue) -> Expr:
-        """The axis of channels is moved behind the batch axis, and back."""
-        rank = tensor_type(data).rank
-        axis = normalize_axis(axis, rank)
-        order = [place for place in range(rank) if place != axis]
-        order.insert(1, axis)
-        if sorted(order) != list(range(rank)) or axis == 0:
-            raise Unsupported(f"channels along axis {axis}")
-        result = call(name, relay.transpose(data, order), *others, axis=1, **attrs)
-        return relay.transpose(result, [order.index(place) for place in range(rank)])
-
-
-for _name in ("nn.instance_norm", "nn.group_norm", "nn.lrn"):
-    _declare_transposed(_name)
-
-
-@OPS.expands("nn.l2_normalize")
-def expand_l2_normalize(data: Expr, *, eps: float, axis: tuple[int, ...]) -> Expr:
-    """MXNet's L2Normalization adds `eps` to the sum of squares; Relay takes the greater."""
-    total = relay.multiply(data, data)
-    rank = tensor_type(data).rank
-    axes = axis or tuple(range(rank))
-    total = relay.sum(total, axis=axes, keepdims=True)
-    least = relay.const(eps, tensor_type(data).dtype)
-    return relay.divide(data, relay.sqrt(relay.maximum(total, least)))
-
-
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
     ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
@@ -321,3 +256,19 @@ def export_dropout(ctx: ExportContext, data: Value, *, rate: float) -> list[Valu
     """The mask is that of inference, where nothing is dropped."""
     mask = ctx.emit("ones_like", data)
     return [ctx.emit("Dropout", data, p=rate), mask]
+
+
+OPS.pairs(
+    reads("InstanceNorm", "nn.instance_norm", eps=0.001, renamed={"eps": "epsilon"}),
+    pair(
+        "LRN",
+        "nn.lrn",
+        "nsize",
+        knorm=2.0,
+        alpha=0.0001,
+        beta=0.75,
+        renamed={"nsize": "size", "knorm": "bias"},
+        fixed={"axis": 1},
+        when=_channels_second,
+    ),
+)

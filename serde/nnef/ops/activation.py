@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any as AnyValue
-from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -12,20 +11,10 @@ from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.elementwise.integers import are_integers
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import pair, reads
 
 __all__: list[str] = []
-
-
-@OPS.imports("relu")
-def import_relu(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.nn.relu(x)
-
-
-@OPS.exports("nn.relu", when=lambda node: not are_integers(node))
-def export_relu(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("relu", data)
 
 
 @OPS.imports("softabs")
@@ -68,63 +57,10 @@ def _has_exact_attributes(node: Call) -> bool:
     return isinstance(data, TensorType) and is_exact(data.dtype, *values)
 
 
-@OPS.imports("softplus")
-def import_softplus(ctx: ImportContext, x: Expr) -> Expr:
-    return call("serde.softplus", x)
-
-
-@OPS.exports("serde.softplus")
-def export_softplus(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("softplus", data)
-
-
-@OPS.imports("elu")
-def import_elu(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
-    return call("serde.elu", x, alpha=alpha)
-
-
-@OPS.exports("serde.elu", when=_has_exact_attributes)
-def export_elu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
-    return ctx.emit("elu", data, alpha=alpha)
-
-
-@OPS.imports("selu")
-def import_selu(
-    ctx: ImportContext, x: Expr, *, alpha: float = 1.67326319, lambda_: float = 1.05070102
-) -> Expr:
-    return call("serde.selu", x, alpha=alpha, gamma=lambda_)
-
-
 @OPS.exports("serde.selu", when=_has_exact_attributes)
 def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) -> Value:
     attributes: dict[str, AnyValue] = {"alpha": alpha, "lambda": gamma}
     return ctx.emit("selu", data, **attributes)
-
-
-@OPS.imports("gelu")
-def import_gelu(ctx: ImportContext, x: Expr) -> Expr:
-    """``x * Phi(x)``, which the standard calls exact; what its body has approximates that."""
-    return call("serde.gelu", x)
-
-
-@OPS.exports("serde.gelu", when=lambda node: node.attrs["approximate"] == "none")
-def export_gelu(ctx: ExportContext, data: Value, *, approximate: Literal["none", "tanh"]) -> Value:
-    return ctx.emit("gelu", data)
-
-
-@OPS.imports("silu")
-def import_silu(ctx: ImportContext, x: Expr) -> Expr:
-    return call("serde.silu", x)
-
-
-@OPS.exports("serde.silu")
-def export_silu(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("silu", data)
-
-
-@OPS.imports("leaky_relu")
-def import_leaky_relu(ctx: ImportContext, x: Expr, *, alpha: float) -> Expr:
-    return relay.nn.leaky_relu(x, alpha)
 
 
 @OPS.exports("nn.leaky_relu")
@@ -153,3 +89,20 @@ def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) ->
     axis %= ctx.type(data).rank
     shape = (*(1 for _ in range(axis)), *ctx.static_shape(alpha))
     return ctx.emit("prelu", data, ctx.reshape(alpha, shape))
+
+
+OPS.pairs(
+    pair("relu", "nn.relu", when=lambda node: not are_integers(node)),
+    pair("softplus", "serde.softplus"),
+    pair("elu", "serde.elu", alpha=1.0, when=_has_exact_attributes),
+    reads("selu", "serde.selu", alpha=1.67326319, lambda_=1.05070102, renamed={"lambda_": "gamma"}),
+    # ``x * Phi(x)``, which the standard calls exact; what its body has approximates that.
+    pair(
+        "gelu",
+        "serde.gelu",
+        fixed={"approximate": "none"},
+        when=lambda node: node.attrs["approximate"] == "none",
+    ),
+    pair("silu", "serde.silu"),
+    reads("leaky_relu", "nn.leaky_relu", "alpha"),
+)

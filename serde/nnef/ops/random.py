@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from serde.nnef.ops.table import refuse_calls
+from serde.nnef.ops.table import OPS
 
 __all__: list[str] = []
 
-refuse_calls(
+OPS.refuses_calls(
     "random.multinomial",
     "random.normal",
     "random.threefry_generate",

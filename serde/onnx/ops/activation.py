@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -16,6 +15,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import pair, reads, writes
 
 Build = Callable[[ImportContext, Expr, int], Expr]
 
@@ -31,11 +31,6 @@ def export_relu(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Where", ctx.emit("Less", x, zero), zero, x)
 
 
-@OPS.imports("Relu", since=(1, 6, 13, 14), ignored=("consumed_inputs",))
-def import_relu(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.nn.relu(x)
-
-
 def _has_exact_attributes(node: Call) -> bool:
     data = node.args[0].type
     return isinstance(data, TensorType) and is_exact(data.dtype, *node.attrs.values())
@@ -48,11 +43,6 @@ def export_leaky_relu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
         return ctx.emit("LeakyRelu", x, alpha=alpha)
     negative = ctx.emit("Less", x, ctx.scalar_like(x, 0))
     return ctx.emit("Where", negative, ctx.emit("Mul", x, ctx.scalar_like(x, alpha)), x)
-
-
-@OPS.imports("LeakyRelu", since=(1, 6, 16), ignored=("consumed_inputs",))
-def import_leaky_relu(ctx: ImportContext, x: Expr, *, alpha: float = 0.01) -> Expr:
-    return relay.nn.leaky_relu(x, alpha=alpha)
 
 
 @OPS.exports("nn.prelu")
@@ -83,61 +73,8 @@ def import_prelu_v1(ctx: ImportContext, x: Expr, slope: Expr) -> Expr:
     return import_prelu(ctx, x, slope)
 
 
-@OPS.exports("serde.elu", when=_has_exact_attributes)
-def export_elu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
-    return ctx.emit("Elu", x, alpha=alpha)
-
-
-@OPS.imports("Elu", since=(1, 6, 22), ignored=("consumed_inputs",))
-def import_elu(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
-    return call("serde.elu", x, alpha=alpha)
-
-
-@OPS.exports("serde.selu", when=_has_exact_attributes)
-def export_selu(ctx: ExportContext, x: Value, *, alpha: float, gamma: float) -> Value:
-    return ctx.emit("Selu", x, alpha=alpha, gamma=gamma)
-
-
 SELU = (1.67326319217681884765625, 1.05070102214813232421875)
 """Defaults of version 6: the factor of the exponential, and that of all."""
-
-
-@OPS.imports("Selu", since=(6, 22))
-def import_selu(
-    ctx: ImportContext, x: Expr, *, alpha: float = SELU[0], gamma: float = SELU[1]
-) -> Expr:
-    return call("serde.selu", x, alpha=alpha, gamma=gamma)
-
-
-@OPS.imports("Selu", since=1, ignored=("consumed_inputs",))
-def import_selu_v1(
-    ctx: ImportContext, x: Expr, *, alpha: float = 1.6732, gamma: float = 1.0507
-) -> Expr:
-    return call("serde.selu", x, alpha=alpha, gamma=gamma)
-
-
-@OPS.exports("serde.hard_sigmoid", when=_has_exact_attributes)
-def export_hard_sigmoid(ctx: ExportContext, x: Value, *, alpha: float, beta: float) -> Value:
-    return ctx.emit("HardSigmoid", x, alpha=alpha, beta=beta)
-
-
-@OPS.imports("HardSigmoid", since=(1, 6, 22), ignored=("consumed_inputs",))
-def import_hard_sigmoid(
-    ctx: ImportContext, x: Expr, *, alpha: float = 0.2, beta: float = 0.5
-) -> Expr:
-    return call("serde.hard_sigmoid", x, alpha=alpha, beta=beta)
-
-
-@OPS.exports("serde.gelu", since=20)
-def export_gelu(ctx: ExportContext, x: Value, *, approximate: Literal["none", "tanh"]) -> Value:
-    return ctx.emit("Gelu", x, approximate=approximate)
-
-
-@OPS.imports("Gelu", since=20)
-def import_gelu(
-    ctx: ImportContext, x: Expr, *, approximate: Literal["none", "tanh"] = "none"
-) -> Expr:
-    return call("serde.gelu", x, approximate=approximate)
 
 
 def _has_axes(node: Call) -> bool:
@@ -146,83 +83,11 @@ def _has_axes(node: Call) -> bool:
     return isinstance(data, TensorType) and data.rank > 0
 
 
-@OPS.exports("serde.swish", since=24, when=_has_axes)
-def export_swish(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
-    return ctx.emit("Swish", x, alpha=alpha)
-
-
 @OPS.imports("Swish", since=24)
 def import_swish(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
     if alpha == 1.0:
         return call("serde.silu", x)
     return call("serde.swish", x, alpha=alpha)
-
-
-@OPS.exports("serde.celu", since=12, when=has_dtype("float32"))
-@OPS.exports("serde.celu", since=28)
-def export_celu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
-    """Up to 27, Celu takes float32 only."""
-    return ctx.emit("Celu", x, alpha=alpha)
-
-
-@OPS.imports("Celu", since=(12, 28))
-def import_celu(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
-    return call("serde.celu", x, alpha=alpha)
-
-
-@OPS.exports("serde.thresholded_relu")
-def export_thresholded_relu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
-    return ctx.emit("ThresholdedRelu", x, alpha=alpha)
-
-
-@OPS.imports("ThresholdedRelu", since=(10, 22))
-def import_thresholded_relu(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
-    return call("serde.thresholded_relu", x, alpha=alpha)
-
-
-@OPS.exports("serde.shrink")
-def export_shrink(ctx: ExportContext, x: Value, *, lambd: float, bias: float) -> Value:
-    return ctx.emit("Shrink", x, lambd=lambd, bias=bias)
-
-
-@OPS.imports("Shrink", since=9)
-def import_shrink(ctx: ImportContext, x: Expr, *, lambd: float = 0.5, bias: float = 0.0) -> Expr:
-    return call("serde.shrink", x, lambd=lambd, bias=bias)
-
-
-def _make_exporter(target: str) -> Callable[..., Value]:
-    """Return the exporter of an operator that differs by its name only."""
-
-    def export_renamed(ctx: ExportContext, x: Value) -> Value:
-        return ctx.emit(target, x)
-
-    return export_renamed
-
-
-def _make_importer(target: str) -> Callable[..., Expr]:
-    """Return the importer of an operator that differs by its name only."""
-
-    def import_renamed(ctx: ImportContext, x: Expr) -> Expr:
-        return call(target, x)
-
-    return import_renamed
-
-
-RENAMED = {
-    "Softplus": ("serde.softplus", 1, (1, 22)),
-    "Softsign": ("serde.softsign", 1, (1, 22)),
-    "HardSwish": ("serde.hard_swish", 14, (14, 22)),
-    "Mish": ("serde.mish", 18, (18, 22)),
-}
-"""The operator of ONNX: Relay's, the first version that has it, and all that are read."""
-
-
-for _name, (_target, _first, _versions) in RENAMED.items():
-    OPS.exports(_target, since=_first)(_make_exporter(_name))
-    OPS.imports(_name, since=_versions)(_make_importer(_target))
-
-
-OPS.exports("serde.silu", since=24, when=_has_axes)(_make_exporter("Swish"))
 
 
 def _emit_on_rows(ctx: ExportContext, op: str, x: Value, axis: int) -> Value:
@@ -307,11 +172,48 @@ for _name, (_targets, _build) in SOFTMAX.items():
     OPS.imports(_name, since=(1, 11))(_import_v1)
 
 
-@OPS.exports("serde.swiglu", since=28)
-def export_swiglu(ctx: ExportContext, gate: Value, value: Value, *, alpha: float) -> Value:
-    return ctx.emit("SwiGLU", gate, value, alpha=alpha)
-
-
-@OPS.imports("SwiGLU", since=28)
-def import_swiglu(ctx: ImportContext, gate: Expr, value: Expr, *, alpha: float = 1.0) -> Expr:
-    return call("serde.swiglu", gate, value, alpha=alpha)
+OPS.pairs(
+    reads("Relu", "nn.relu", since=(1, 6, 13, 14), ignored="consumed_inputs"),
+    reads("LeakyRelu", "nn.leaky_relu", since=(1, 6, 16), alpha=0.01, ignored="consumed_inputs"),
+    pair(
+        "Elu",
+        "serde.elu",
+        since=(1, 6, 22),
+        alpha=1.0,
+        ignored="consumed_inputs",
+        when=_has_exact_attributes,
+    ),
+    pair(
+        "Selu",
+        "serde.selu",
+        since=(6, 22),
+        target=1,
+        alpha=SELU[0],
+        gamma=SELU[1],
+        when=_has_exact_attributes,
+    ),
+    reads("Selu", "serde.selu", alpha=1.6732, gamma=1.0507, ignored="consumed_inputs"),
+    pair(
+        "HardSigmoid",
+        "serde.hard_sigmoid",
+        since=(1, 6, 22),
+        alpha=0.2,
+        beta=0.5,
+        ignored="consumed_inputs",
+        when=_has_exact_attributes,
+    ),
+    pair("Gelu", "serde.gelu", since=20, approximate="none"),
+    writes("Swish", "serde.swish", "alpha", since=24, when=_has_axes),
+    # Up to 27, Celu takes float32 only.
+    pair("Celu", "serde.celu", since=(12, 28), alpha=1.0, when=has_dtype("float32")),
+    # Up to 27, Celu takes float32 only.
+    writes("Celu", "serde.celu", "alpha", since=28),
+    pair("ThresholdedRelu", "serde.thresholded_relu", since=(10, 22), target=1, alpha=1.0),
+    pair("Shrink", "serde.shrink", since=9, target=1, lambd=0.5, bias=0.0),
+    pair("SwiGLU", "serde.swiglu", since=28, alpha=1.0),
+    pair("Softplus", "serde.softplus", since=(1, 22)),
+    pair("Softsign", "serde.softsign", since=(1, 22)),
+    pair("HardSwish", "serde.hard_swish", since=(14, 22)),
+    pair("Mish", "serde.mish", since=(18, 22)),
+    writes("Swish", "serde.silu", since=24, when=_has_axes),
+)

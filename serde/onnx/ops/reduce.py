@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import writes
 from serde.weights import numpy_dtype
 
 Axes = tuple[int, ...] | None
@@ -59,11 +61,8 @@ def emit_reduce(
     return ctx.emit(op, x, axes=list(axes), keepdims=int(keepdims))
 
 
-def _make_reduction_exporter(op: str) -> Callable[..., Value]:
-    def export_reduction(ctx: ExportContext, x: Value, *, reduction: RelayReduction) -> Value:
-        return emit_reduce(ctx, op, x, reduction.axes(ctx.type(x).rank), reduction.keepdims)
-
-    return export_reduction
+def _export_reduction(ctx: ExportContext, x: Value, *, op: str, reduction: RelayReduction) -> Value:
+    return emit_reduce(ctx, op, x, reduction.axes(ctx.type(x).rank), reduction.keepdims)
 
 
 for _name, _op in {
@@ -73,7 +72,7 @@ for _name, _op in {
     "min": "ReduceMin",
     "prod": "ReduceProd",
 }.items():
-    OPS.exports(_name)(_make_reduction_exporter(_op))
+    OPS.exports(_name)(partial(_export_reduction, op=_op))
 
 
 def _has_counterpart(node: Call) -> bool:
@@ -93,7 +92,7 @@ for _name, _op in {
     "serde.reduce_log_sum": "ReduceLogSum",
     "serde.reduce_sum_square": "ReduceSumSquare",
 }.items():
-    OPS.exports(_name, when=_has_counterpart)(_make_reduction_exporter(_op))
+    OPS.exports(_name, when=_has_counterpart)(partial(_export_reduction, op=_op))
 
 
 @OPS.exports("all")
@@ -114,58 +113,34 @@ def export_any(ctx: ExportContext, x: Value, *, reduction: RelayReduction) -> Va
     return ctx.emit("Greater", greatest, ctx.const(0, np.int32))
 
 
-@OPS.exports("variance")
-def export_variance(
-    ctx: ExportContext,
-    x: Value,
-    mean: Value,
-    *,
-    reduction: RelayReduction,
-    unbiased: bool,
-) -> Value:
-    distance = ctx.emit("Sub", x, mean)
-    axes = reduction.axes(ctx.type(x).rank)
-    result = emit_reduce(
-        ctx, "ReduceMean", ctx.emit("Mul", distance, distance), axes, reduction.keepdims
-    )
-    if not unbiased:
-        return result
-    count = int(np.prod(ctx.static_lengths(x, axes)))
-    if count < 2:
-        raise Unsupported("the unbiased variance of a single value")
-    return ctx.emit("Mul", result, ctx.scalar_like(x, count / (count - 1)))
-
-
 ARG_DTYPES = {"bool": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
 """Dtypes of which ONNX Runtime has no ArgMax, and one that holds each."""
 
 
-def _make_arg_exporter(op: str) -> Callable[..., Value]:
-    def export_arg(
-        ctx: ExportContext,
-        x: Value,
-        *,
-        reduction: RelayReduction,
-        select_last_index: bool,
-    ) -> Value:
-        """ONNX counts in int64, Relay in int32."""
-        rank = ctx.type(x).rank
-        axes = reduction.axes(rank)
-        last = int(select_last_index) or None
-        shape, dtype = ctx.type(x).shape, ctx.type(x).dtype
-        x = as_dtype(ctx, x, ARG_DTYPES.get(dtype, dtype))
-        position = axes[0] if len(axes) == 1 else -1
-        keep = int(reduction.keepdims and len(axes) == 1)
-        rows = x if len(axes) == 1 else _join_axes(ctx, x, axes, shape)
-        if last and ctx.version < 12:
-            found = _find_last(ctx, op, rows, position, keep)
-        else:
-            found = ctx.emit(op, rows, axis=position, keepdims=keep, select_last_index=last)
-        if reduction.keepdims and not keep:
-            found = unsqueeze(ctx, found, axes)
-        return cast(ctx, found, np.int32)
-
-    return export_arg
+def _export_arg(
+    ctx: ExportContext,
+    x: Value,
+    *,
+    op: str,
+    reduction: RelayReduction,
+    select_last_index: bool,
+) -> Value:
+    """ONNX counts in int64, Relay in int32."""
+    rank = ctx.type(x).rank
+    axes = reduction.axes(rank)
+    last = int(select_last_index) or None
+    shape, dtype = ctx.type(x).shape, ctx.type(x).dtype
+    x = as_dtype(ctx, x, ARG_DTYPES.get(dtype, dtype))
+    position = axes[0] if len(axes) == 1 else -1
+    keep = int(reduction.keepdims and len(axes) == 1)
+    rows = x if len(axes) == 1 else _join_axes(ctx, x, axes, shape)
+    if last and ctx.version < 12:
+        found = _find_last(ctx, op, rows, position, keep)
+    else:
+        found = ctx.emit(op, rows, axis=position, keepdims=keep, select_last_index=last)
+    if reduction.keepdims and not keep:
+        found = unsqueeze(ctx, found, axes)
+    return cast(ctx, found, np.int32)
 
 
 def _find_last(ctx: ExportContext, op: str, x: Value, axis: int, keepdims: int) -> Value:
@@ -185,10 +160,10 @@ def _join_axes(ctx: ExportContext, x: Value, axes: Sequence[int], shape: Sequenc
     return ctx.emit("Reshape", moved, ctx.shape([*(shape[axis] for axis in kept), length]))
 
 
-OPS.exports("argmax")(_make_arg_exporter("ArgMax"))
+OPS.exports("argmax")(partial(_export_arg, op="ArgMax"))
 
 
-OPS.exports("argmin")(_make_arg_exporter("ArgMin"))
+OPS.exports("argmin")(partial(_export_arg, op="ArgMin"))
 
 
 @OPS.exports("nn.nll_loss", since=12)
@@ -315,31 +290,26 @@ def _build_reduction(
     return found if keepdims or not along else relay.squeeze(found, axis=along)
 
 
-def _make_reduction_importer_v1(op: str) -> Callable[..., Expr]:
-    def import_reduction_v1(
-        ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = (), keepdims: bool = True
-    ) -> Expr:
-        return _build_reduction(ctx, op, x, axes, keepdims)
-
-    return import_reduction_v1
+def _import_reduction_v1(
+    ctx: ImportContext, x: Expr, *, op: str, axes: tuple[int, ...] = (), keepdims: bool = True
+) -> Expr:
+    return _build_reduction(ctx, op, x, axes, keepdims)
 
 
-def _make_reduction_importer(op: str) -> Callable[..., Expr]:
-    def import_reduction(
-        ctx: ImportContext,
-        x: Expr,
-        axes: Expr | None = None,
-        *,
-        keepdims: bool = True,
-        noop_with_empty_axes: bool = False,
-    ) -> Expr:
-        if axes is None or ctx.type(axes).shape == (0,):
-            return _build_reduction(ctx, op, x, (), keepdims, noop=noop_with_empty_axes)
-        if ctx.is_constant(axes):
-            return _build_reduction(ctx, op, x, ctx.ints(axes), keepdims, noop=noop_with_empty_axes)
-        return _reduce_computed_axes(ctx, op, x, axes, keepdims)
-
-    return import_reduction
+def _import_reduction(
+    ctx: ImportContext,
+    x: Expr,
+    axes: Expr | None = None,
+    *,
+    op: str,
+    keepdims: bool = True,
+    noop_with_empty_axes: bool = False,
+) -> Expr:
+    if axes is None or ctx.type(axes).shape == (0,):
+        return _build_reduction(ctx, op, x, (), keepdims, noop=noop_with_empty_axes)
+    if ctx.is_constant(axes):
+        return _build_reduction(ctx, op, x, ctx.ints(axes), keepdims, noop=noop_with_empty_axes)
+    return _reduce_computed_axes(ctx, op, x, axes, keepdims)
 
 
 def _reduce_computed_axes(ctx: ImportContext, op: str, x: Expr, axes: Expr, keepdims: bool) -> Expr:
@@ -363,54 +333,29 @@ def _reduce_computed_axes(ctx: ImportContext, op: str, x: Expr, axes: Expr, keep
 
 for _name in STEPS:
     OPS.imports(_name, since=BY_ATTRIBUTE.get(_name, (1, 11, 13)))(
-        _make_reduction_importer_v1(_name)
+        partial(_import_reduction_v1, op=_name)
     )
-    OPS.imports(_name, since=BY_INPUT.get(_name, (18,)))(_make_reduction_importer(_name))
+    OPS.imports(_name, since=BY_INPUT.get(_name, (18,)))(partial(_import_reduction, op=_name))
 
 
-def _make_arg_importer(target: str) -> Callable[..., Expr]:
-    def import_arg(
-        ctx: ImportContext,
-        x: Expr,
-        *,
-        axis: int = 0,
-        keepdims: bool = True,
-        select_last_index: bool = False,
-    ) -> Expr:
-        """ONNX counts in int64, Relay in int32."""
-        found = call(
-            target, x, axis=(axis,), keepdims=keepdims, select_last_index=select_last_index
-        )
-        return relay.cast(found, "int64")
-
-    return import_arg
-
-
-OPS.imports("ArgMax", since=(1, 11, 12, 13))(_make_arg_importer("argmax"))
-
-
-OPS.imports("ArgMin", since=(1, 11, 12, 13))(_make_arg_importer("argmin"))
-
-
-@OPS.exports("serde.softmax_cross_entropy_loss", since=12)
-def export_softmax_cross_entropy_loss(
-    ctx: ExportContext,
-    scores: Value,
-    labels: Value,
-    weights: Value | None,
+def _import_arg(
+    ctx: ImportContext,
+    x: Expr,
     *,
-    reduction: str,
-    ignore_index: int | None,
-) -> tuple[Value, ...]:
-    return ctx.emit_tuple(
-        "SoftmaxCrossEntropyLoss",
-        scores,
-        labels,
-        weights,
-        outputs=2,
-        reduction=reduction,
-        ignore_index=ignore_index,
-    )
+    target: str,
+    axis: int = 0,
+    keepdims: bool = True,
+    select_last_index: bool = False,
+) -> Expr:
+    """ONNX counts in int64, Relay in int32."""
+    found = call(target, x, axis=(axis,), keepdims=keepdims, select_last_index=select_last_index)
+    return relay.cast(found, "int64")
+
+
+OPS.imports("ArgMax", since=(1, 11, 12, 13))(partial(_import_arg, target="argmax"))
+
+
+OPS.imports("ArgMin", since=(1, 11, 12, 13))(partial(_import_arg, target="argmin"))
 
 
 @OPS.imports("SoftmaxCrossEntropyLoss", since=(12, 13))
@@ -432,3 +377,14 @@ def import_softmax_cross_entropy_loss(
         ignore_index=ignore_index,
     )
     return [relay.TupleGetItem(found, each) for each in range(2)]
+
+
+OPS.pairs(
+    writes(
+        "SoftmaxCrossEntropyLoss",
+        "serde.softmax_cross_entropy_loss",
+        "reduction",
+        "ignore_index",
+        since=12,
+    )
+)

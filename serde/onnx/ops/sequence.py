@@ -25,15 +25,14 @@ from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.op.control.body import results
+from serde.walk.pairs import pair, writes
 
 MOST_COPIED = 1024
 """Tensors of a sequence that is copied to change it."""
 
 
-@OPS.exports("serde.sequence_empty")
-def export_sequence_empty(
-    ctx: ExportContext, *, shape: tuple[Dim, ...], dtype: np.dtype[np.generic]
-) -> Value:
+@OPS.exports("serde.sequence_empty", ignored=("shape",))
+def export_sequence_empty(ctx: ExportContext, *, dtype: np.dtype[np.generic]) -> Value:
     """What shape the elements will have is nothing that ONNX says here."""
     return ctx.emit("SequenceEmpty", dtype=helper.np_dtype_to_tensor_dtype(dtype))
 
@@ -41,23 +40,6 @@ def export_sequence_empty(
 @OPS.imports("SequenceEmpty", since=11)
 def import_sequence_empty(ctx: ImportContext, *, dtype: int = onnx.TensorProto.FLOAT) -> Expr:
     return call("serde.sequence_empty", shape=(), dtype=ctx.dtype(dtype))
-
-
-@OPS.exports("serde.sequence_construct")
-def export_sequence_construct(ctx: ExportContext, data: tuple[Value, ...]) -> Value:
-    return ctx.emit("SequenceConstruct", *data)
-
-
-@OPS.imports("SequenceConstruct", since=11)
-def import_sequence_construct(ctx: ImportContext, *inputs: Expr) -> Expr:
-    return call("serde.sequence_construct", list(inputs))
-
-
-@OPS.exports("serde.sequence_insert")
-def export_sequence_insert(
-    ctx: ExportContext, data: Value, value: Value, position: Value | None
-) -> Value:
-    return ctx.emit("SequenceInsert", data, value, position)
 
 
 @OPS.imports("SequenceInsert", since=11)
@@ -72,11 +54,6 @@ def import_sequence_insert(
     return call("serde.sequence_insert", input_sequence, tensor, _as_scalar(ctx, position))
 
 
-@OPS.exports("serde.sequence_erase")
-def export_sequence_erase(ctx: ExportContext, data: Value, position: Value | None) -> Value:
-    return ctx.emit("SequenceErase", data, position)
-
-
 @OPS.imports("SequenceErase", since=11)
 def import_sequence_erase(
     ctx: ImportContext, input_sequence: Expr, position: Expr | None = None
@@ -88,11 +65,6 @@ def import_sequence_erase(
     return call("serde.sequence_erase", input_sequence, _as_scalar(ctx, position))
 
 
-@OPS.exports("serde.sequence_at")
-def export_sequence_at(ctx: ExportContext, data: Value, position: Value) -> Value:
-    return ctx.emit("SequenceAt", data, position)
-
-
 @OPS.imports("SequenceAt", since=11)
 def import_sequence_at(ctx: ImportContext, input_sequence: Expr, position: Expr) -> Expr:
     items = _list_items(input_sequence)
@@ -100,11 +72,6 @@ def import_sequence_at(ctx: ImportContext, input_sequence: Expr, position: Expr)
     if items is not None and index is not None:
         return items[index]
     return call("serde.sequence_at", input_sequence, _as_scalar(ctx, position))
-
-
-@OPS.exports("serde.sequence_length")
-def export_sequence_length(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("SequenceLength", data)
 
 
 @OPS.imports("SequenceLength", since=11)
@@ -329,3 +296,12 @@ def import_optional_get_element(ctx: ImportContext, x: Expr) -> Expr:
         return x
     items = _list_items(x)
     return items[0] if items else call("serde.sequence_at", x, relay.const(0, "int64"))
+
+
+OPS.pairs(
+    pair("SequenceConstruct", "serde.sequence_construct", since=11, target=1),
+    writes("SequenceInsert", "serde.sequence_insert"),
+    writes("SequenceErase", "serde.sequence_erase"),
+    writes("SequenceAt", "serde.sequence_at"),
+    writes("SequenceLength", "serde.sequence_length"),
+)

@@ -12,4 +12,4 @@ from serde._lazy import lazy_names
 if TYPE_CHECKING:
     from serde.relax.frontend import nnef as nnef
 
-__getattr__, __all__ = lazy_names(__name__, {"serde.relax.frontend.nnef": "nnef"})
+__getattr__, __dir__, __all__ = lazy_names(__name__, {"serde.relax.frontend.nnef": "nnef"})

@@ -9,4 +9,4 @@ from serde._lazy import lazy_names
 if TYPE_CHECKING:
     from serde.compat.relax_frontend import from_nnef as from_nnef
 
-__getattr__, __all__ = lazy_names(__name__, {"serde.compat.relax_frontend": "from_nnef"})
+__getattr__, __dir__, __all__ = lazy_names(__name__, {"serde.compat.relax_frontend": "from_nnef"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import serde.relay as relay
@@ -60,15 +60,12 @@ def export_relu(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("nn.relu", data)
 
 
-def _make_softmax(op: str) -> Callable[..., Value]:
-    def export(ctx: ExportContext, data: Value, *, axis: int) -> Value:
-        return compute_wide(ctx, lambda x: ctx.emit(op, x, axis=axis), data)
-
-    return export
+def _export_softmax(ctx: ExportContext, data: Value, *, op: str, axis: int) -> Value:
+    return compute_wide(ctx, lambda x: ctx.emit(op, x, axis=axis), data)
 
 
 for _name, _op in _LAYERS.items():
-    OPS.exports(_name)(_make_softmax(_op))
+    OPS.exports(_name)(partial(_export_softmax, op=_op))
 
 
 @OPS.exports("nn.leaky_relu")

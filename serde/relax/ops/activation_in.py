@@ -8,18 +8,9 @@ from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.walk.pairs import reads
 
 __all__: list[str] = []
-
-
-@OPS.imports("relax.nn.relu")
-def import_relu(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.nn.relu(x)
-
-
-@OPS.imports("relax.nn.leakyrelu")
-def import_leakyrelu(ctx: ImportContext, data: Expr, *, alpha: float) -> Expr:
-    return relay.nn.leaky_relu(data, alpha=alpha)
 
 
 @OPS.imports("relax.nn.prelu")
@@ -30,26 +21,6 @@ def import_prelu(ctx: ImportContext, data: Expr, alpha: Expr, *, axis: int) -> E
         scaled = relay.multiply(data, alpha)
         return relay.where(relay.greater(data, ctx.like(data, 0)), data, scaled)
     return relay.nn.prelu(data, alpha, axis=axis)
-
-
-@OPS.imports("relax.nn.gelu")
-def import_gelu(ctx: ImportContext, x: Expr) -> Expr:
-    return call("serde.gelu", x)
-
-
-@OPS.imports("relax.nn.gelu_tanh")
-def import_gelu_tanh(ctx: ImportContext, x: Expr) -> Expr:
-    return call("serde.gelu", x, approximate="tanh")
-
-
-@OPS.imports("relax.nn.silu")
-def import_silu(ctx: ImportContext, x: Expr) -> Expr:
-    return call("serde.silu", x)
-
-
-@OPS.imports("relax.nn.selu")
-def import_selu(ctx: ImportContext, x: Expr) -> Expr:
-    return call("serde.selu", x)
 
 
 @OPS.imports("relax.nn.softplus")
@@ -65,17 +36,19 @@ def import_softplus(ctx: ImportContext, data: Expr, *, beta: float, threshold: f
     return relay.where(relay.greater(scaled, ctx.like(data, threshold)), data, found)
 
 
-@OPS.imports("relax.nn.softmax")
-def import_softmax(ctx: ImportContext, data: Expr, *, axis: int) -> Expr:
-    return relay.nn.softmax(data, axis=axis)
-
-
-@OPS.imports("relax.nn.log_softmax")
-def import_log_softmax(ctx: ImportContext, data: Expr, *, axis: int) -> Expr:
-    return relay.nn.log_softmax(data, axis=axis)
-
-
 @OPS.imports("relax.nn.dropout")
 def import_dropout(ctx: ImportContext, data: Expr, *, rate: float) -> tuple[Expr, Expr]:
     """The second result is the mask, all ones outside of training."""
     return relay.nn.dropout(data, rate=rate), relay.ones_like(data)
+
+
+OPS.pairs(
+    reads("relax.nn.relu", "nn.relu"),
+    reads("relax.nn.leakyrelu", "nn.leaky_relu", "alpha"),
+    reads("relax.nn.gelu", "serde.gelu"),
+    reads("relax.nn.gelu_tanh", "serde.gelu", fixed={"approximate": "tanh"}),
+    reads("relax.nn.silu", "serde.silu"),
+    reads("relax.nn.selu", "serde.selu"),
+    reads("relax.nn.softmax", "nn.softmax", "axis"),
+    reads("relax.nn.log_softmax", "nn.log_softmax", "axis"),
+)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any as AnyValue
 from typing import TypeAlias
 
@@ -20,9 +19,8 @@ from serde.relax.functions import PrivateFunction, bind_results, cast_shape, out
 from serde.relax.invariants import transpose_outside
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, Function
+from serde.relay.ir.expr import Function
 from serde.relay.ir.leaves import leaf_types
-from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import SCALAR_BOOL, SCALAR_INT, goes_on, results, tensors
 from serde.walk.export_context import Writing
@@ -55,93 +53,6 @@ def export_loop(
 
     turn = yield from _write_turn(ctx, loop, write)
     return _repeat(ctx, loop, turn, limit, going, state, captures, stacked)
-
-
-@OPS.exports("serde.scan")
-def export_scan(
-    ctx: ExportContext,
-    state: tuple[Value, ...],
-    scanned: tuple[Value, ...],
-    captures: tuple[Value, ...],
-    *,
-    body: Function,
-    axes: tuple[int, ...],
-    reverse: tuple[bool, ...],
-    out_axes: tuple[int, ...],
-    out_reverse: tuple[bool, ...],
-) -> Writing[tuple[Value, ...]]:
-    """A slice is taken by the number of the turn, which is subtracted from the last backwards."""
-    whole = [ctx.type(each) for each in scanned]
-    body, captures = transpose_outside(ctx, body, captures)
-    axes = tuple(a % t.rank for a, t in zip(axes or (0,) * len(whole), whole, strict=True))
-    reverse = reverse or (False,) * len(whole)
-    limit = _axis_length(ctx, scanned[0], axes[0])
-    params = [each for param in body.params for each in leaf_types(param.type)]
-    rows = tensors("body", results(body))[len(state) :]
-    fixed = [SCALAR_INT, *whole, *params[len(state) + len(scanned) :]]
-    loop = _Loop(params[: len(state)], fixed, rows, limit.data is None, True)
-
-    def write(number: Value, states: list[Value], fixed: list[Value]) -> Writing[list[Value]]:
-        last, kept = fixed[0], fixed[1 + len(scanned) :]
-        turned = ctx.typed(ctx.emit("subtract", last, number), SCALAR_INT)
-        slices = [
-            ctx.spell(partial(_take, axis=axis), x, turned if backwards else number)
-            for x, axis, backwards in zip(fixed[1:], axes, reverse, strict=False)
-        ]
-        types = params[len(state) : len(state) + len(slices)]
-        entering = [_as(ctx, *pair) for pair in zip(slices, types, strict=True)]
-        found = yield from ctx.body(body, [*states, *entering, *kept])
-        return [ctx.const(True, "bool"), *found]
-
-    turn = yield from _write_turn(ctx, loop, write)
-    last = ctx.const(limit.data - 1) if limit.data is not None else None
-    last = last or ctx.emit("subtract", limit, ctx.const(1, "int64"))
-    length = whole[0].shape[axes[0]]
-    stacked = [
-        TensorType((length, *_without(each.shape, axis)), each.dtype)
-        for each, axis in zip(
-            ctx.result_types()[len(state) :], _places(out_axes, rows), strict=True
-        )
-    ]
-    found = _repeat(ctx, loop, turn, limit, None, state, [last, *scanned, *captures], stacked)
-    backwards = out_reverse or (False,) * len(rows)
-    moved = zip(found[len(state) :], stacked, _places(out_axes, rows), backwards, strict=True)
-    return (*found[: len(state)], *(_move(ctx, *each) for each in moved))
-
-
-def _axis_length(ctx: ExportContext, x: Value, axis: int) -> Value:
-    """Return the length of an axis as a scalar of int64."""
-    length = ctx.type(x).shape[axis]
-    if isinstance(length, int):
-        return ctx.const(length, "int64")
-    shape = ctx.framework.relax.ShapeExpr(ctx.wide([ctx.extents(x)[axis]]))
-    return ctx.emit("squeeze", ctx.emit("shape_to_tensor", shape), axis=[0])
-
-
-def _take(x: Expr, number: Expr, *, axis: int) -> Expr:
-    return call("take", x, number, axis=axis, mode="clip")
-
-
-def _without(shape: Sequence[Dim], axis: int) -> tuple[Dim, ...]:
-    return (*shape[:axis], *shape[axis + 1 :])
-
-
-def _places(out_axes: Sequence[int], rows: Sequence[TensorType]) -> list[int]:
-    """Return the axes along which results are stacked, counted from the front."""
-    axes = out_axes or (0,) * len(rows)
-    return [axis % (row.rank + 1) for axis, row in zip(axes, rows, strict=True)]
-
-
-def _move(ctx: ExportContext, stack: Value, type_: TensorType, axis: int, backwards: bool) -> Value:
-    """Return a stack along the first axis as one along another, backwards if asked."""
-    stack = ctx.typed(replace(stack, type=None), type_)
-    if backwards:
-        stack = ctx.emit("flip", stack, 0)
-    if axis:
-        order = list(range(1, type_.rank))
-        order.insert(axis, 0)
-        stack = ctx.emit("permute_dims", stack, order)
-    return stack
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any as AnyValue
 
 from serde.errors import RelayError
-from serde.relay.ir.expr import Call, Expr, Span, Var
+from serde.relay.ir.expr import Call, Expr, Span, Var, astuple
 from serde.relay.ir.types import FuncType, GlobalTypeVar, Type, TypeCall, TypeVar
 
 __all__ = [
@@ -212,7 +212,7 @@ class Clause:
 
     def __init__(self, lhs: Pattern, rhs: Expr) -> None:
         self.lhs = lhs
-        self.rhs = rhs
+        self.rhs = astuple(rhs)
         self._variables: tuple[Var, ...] | None = None
 
     @property
@@ -245,7 +245,7 @@ class Match(Expr):
         complete: bool = True,
         span: Span | None = None,
     ) -> None:
-        self.data = data
+        self.data = data = astuple(data)
         self.clauses: tuple[Clause, ...] = tuple(clauses)
         if not all(isinstance(clause, Clause) for clause in self.clauses):
             raise RelayError(f"a match has clauses, found {self.clauses!r}")

@@ -13,6 +13,7 @@ from serde.relay.ir.expr import Call, Expr, TupleWrapper
 from serde.relay.ir.registry import OpDef, builder_paths, call, find, find_builder
 from serde.relay.ir.schema import REQUIRED
 from serde.relay.ir.types import TupleType
+from serde.texts import near_names
 
 __all__ = ["Namespace", "builder_names", "lookup_builder", "wrap_tuple"]
 
@@ -45,7 +46,8 @@ class Namespace:
             return self  # As TVM's module ``relay.op.nn.nn`` has the builders of ``relay.op.nn``.
         found = lookup_builder(f"{self._prefix}.{name}")
         if found is None:
-            raise AttributeError(f"relay.{self._prefix} has no operator {name}")
+            near = near_names(name, dir(self))
+            raise AttributeError(f"relay.{self._prefix} has no operator {name}.{near}")
         return found
 
     def __dir__(self) -> list[str]:

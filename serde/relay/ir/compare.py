@@ -36,6 +36,7 @@ from serde.relay.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    astuple,
 )
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
@@ -121,6 +122,7 @@ def equal_in_six_digits(a: Expr, b: Expr) -> bool:
 
 
 def _first_difference(a: Comparable, b: Comparable, comparer: _Comparer) -> str | None:
+    a, b = astuple(a), astuple(b)
     try:
         if isinstance(a, IRModule) and isinstance(b, IRModule):
             comparer.modules(a, b)

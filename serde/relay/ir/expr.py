@@ -1,5 +1,6 @@
 """The nodes of Relay expressions.
 
+Where a node takes an expression, it takes what a builder of several results returns as well.
 Nodes are compared by identity and never change once built, apart from the
 type that inference notes on them. Sharing a node shares its value. The fields
 are TVM's; a `repr` shows one node, not what hangs below it.
@@ -250,7 +251,7 @@ class Call(Expr):
         span: Span | None = None,
     ) -> None:
         self.op = op
-        self.args: tuple[Expr, ...] = tuple(args)
+        self.args: tuple[Expr, ...] = tuple(map(astuple, args))
         self.below = self.args if isinstance(op, (Op, GlobalVar)) else (*self.args, op)
         self.attrs = attrs if attrs is not None else Attrs()
         self.given_type_args = tuple(type_args) if type_args else None
@@ -276,7 +277,7 @@ class Tuple(Expr):
     __slots__ = ("fields",)
 
     def __init__(self, fields: Iterable[Expr], span: Span | None = None) -> None:
-        self.fields: tuple[Expr, ...] = tuple(fields)
+        self.fields: tuple[Expr, ...] = tuple(map(astuple, fields))
         self.below = self.fields
         types = [field.type for field in self.fields]
         self.type = None
@@ -300,7 +301,7 @@ class TupleGetItem(Expr):
     __slots__ = ("index", "tuple_value")
 
     def __init__(self, tuple_value: Expr, index: int, span: Span | None = None) -> None:
-        self.tuple_value = tuple_value
+        self.tuple_value = tuple_value = astuple(tuple_value)
         self.index = index
         self.below = (tuple_value,)
         self.type = None
@@ -344,7 +345,7 @@ class Function(Expr):
         span: Span | None = None,
     ) -> None:
         self.params: tuple[Var, ...] = tuple(params)
-        self.body = body
+        self.body = body = astuple(body)
         self.below = (*self.params, body)
         self.carried: tuple[Function, ...] | None = None
         self.ret_type = ret_type
@@ -406,8 +407,8 @@ class Let(Expr):
 
     def __init__(self, var: Var, value: Expr, body: Expr, span: Span | None = None) -> None:
         self.var = var
-        self.value = value
-        self.body = body
+        self.value = value = astuple(value)
+        self.body = body = astuple(body)
         self.below = (var, value, body)
         self.type = body.type
         self.span = span
@@ -429,8 +430,8 @@ class If(Expr):
         self, cond: Expr, true_branch: Expr, false_branch: Expr, span: Span | None = None
     ) -> None:
         self.cond = cond
-        self.true_branch = true_branch
-        self.false_branch = false_branch
+        self.true_branch = true_branch = astuple(true_branch)
+        self.false_branch = false_branch = astuple(false_branch)
         self.below = (cond, true_branch, false_branch)
         self.type = None
         if true_branch.type == false_branch.type:
@@ -459,9 +460,13 @@ class TupleWrapper:
         """Return the call itself."""
         return self.tuple_value
 
-    def astext(self, *, strict: bool = False) -> str:
+    def astext(self, show_meta_data: bool = True, *, strict: bool = False) -> str:
         """Return the text of the call."""
-        return self.tuple_value.astext(strict=strict)
+        return self.tuple_value.astext(show_meta_data, strict=strict)
+
+    def astype(self, _dtype: AnyValue) -> Expr:
+        """Refuse to cast, as TVM does."""
+        raise TypeError("a tuple cannot be cast; cast its fields")
 
     def __getitem__(self, index: int) -> Expr:
         if not 0 <= index < self.size:
@@ -478,7 +483,7 @@ class TupleWrapper:
         return f"TupleWrapper({self.tuple_value!r}, {self.size})"
 
 
-def astuple(value: Expr | TupleWrapper) -> Expr:
+def astuple(value: AnyValue) -> AnyValue:
     """Return `value`, or the call inside it where it is a :class:`TupleWrapper`."""
     return value.tuple_value if isinstance(value, TupleWrapper) else value
 

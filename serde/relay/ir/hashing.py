@@ -35,6 +35,7 @@ from serde.relay.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    astuple,
 )
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
@@ -59,7 +60,7 @@ def structural_hash(value: Comparable, map_free_vars: bool = False) -> int:
         map_free_vars: Whether free variables may stand for each other, as in
             :func:`~serde.relay.ir.compare.structural_equal`.
     """
-    hasher = _Hasher(map_free_vars)
+    hasher, value = _Hasher(map_free_vars), astuple(value)
     if isinstance(value, IRModule):
         hasher.module(value)
     elif isinstance(value, Expr):

@@ -72,6 +72,7 @@ def infer_module(mod: IRModule) -> tuple[IRModule, bool]:
             functions[variable] = _with_result(_walk_bodies(mod.functions[variable]))
             variable.type = functions[variable].type
     except _UntypedError:
+        _refuse_unknown(mod)
         _unify(mod.functions)
         functions = {variable: _with_result(each) for variable, each in mod.functions.items()}
         for variable, function in functions.items():
@@ -81,6 +82,19 @@ def infer_module(mod: IRModule) -> tuple[IRModule, bool]:
     if not changed and mod.checked:
         return mod, False
     return mod.with_functions(ordered, checked=True), True
+
+
+def _refuse_unknown(mod: IRModule) -> None:
+    for node in all_nodes(*mod.functions.values()):
+        callee = node.op if isinstance(node, Call) else node
+        if isinstance(callee, GlobalVar) and callee.type is None and callee not in mod:
+            known = ", ".join(f"@{each.name_hint}" for each in mod.functions)
+            name = callee.name_hint
+            hint = "; take the variable that mod.get_global_var gives" if name in mod else ""
+            text = f"@{name} names no function of the module (there are: {known}){hint}"
+            error = TypeInferenceError(text)
+            error.node = node
+            raise error
 
 
 def infer_function(function: Function) -> Function:

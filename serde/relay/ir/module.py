@@ -11,6 +11,7 @@ from serde.relay.ir.adt import Constructor, TypeData
 from serde.relay.ir.bodies import call_others
 from serde.relay.ir.expr import Expr, Function, GlobalVar
 from serde.relay.ir.types import GlobalTypeVar
+from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.visit import free_vars
 
 __all__ = ["IRModule"]
@@ -61,12 +62,13 @@ class IRModule:
 
         An expression that is not a function becomes the body of one whose
         parameters are its free variables, in order of appearance. A function
-        whose attribute ``global_symbol`` names it has that name instead.
+        whose attribute ``global_symbol`` names it has that name instead, and
+        where `functions` has a ``main``, the new one is ``main_1``, as in TVM.
         """
-        if not isinstance(expr, Function):
-            expr = Function(free_vars(expr), expr)
-        name = str(expr.attrs.get("global_symbol", "main"))
-        return cls({**(functions or {}), GlobalVar(name, expr.type): expr}, type_defs)
+        mod = cls(functions, type_defs)
+        name = expr.attrs.get("global_symbol") if isinstance(expr, Function) else None
+        mod[str(name or UniqueNames(mod._names).reserve("main"))] = expr
+        return mod
 
     def get_global_var(self, name: str) -> GlobalVar:
         """Return the variable of the function called `name`.

@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.relay.ir.builders import Namespace, builder_names, lookup_builder
+from serde.texts import near_names
 
 __all__ = ["find_below", "find_op_path", "names_below_op"]
 
@@ -77,7 +78,8 @@ def find_below(module: str, name: str) -> AnyValue:
     if not name.startswith("_"):
         found = lookup_builder(name if module in _ROOT else f"{module}.{name}")
     if found is None:
-        raise AttributeError(f"relay.op.{module} has no operator {name}")
+        near = near_names(name, builder_names("" if module in _ROOT else f"{module}."))
+        raise AttributeError(f"relay.op.{module} has no operator {name}.{near}")
     return found
 
 

@@ -7,11 +7,14 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import Unsupported
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.schema import Array
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir.shapes import is_float, itemsize
+from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
 
-__all__ = ["limits", "lowest", "widen"]
+__all__ = ["as_dtype", "limits", "lowest", "wide_dtype", "widen"]
 
 
 def widen(data: Array) -> Array:
@@ -22,6 +25,18 @@ def widen(data: Array) -> Array:
     if is_float(data.dtype.name) and data.dtype.itemsize < 4:
         return data.astype(np.float32)
     return data
+
+
+def wide_dtype(dtype: str) -> str:
+    """Return the dtype in which :func:`widen` has numbers of one."""
+    return "float32" if is_float(dtype) and itemsize(dtype) < 4 else dtype
+
+
+def as_dtype(x: Expr, dtype: str) -> Expr:
+    """Return an expression in a dtype; itself where it is that already."""
+    if isinstance(x.type, TensorType) and x.type.dtype == dtype:
+        return x
+    return call("cast", x, dtype=dtype)
 
 
 def limits(dtype: AnyValue) -> AnyValue:

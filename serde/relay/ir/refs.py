@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.relay.ir.expr import Expr, Span
+from serde.relay.ir.expr import Expr, Span, astuple
 from serde.relay.ir.types import RefType, TupleType
 
 __all__ = ["RefCreate", "RefRead", "RefWrite"]
@@ -14,7 +14,7 @@ class RefCreate(Expr):
     __slots__ = ("value",)
 
     def __init__(self, value: Expr, span: Span | None = None) -> None:
-        self.value = value
+        self.value = value = astuple(value)
         self.below = (value,)
         self.type = None if value.type is None else RefType(value.type)
         self.span = span
@@ -45,7 +45,7 @@ class RefWrite(Expr):
 
     def __init__(self, ref: Expr, value: Expr, span: Span | None = None) -> None:
         self.ref = ref
-        self.value = value
+        self.value = value = astuple(value)
         self.below = (ref, value)
         self.type = None if ref.type is None or value.type is None else TupleType(())
         self.span = span

@@ -17,6 +17,7 @@ __all__ = [
     "broadcast_dim",
     "concat_dim",
     "conv_dim",
+    "find_inserted",
     "is_float",
     "join_dim",
     "layout_axes",
@@ -232,3 +233,16 @@ def at(shape: Sequence[Dim], axes: Iterable[int]) -> tuple[Dim, ...]:
 def itemsize(dtype: str) -> int:
     """Return the bytes of one element."""
     return np.dtype(numpy_dtype(dtype)).itemsize
+
+
+def find_inserted(short: Sequence[Dim], long: Sequence[Dim]) -> list[int]:
+    """Return the axes of length 1 that make one shape the other; none where they do not."""
+    axes: list[int] = []
+    for place, length in enumerate(long):
+        matched = place - len(axes)
+        if matched < len(short) and short[matched] == length:
+            continue
+        if length != 1:
+            return []
+        axes.append(place)
+    return axes if len(long) - len(axes) == len(short) else []

@@ -23,7 +23,7 @@ __all__ = [
     "Discontinuous", "Elementwise", "Float32", "Foreign", "Fractions", "Fusion",
     "FusionPattern", "InRange", "Layout", "Linear", "Moves", "Ordering", "Random", "Range",
     "RangeRule", "Reduction", "Regions", "Rescales", "Reshape", "RoundsLengths", "SameAxes",
-    "SameType", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values", "Work",
+    "SameType", "Selects", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values", "Work",
 ]  # fmt: skip
 
 
@@ -113,6 +113,10 @@ class Work(Trait):
     """
 
     count: Callable[[Call], int]
+
+
+class Selects(Trait):
+    """Values tell how long results are: no more entries than operand 0 has elements."""
 
 
 class Truth(Trait):

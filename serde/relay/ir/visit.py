@@ -18,6 +18,7 @@ from serde.relay.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    astuple,
 )
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import infer_call
@@ -54,7 +55,7 @@ def post_order(*roots: Expr) -> list[Expr]:
     """Return every node below and including `roots` once, children first."""
     order: list[Expr] = []
     seen: set[Expr] = set()
-    stack: list[Expr | None] = list(reversed(roots))
+    stack: list[Expr | None] = [astuple(root) for root in reversed(roots)]
     opened: list[Expr] = []
     while stack:
         node = stack.pop()
@@ -248,6 +249,7 @@ def rewrite(
         What stands for `root`; `root` itself if nothing changed.
     """
     done: dict[Expr, Expr] = {} if memo is None else memo
+    root = astuple(root)
     stack: list[Expr | None] = [root]
     opened: list[Expr] = []
     while stack:

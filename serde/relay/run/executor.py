@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.ir.expr import Constant, Expr, Function, GlobalVar, Var
+from serde.relay.ir.expr import Constant, Expr, Function, GlobalVar, Var, astuple
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.ndarray import NDArray
 from serde.relay.ir.types import TensorType
@@ -47,8 +47,7 @@ class Executor:
             or by name and returns an :class:`NDArray` or a nested tuple of them. Otherwise the
             value; of a function that is computed, a callable that takes arrays by position.
         """
-        if expr is None:
-            expr = self.mod["main"]
+        expr = self.mod["main"] if expr is None else astuple(expr)
         if isinstance(expr, GlobalVar):
             expr = self.mod[expr.name_hint]
         values = {each: _value_of(given) for each, given in (binds or {}).items()}

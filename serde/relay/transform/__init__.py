@@ -8,6 +8,6 @@ from __future__ import annotations
 from serde._lazy import lazy_names
 from serde.relay.transform.homes import HOMES
 
-__getattr__, __all__ = lazy_names(
+__getattr__, __dir__, __all__ = lazy_names(
     __name__, {f"{__name__}.{module}": names for module, names in HOMES.items()}
 )

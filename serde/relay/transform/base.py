@@ -48,7 +48,14 @@ class Pass(ABC):
 
     @pause_garbage_collection()
     def __call__(self, mod: IRModule) -> IRModule:
-        """Return the module that results, or `mod` where an instrument of the context says so."""
+        """Return the module that results, or `mod` where an instrument of the context says so.
+
+        Raises:
+            TypeError: `mod` is no module.
+        """
+        if not isinstance(mod, IRModule):
+            hint = "relay.IRModule.from_expr(...) makes one of an expression"
+            raise TypeError(f"{self.info.name}: expected a module, found {mod!r}; {hint}")
         context = PassContext.current()
         if not context.before_pass(mod, self.info):
             return mod

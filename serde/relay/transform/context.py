@@ -79,8 +79,8 @@ class PassContext:
 
     @staticmethod
     def current() -> PassContext:
-        """Return the innermost context of this thread, or one of all defaults."""
-        return _ENTERED.stack[-1] if _ENTERED.stack else PassContext()
+        """Return the innermost context of this thread; outside all, its own one of all defaults."""
+        return _ENTERED.stack[-1]
 
     def __enter__(self) -> PassContext:
         self._tell_all("enter_pass_ctx")
@@ -109,7 +109,8 @@ class PassContext:
         A pass that the context requires runs whatever they say.
         """
         wanted = info.name in self.required_pass
-        if not wanted and not all(each.should_run(mod, info) for each in self.instruments):
+        # All are asked, also after one has said no.
+        if not (wanted or all([each.should_run(mod, info) for each in self.instruments])):
             return False
         for each in self.instruments:
             each.run_before_pass(mod, info)
@@ -121,21 +122,21 @@ class PassContext:
             each.run_after_pass(mod, info)
 
     def _tell_all(self, event: str) -> None:
-        """Call one method of all instruments; where one fails, none watches any more."""
-        for each in self.instruments:
-            try:
+        """Call one method of all instruments; where one fails, none watches any more.
+
+        Those that the context began for before that are told that it ends.
+        """
+        told = []
+        try:
+            for each in self.instruments:
                 getattr(each, event)()
-            except Exception:
-                self.instruments = ()
-                raise
-
-
-class _Entered(threading.local):
-    def __init__(self) -> None:
-        self.stack: list[PassContext] = []
-
-
-_ENTERED = _Entered()
+                told.append(each)
+        except Exception:
+            self.instruments = ()
+            if event == "enter_pass_ctx":
+                for each in told:
+                    each.exit_pass_ctx()
+            raise
 
 
 def _names(what: str, given: Iterable[str] | None) -> tuple[str, ...]:
@@ -145,3 +146,11 @@ def _names(what: str, given: Iterable[str] | None) -> tuple[str, ...]:
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"{what} must be a list of names, found {given!r}")
     return names
+
+
+class _Entered(threading.local):
+    def __init__(self) -> None:
+        self.stack = [PassContext()]
+
+
+_ENTERED = _Entered()

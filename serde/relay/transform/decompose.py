@@ -43,11 +43,12 @@ class Decompose(FunctionPass):
         """Decompose bottom-up, and what comes out of it again."""
         return rewrite_function(function, lambda _node, new: self._legal(new))
 
-    def _legal(self, node: Expr) -> Expr:
+    def _legal(self, node: Expr, within: frozenset[str] = frozenset()) -> Expr:
+        """What is made of itself, by way of others, stays."""
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             return node
         body = self.expansion(node.op.name) or node.op.decompose
-        if body is None or node.op.has(Foreign):
+        if body is None or node.op.has(Foreign) or node.op.name in within:
             return node
         try:
             parts = None if self._has(node) else decompose(node, body)
@@ -61,7 +62,8 @@ class Decompose(FunctionPass):
         memo: dict[Expr, Expr] = {argument: argument for argument in node.args}
         for argument in node.args:
             memo.update({child: child for child in children(argument)})
-        return rewrite(parts, lambda _node, new: self._legal(new), memo)
+        inner = within | {node.op.name}
+        return rewrite(parts, lambda _node, new: self._legal(new, inner), memo)
 
     def _has(self, node: Call) -> bool:
         if callable(self.supported):

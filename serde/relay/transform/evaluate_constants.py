@@ -14,9 +14,21 @@ import numpy as np
 
 from serde.errors import RelayError
 from serde.limits import budget
-from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Span, Tuple, TupleGetItem
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Span,
+    Tuple,
+    TupleGetItem,
+    tensor_type,
+)
+from serde.relay.ir.registry import OpDef, trait_of
+from serde.relay.ir.traits import Selects
 from serde.relay.ir.visit import children, post_order, rewrite_function
+from serde.relay.ir.work import elements
 from serde.relay.run.cost import fixed_bytes, temporary_bytes, work
 from serde.relay.run.interpreter import evaluate
 from serde.relay.transform.base import FunctionPass
@@ -74,6 +86,9 @@ class EvaluateConstants(FunctionPass):
     def _affords(self, node: Call, vanishing: Callable[[], int]) -> bool:
         """Take what a value costs; one that is larger than what it replaces is a new constant."""
         size = fixed_bytes(node.type)
+        if size is None and trait_of(node, Selects) is not None:
+            data = tensor_type(node.args[0])
+            size = 8 * (data.rank + 4) * elements(data)  # indices of all, or what unique gives
         if size is None or size > self.max_bytes:
             return False
         left = budget()

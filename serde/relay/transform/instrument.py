@@ -65,14 +65,14 @@ class _Timed:
 
 
 class PassTimingInstrument(PassInstrument):
-    """Measures how long each pass takes; a context that begins forgets what was before."""
+    """Measures how long each pass takes; what a context measured is forgotten at its end."""
 
     def __init__(self) -> None:
         self._done: list[_Timed] = []
         self._running: list[_Timed] = []
 
-    def enter_pass_ctx(self) -> None:
-        """Begin without measurements."""
+    def exit_pass_ctx(self) -> None:
+        """Forget all measurements."""
         self._done, self._running = [], []
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
@@ -86,16 +86,20 @@ class PassTimingInstrument(PassInstrument):
         (self._running[-1].inner if self._running else self._done).append(timed)
 
     def render(self) -> str:
-        """Return a line for each pass: name, microseconds and share of what it is part of."""
+        """Return a line for each pass: name, microseconds, share of all and of what it is part of.
+
+        The context must not have ended; ``PassContext.current().override_instruments([timing])``
+        measures outside ``with``.
+        """
         lines: list[str] = []
         total = sum(each.duration for each in self._done)
         pending = [(each, 0, total) for each in reversed(self._done)]
         while pending:
             timed, depth, whole = pending.pop()
             inside = sum(each.duration for each in timed.inner)
-            share = timed.duration / whole if whole else 0.0
             micros, own = round(timed.duration * 1e6), round((timed.duration - inside) * 1e6)
-            lines.append(f"{chr(9) * depth}{timed.name}: {micros}us [{own}us] ({share:.2%})")
+            shares = "; ".join(f"{timed.duration / (of or 1):.2%}" for of in (total, whole))
+            lines.append(f"{chr(9) * depth}{timed.name}: {micros}us [{own}us] ({shares})")
             pending += [(each, depth + 1, timed.duration) for each in reversed(timed.inner)]
         return "\n".join([*lines, ""]) if lines else ""
 

@@ -299,15 +299,24 @@ def _in_proportion(
 ) -> set[Expr]:
     """Return the closed nodes that need no value much larger than all weights are.
 
-    What repeats weights beyond that, such as a tile, stays in the graph.
+    What repeats weights beyond that, such as a tile, stays in the graph, and so do bytes in
+    float64, which is where targets sum their products.
     """
     most = _most_bytes(weights)
     kept: set[Expr] = set()
     for node in order:
-        fits = node in closed and (fixed_bytes(node.type) or 0) <= most
+        fits = node in closed and (fixed_bytes(node.type) or 0) <= most and not _widens(node)
         if fits and all(child in kept for child in children(node)):
             kept.add(node)
     return kept
+
+
+def _widens(node: Expr) -> bool:
+    """Whether a node makes large bytes eight times as large."""
+    if not _calls(node, ("cast",)):
+        return False
+    before, after = fixed_bytes(children(node)[0].type) or 0, fixed_bytes(node.type) or 0
+    return after == 8 * before and after > _SHARED_BYTES
 
 
 def _most_bytes(weights: Mapping[Var, Weight]) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any as AnyValue
-from typing import Literal
 
 import numpy as np
 
@@ -18,54 +18,16 @@ from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import as_float
 from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.table import OPS
+from serde.walk.pairs import reads
 
 DType = np.dtype[AnyValue] | None
-
-RENAMED = {
-    "aten::hardswish": "serde.hard_swish",
-    "aten::log_sigmoid": "serde.log_sigmoid",
-    "aten::mish": "serde.mish",
-    "aten::silu": "serde.silu",
-}
-"""Activations that differ by their names."""
-
-
-def _register(op: str, target: str) -> None:
-    @OPS.imports(op)
-    def import_renamed(ctx: ImportContext, self: Expr) -> Expr:
-        return call(target, self)
-
-
-for _op, _target in RENAMED.items():
-    _register(_op, _target)
-
-
-@OPS.imports("aten::relu")
-def import_relu(ctx: ImportContext, self: Expr) -> Expr:
-    return relay.nn.relu(self)
-
-
-@OPS.imports("aten::relu6")
-def import_relu6(ctx: ImportContext, self: Expr) -> Expr:
-    return relay.clip(self, 0.0, 6.0)
-
-
-@OPS.imports("aten::gelu")
-def import_gelu(
-    ctx: ImportContext, self: Expr, *, approximate: Literal["none", "tanh"] = "none"
-) -> Expr:
-    return call("serde.gelu", self, approximate=approximate)
+FLOAT32 = np.dtype(np.float32)
 
 
 @OPS.imports("aten::log_sigmoid_forward")
 def import_log_sigmoid_forward(ctx: ImportContext, self: Expr) -> tuple[Expr, Expr]:
     """The second result is for training alone, and without elements on the CPU."""
     return call("serde.log_sigmoid", self), relay.zeros((0,), ctx.dtype(self))
-
-
-@OPS.imports("aten::hardsigmoid")
-def import_hardsigmoid(ctx: ImportContext, self: Expr) -> Expr:
-    return call("serde.hard_sigmoid", self, alpha=1 / 6, beta=0.5)
 
 
 @OPS.imports("aten::leaky_relu")
@@ -115,11 +77,6 @@ def import_elu(
 @OPS.imports("aten::celu")
 def import_celu(ctx: ImportContext, self: Expr, *, alpha: Scalar = 1.0) -> Expr:
     return call("serde.celu", self, alpha=as_float(alpha))
-
-
-@OPS.imports("aten::selu")
-def import_selu(ctx: ImportContext, self: Expr) -> Expr:
-    return call("serde.selu", self)
 
 
 @OPS.imports("aten::softplus")
@@ -184,19 +141,19 @@ def import_prelu_kernel(ctx: ImportContext, self: Expr, weight: Expr) -> Expr:
     return relay.where(above, self, relay.multiply(self, weight))
 
 
-def _normalize(ctx: ImportContext, op: str, x: Expr, dim: int, dtype: DType | str) -> Expr:
+def _normalize(ctx: ImportContext, self: Expr, *, op: str, dim: int, dtype: DType = None) -> Expr:
     """Return a softmax in a dtype, if there is one; what has no axis or no element is simple."""
-    if dtype is not None:
-        x = ctx.cast(x, dtype if isinstance(dtype, str) else dtype.name)
+    x = self if dtype is None else ctx.cast(self, dtype.name)
     axis, type_ = ctx.axis(x, dim), ctx.type(x)
     if not type_.rank:
         return relay.reshape(call(op, relay.reshape(x, newshape=(1,)), axis=0), newshape=())
     return x if type_.shape[axis] == 0 else call(op, x, axis=axis)
 
 
-@OPS.imports("aten::softmax", "aten::special_softmax")
-def import_softmax(ctx: ImportContext, self: Expr, *, dim: int, dtype: DType = None) -> Expr:
-    return _normalize(ctx, "nn.softmax", self, dim, dtype)
+OPS.imports("aten::softmax", "aten::special_softmax")(partial(_normalize, op="nn.softmax"))
+OPS.imports("aten::log_softmax", "aten::special_log_softmax")(
+    partial(_normalize, op="nn.log_softmax")
+)
 
 
 @OPS.imports("aten::_safe_softmax")
@@ -206,24 +163,17 @@ def import_safe_softmax(ctx: ImportContext, self: Expr, *, dim: int, dtype: DTyp
     kind = ctx.dtype(x)
     masked = relay.equal(x, ctx.scalar(-math.inf, kind))
     none = relay.all(masked, axis=ctx.axes(x, dim), keepdims=True)
-    return relay.where(none, ctx.scalar(0, kind), _normalize(ctx, "nn.softmax", x, dim, None))
+    return relay.where(none, ctx.scalar(0, kind), _normalize(ctx, x, op="nn.softmax", dim=dim))
 
 
-@OPS.imports("aten::log_softmax", "aten::special_log_softmax")
-def import_log_softmax(ctx: ImportContext, self: Expr, *, dim: int, dtype: DType = None) -> Expr:
-    return _normalize(ctx, "nn.log_softmax", self, dim, dtype)
-
-
-@OPS.imports("aten::_softmax")
-def import_plain_softmax(ctx: ImportContext, self: Expr, *, dim: int, half_to_float: bool) -> Expr:
-    return _normalize(ctx, "nn.softmax", self, dim, "float32" if half_to_float else None)
-
-
-@OPS.imports("aten::_log_softmax")
-def import_plain_log_softmax(
-    ctx: ImportContext, self: Expr, *, dim: int, half_to_float: bool
+def _import_widened(
+    ctx: ImportContext, self: Expr, *, op: str, dim: int, half_to_float: bool
 ) -> Expr:
-    return _normalize(ctx, "nn.log_softmax", self, dim, "float32" if half_to_float else None)
+    return _normalize(ctx, self, op=op, dim=dim, dtype=FLOAT32 if half_to_float else None)
+
+
+OPS.imports("aten::_softmax")(partial(_import_widened, op="nn.softmax"))
+OPS.imports("aten::_log_softmax")(partial(_import_widened, op="nn.log_softmax"))
 
 
 @OPS.imports("aten::clamp", "aten::clip")
@@ -267,3 +217,16 @@ def import_hardtanh(
 ) -> Expr:
     dtype = ctx.dtype(self)
     return _clip(ctx, self, ctx.scalar(min_val, dtype), ctx.scalar(max_val, dtype))
+
+
+OPS.pairs(
+    reads("aten::relu", "nn.relu"),
+    reads("aten::relu6", "clip", fixed={"a_min": 0.0, "a_max": 6.0}),
+    reads("aten::gelu", "serde.gelu", approximate="none"),
+    reads("aten::hardsigmoid", "serde.hard_sigmoid", fixed={"alpha": 1 / 6}),
+    reads("aten::selu", "serde.selu"),
+    reads("aten::hardswish", "serde.hard_swish"),
+    reads("aten::log_sigmoid", "serde.log_sigmoid"),
+    reads("aten::mish", "serde.mish"),
+    reads("aten::silu", "serde.silu"),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -13,25 +13,9 @@ from serde.relay.ir.shapes import is_float
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import reshape
+from serde.walk.pairs import writes
 
 _SELU = {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}
-
-
-def _make_function_exporter(target: str) -> Callable[..., Value]:
-    def export_function(ctx: ExportContext, data: Value) -> Value:
-        return ctx.call(target, data)
-
-    return export_function
-
-
-for _name, _target in {
-    "serde.hard_swish": "F.hardswish",
-    "serde.log_sigmoid": "F.logsigmoid",
-    "serde.mish": "F.mish",
-    "serde.silu": "F.silu",
-    "serde.softsign": "F.softsign",
-}.items():
-    OPS.exports(_name)(_make_function_exporter(_target))
 
 
 @OPS.exports("nn.relu")
@@ -40,15 +24,12 @@ def export_relu(ctx: ExportContext, data: Value) -> Value:
     return data if ctx.type(data).dtype.startswith("uint") else ctx.call("F.relu", data)
 
 
-def _make_alpha_exporter(target: str) -> Callable[..., Value]:
-    def export_with_alpha(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
-        return ctx.call(target, data, alpha=alpha) if alpha != 1 else ctx.call(target, data)
-
-    return export_with_alpha
+def _export_with_alpha(ctx: ExportContext, data: Value, *, target: str, alpha: float) -> Value:
+    return ctx.call(target, data, alpha=alpha) if alpha != 1 else ctx.call(target, data)
 
 
 for _name, _target in {"serde.celu": "F.celu", "serde.elu": "F.elu"}.items():
-    OPS.exports(_name)(_make_alpha_exporter(_target))
+    OPS.exports(_name)(partial(_export_with_alpha, target=_target))
 
 
 @OPS.exports("nn.leaky_relu")
@@ -77,16 +58,6 @@ def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) ->
     slope = reshape(ctx, alpha, (-1, *shape)) if shape else alpha
     below = ctx.infix("*", data, slope)
     return ctx.call("torch.where", ctx.infix(">", data, 0), data, below)
-
-
-@OPS.exports("nn.softmax", "nn.fast_softmax")
-def export_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
-    return ctx.call("F.softmax", data, dim=axis)
-
-
-@OPS.exports("nn.log_softmax")
-def export_log_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
-    return ctx.call("F.log_softmax", data, dim=axis)
 
 
 @OPS.exports("serde.hardmax")
@@ -182,3 +153,14 @@ def export_attention(
     if not same_length(ctx.type(query).shape[1], ctx.type(key).shape[1]):
         options["enable_gqa"] = True
     return ctx.call("F.scaled_dot_product_attention", query, key, value, **options)
+
+
+OPS.pairs(
+    writes("F.softmax", ("nn.softmax", "nn.fast_softmax"), "dim", renamed={"dim": "axis"}),
+    writes("F.log_softmax", "nn.log_softmax", "dim", renamed={"dim": "axis"}),
+    writes("F.hardswish", "serde.hard_swish"),
+    writes("F.logsigmoid", "serde.log_sigmoid"),
+    writes("F.mish", "serde.mish"),
+    writes("F.silu", "serde.silu"),
+    writes("F.softsign", "serde.softsign"),
+)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from serde.relay.ir.dims import Dim
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
-from serde.torch.ops.written import DType
 
 
 @OPS.exports("serde.sequence_construct")
@@ -13,8 +11,8 @@ def export_sequence_construct(ctx: ExportContext, data: tuple[Value, ...]) -> Va
     return ctx.assign(ctx.term(list(data)))
 
 
-@OPS.exports("serde.sequence_empty")
-def export_sequence_empty(ctx: ExportContext, *, shape: tuple[Dim, ...], dtype: DType) -> Value:
+@OPS.exports("serde.sequence_empty", ignored=("shape", "dtype"))
+def export_sequence_empty(ctx: ExportContext) -> Value:
     return ctx.call(ctx.helper("no_tensors"))
 
 

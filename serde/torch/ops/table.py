@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import types
 import typing
+from collections.abc import Mapping
 from typing import Any as AnyValue
 from typing import Final
 
@@ -42,5 +43,13 @@ def _is_dtype(hint: AnyValue) -> bool:
     return any(each is np.dtype or typing.get_origin(each) is np.dtype for each in kinds)
 
 
-OPS = ConverterTable("torch", decode=_decode, home="serde.torch.ops")
+def _emit(
+    ctx: AnyValue, op: str, operands: Mapping[str, AnyValue], attributes: Mapping[str, AnyValue]
+) -> AnyValue:
+    return ctx.call(op, *operands.values(), **attributes)
+
+
+OPS = ConverterTable(
+    "torch", decode=_decode, home="serde.torch.ops", operands=("self", "other"), emit=_emit
+)
 """Operators of PyTorch; those that are written are Relay's."""

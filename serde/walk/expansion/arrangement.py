@@ -2,77 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any as AnyValue
 
-import numpy as np
-
-import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim, same_length
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.types import TensorType
-from serde.relay.op.shape.matrix import Diagonals
+from serde.relay.ir.expr import Expr
 from serde.walk.expansion.tensors import tensor_type
-from serde.weights import numpy_dtype
 
-__all__ = [
-    "expand_collapse_sum_like",
-    "expand_collapse_sum_to",
-    "expand_dilate",
-    "expand_fifo_buffer",
-    "expand_matrix_set_diag",
-    "expand_meshgrid",
-    "running",
-]
-
-
-def expand_meshgrid(data: tuple[Expr, ...], *, indexing: str) -> Expr:
-    """Each vector lies along an axis of its own and is spread over the others."""
-    order = list(range(len(data)))
-    if indexing == "xy" and len(data) > 1:
-        order[:2] = [1, 0]
-    lengths: list[Dim] = [1] * len(data)
-    for place, each in zip(order, data, strict=True):
-        type_ = each.checked_type
-        if not isinstance(type_, TensorType):
-            raise Unsupported(f"expected tensors, found {type_!r}")
-        lengths[place] = type_.size
-    grids = []
-    for place, each in zip(order, data, strict=True):
-        shape: list[Dim] = [1] * len(data)
-        shape[place] = lengths[place]
-        grids.append(relay.broadcast_to(relay.reshape(each, shape), lengths))
-    return relay.Tuple(grids)
-
-
-def expand_fifo_buffer(data: Expr, buffer: Expr, *, axis: int) -> Expr:
-    """The last entries of the two together, as many as the buffer has."""
-    joined = relay.concatenate((buffer, data), axis=axis)
-    kept = buffer.checked_type
-    length = kept.shape[axis] if isinstance(kept, TensorType) else None
-    if not isinstance(length, int):
-        raise Unsupported("a buffer whose length is not fixed")
-    return relay.strided_slice(joined, [-length], [2**31 - 1], axes=[axis])
-
-
-def expand_dilate(x: Expr, *, strides: tuple[int, ...], dilation_value: float) -> Expr:
-    """Each element gets a place of its own, is padded there, and the last is cut."""
-    for axis, stride in enumerate(strides):
-        type_ = x.checked_type
-        if not isinstance(type_, TensorType):
-            raise Unsupported(f"expected a tensor, found {type_!r}")
-        if stride == 1:
-            continue
-        value: AnyValue = np.asarray(dilation_value).astype(numpy_dtype(type_.dtype))
-        widths = [(0, 0)] * (type_.rank + 1)
-        widths[axis + 1] = (0, stride - 1)
-        apart = relay.nn.pad(relay.expand_dims(x, axis=axis + 1), widths, relay.Constant(value))
-        shape = list(type_.shape)
-        shape[axis] = shape[axis] * stride
-        x = relay.strided_slice(relay.reshape(apart, shape), [0], [1 - stride], axes=[axis])
-    return x
+__all__ = ["running"]
 
 
 def running(build: Callable[[Expr, Expr], Expr], neutral: int) -> Callable[..., Expr]:
@@ -109,49 +47,3 @@ def running(build: Callable[[Expr, Expr], Expr], neutral: int) -> Callable[..., 
         return found
 
     return expand_running
-
-
-def expand_collapse_sum_like(data: Expr, collapse_type: Expr) -> Expr:
-    type_ = collapse_type.checked_type
-    return _collapse_sum(data, type_.shape if isinstance(type_, TensorType) else ())
-
-
-def expand_collapse_sum_to(data: Expr, shape: Expr, *, dtype: AnyValue) -> Expr:
-    if not isinstance(shape, Constant):
-        raise Unsupported("a sum to a shape that only the model's run shows")
-    return _collapse_sum(data, [int(n) for n in np.asarray(shape.data)])
-
-
-def _collapse_sum(data: Expr, wanted: Sequence[Dim]) -> Expr:
-    """Sum over the axes in front of `wanted` and those of length 1 there."""
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    offset = type_.rank - len(wanted)
-    pairs = list(zip(type_.shape[offset:], wanted, strict=True))
-    if any(want != 1 and not same_length(have, want) for have, want in pairs):
-        raise Unsupported("a sum over axes that only the model's run shows")
-    short = [i + offset for i, (have, want) in enumerate(pairs) if want == 1 != have]
-    axes = [*range(offset), *short]
-    total = relay.sum(data, axis=axes, keepdims=True) if axes else data
-    return relay.squeeze(total, axis=list(range(offset))) if offset else total
-
-
-def expand_matrix_set_diag(input: Expr, diagonal: Expr, *, diagonals: Diagonals) -> Expr:
-    """Each place of a matrix looks its number up among those of the diagonals."""
-    type_, lines = input.checked_type, diagonal.checked_type
-    if not isinstance(type_, TensorType) or not isinstance(lines, TensorType):
-        raise Unsupported("expected tensors")
-    height, width, longest = type_.shape[-2], type_.shape[-1], lines.shape[-1]
-    if not (isinstance(height, int) and isinstance(width, int) and isinstance(longest, int)):
-        raise Unsupported("diagonals of a matrix whose lengths are not fixed")
-    rows, columns = allocation.indices((height, width))
-    number = columns - rows
-    length = np.minimum(height + np.minimum(number, 0), width - np.maximum(number, 0))
-    right = np.where(number >= 0, diagonals.super_diag_right_align, diagonals.sub_diag_right_align)
-    step = np.minimum(rows, columns) + np.where(right, longest - length, 0)
-    inside = (number >= diagonals.k1) & (number <= diagonals.k2)
-    places = np.where(inside, (diagonals.k2 - number) * longest + step, 0).astype(np.int32)
-    flat = relay.reshape(diagonal, [*type_.shape[:-2], (diagonals.k2 - diagonals.k1 + 1) * longest])
-    found = relay.take(flat, relay.Constant(places), axis=type_.rank - 2, mode="fast")
-    return relay.where(relay.Constant(inside), found, input)

@@ -23,8 +23,6 @@ from serde.weights import Array, dtype_name
 
 __all__ = [
     "expand_affine_grid",
-    "expand_upsampling",
-    "expand_upsampling3d",
     "image_expansion",
     "interpolation",
 ]
@@ -102,18 +100,6 @@ def interpolation(attrs: Mapping[str, AnyValue]) -> Interpolation:
         attrs["cubic_alpha"],
         bool(attrs["cubic_exclude"]),
     )
-
-
-def expand_upsampling(
-    data: Expr, *, scale_h: float, scale_w: float, upsampling: Upsampling
-) -> Expr:
-    return _upsample(data, (scale_h, scale_w), upsampling)
-
-
-def expand_upsampling3d(
-    data: Expr, *, scale_d: float, scale_h: float, scale_w: float, upsampling: Upsampling3d
-) -> Expr:
-    return _upsample(data, (scale_d, scale_h, scale_w), upsampling)
 
 
 def _upsample(data: Expr, scales: Sequence[float], upsampling: Upsampling | Upsampling3d) -> Expr:

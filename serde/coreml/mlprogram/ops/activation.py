@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -15,9 +14,9 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.walk.expansion.tensors import along, converted
+from serde.walk.pairs import pair, reads
 from serde.weights import numpy_dtype
 
 Gelu = Literal["EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"]
@@ -28,39 +27,6 @@ def _require_float(ctx: ExportContext, data: Value) -> None:
         raise Unsupported(f"an activation of {ctx.type(data).dtype}")
 
 
-SAME = {
-    "sigmoid": "sigmoid",
-    "silu": "serde.silu",
-    "softplus": "serde.softplus",
-    "softsign": "serde.softsign",
-}
-"""MIL's activations without attributes: Relay's."""
-
-
-def _importer(target: str) -> Callable[..., Expr]:
-    def import_activation(ctx: ImportContext, x: Expr) -> Expr:
-        return call(target, x)
-
-    return import_activation
-
-
-def _exporter(op: str) -> Callable[..., Value]:
-    def export_activation(ctx: ExportContext, data: Value) -> Value:
-        return ctx.emit(op, x=data)
-
-    return export_activation
-
-
-for _op, _target in SAME.items():
-    OPS.imports(_op)(_importer(_target))
-    OPS.exports(_target)(_exporter(_op))
-
-
-@OPS.imports("relu")
-def import_relu(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.nn.relu(x)
-
-
 @OPS.exports("nn.relu")
 def export_relu(ctx: ExportContext, data: Value) -> Value:
     if not is_float(ctx.type(data).dtype):
@@ -69,19 +35,9 @@ def export_relu(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("relu", x=data)
 
 
-@OPS.imports("relu6")
-def import_relu6(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.clip(x, 0.0, 6.0)
-
-
 @OPS.imports("clamped_relu", since=(1, 17))
 def import_clamped_relu(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
     return relay.minimum(relay.nn.leaky_relu(x, alpha=alpha), like(ctx, x, beta))
-
-
-@OPS.imports("leaky_relu", since=(1, 17))
-def import_leaky_relu(ctx: ImportContext, x: Expr, *, alpha: float) -> Expr:
-    return relay.nn.leaky_relu(x, alpha=alpha)
 
 
 @OPS.exports("nn.leaky_relu")
@@ -132,26 +88,6 @@ def import_scaled_tanh(ctx: ImportContext, x: Expr, *, alpha: float, beta: float
     return relay.multiply(inner, like(ctx, x, alpha))
 
 
-@OPS.imports("sigmoid_hard", since=(1, 17))
-def import_sigmoid_hard(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
-    return relay.serde.hard_sigmoid(x, alpha=alpha, beta=beta)
-
-
-@OPS.exports("serde.hard_sigmoid")
-def export_hard_sigmoid(ctx: ExportContext, data: Value, *, alpha: float, beta: float) -> Value:
-    return ctx.emit("sigmoid_hard", x=data, alpha=alpha, beta=beta)
-
-
-@OPS.imports("elu", since=(1, 17))
-def import_elu(ctx: ImportContext, x: Expr, *, alpha: float) -> Expr:
-    return relay.serde.elu(x, alpha=alpha)
-
-
-@OPS.exports("serde.elu")
-def export_elu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
-    return ctx.emit("elu", x=data, alpha=alpha)
-
-
 @OPS.imports("softplus_parametric", since=(1, 17))
 def import_softplus_parametric(ctx: ImportContext, x: Expr, alpha: Expr, beta: Expr) -> Expr:
     """Factors lie along the second axis."""
@@ -182,16 +118,6 @@ def export_swish(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
     return ctx.emit("gelu", x=data, mode="SIGMOID_APPROXIMATION")
 
 
-@OPS.imports("softmax")
-def import_softmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
-    return relay.nn.softmax(x, axis=axis)
-
-
-@OPS.exports("nn.softmax", "nn.fast_softmax")
-def export_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
-    return ctx.emit("softmax", x=data, axis=axis)
-
-
 @OPS.exports("nn.log_softmax")
 def export_log_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
     """Without the logarithm of what may have become zero: the greatest element comes off first."""
@@ -202,3 +128,17 @@ def export_log_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
         return relay.subtract(shifted, relay.log(total))
 
     return ctx.spell(expand, data)
+
+
+OPS.pairs(
+    reads("relu", "nn.relu"),
+    reads("relu6", "clip", fixed={"a_min": 0.0, "a_max": 6.0}),
+    reads("leaky_relu", "nn.leaky_relu", "alpha", since=(1, 17)),
+    pair("sigmoid_hard", "serde.hard_sigmoid", "alpha", "beta", since=(1, 17)),
+    pair("elu", "serde.elu", "alpha", since=(1, 17)),
+    pair("softmax", ("nn.softmax", "nn.fast_softmax"), axis=-1),
+    pair("sigmoid", "sigmoid"),
+    pair("silu", "serde.silu"),
+    pair("softplus", "serde.softplus"),
+    pair("softsign", "serde.softsign"),
+)

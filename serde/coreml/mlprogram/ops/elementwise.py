@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -25,10 +26,12 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import broadcast, is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.expansion.tensors import tensor_type
+from serde.walk.pairs import reads, writes
 from serde.weights import numpy_dtype
 
 DTYPES = {
@@ -78,24 +81,9 @@ LOGICAL = ("logical_and", "logical_or", "logical_xor")
 Name = Literal["bool", "fp16", "fp32", "int8", "int16", "int32", "uint8", "uint16"]
 
 
-def builder(name: str) -> Callable[..., Expr]:
-    """Return the function that builds calls of a Relay operator, by its whole name."""
-    found: AnyValue = relay
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
-
-
 def like(ctx: ImportContext, x: Expr, value: float) -> Expr:
     """Return a number in the dtype of a tensor."""
     return relay.Constant(np.array(value, numpy_dtype(ctx.type(x).dtype)))
-
-
-def _unary(target: str) -> Callable[..., Expr]:
-    def import_unary(ctx: ImportContext, x: Expr) -> Expr:
-        return builder(target)(x)
-
-    return import_unary
 
 
 def _function(op: str) -> Callable[..., Value]:
@@ -110,12 +98,10 @@ def _function(op: str) -> Callable[..., Value]:
 
 
 for _op, _target in UNARY.items():
-    OPS.imports(_op)(_unary(_target))
+    OPS.pairs(reads(_op, _target))
     OPS.exports(_target)(_function(_op))
 for _op in ("erf", "exp", "tanh"):
     OPS.exports(f"fast_{_op}")(_function(_op))
-
-OPS.imports("logical_not")(_unary("logical_not"))
 
 
 @OPS.exports("logical_not")
@@ -125,12 +111,8 @@ def export_logical_not(ctx: ExportContext, data: Value) -> Value:
     return ctx.cast(found, type_.dtype)
 
 
-def _arithmetic(target: str) -> Callable[..., Expr]:
-    def import_arithmetic(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
-        x, y = promote(ctx, x, y)
-        return builder(target)(x, y)
-
-    return import_arithmetic
+def _import_arithmetic(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
+    return call(target, *promote(ctx, x, y))
 
 
 def promote(ctx: ImportContext, x: Expr, y: Expr) -> tuple[Expr, Expr]:
@@ -149,29 +131,23 @@ def promote(ctx: ImportContext, x: Expr, y: Expr) -> tuple[Expr, Expr]:
     return relay.cast(x, wide), relay.cast(y, wide)
 
 
-def _binary(op: str) -> Callable[..., Value]:
-    def export_binary(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        return emit_in(ctx, NUMBERS, op, {"x": lhs, "y": rhs})
-
-    return export_binary
+def _export_binary(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    return emit_in(ctx, NUMBERS, op, {"x": lhs, "y": rhs})
 
 
-def _comparison(op: str) -> Callable[..., Value]:
-    def export_comparison(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        dtype = compute_dtype(ctx, ctx.type(lhs).dtype, NUMBERS)
-        return ctx.emit(op, x=cast_to(ctx, lhs, dtype), y=cast_to(ctx, rhs, dtype))
-
-    return export_comparison
+def _export_comparison(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    dtype = compute_dtype(ctx, ctx.type(lhs).dtype, NUMBERS)
+    return ctx.emit(op, x=cast_to(ctx, lhs, dtype), y=cast_to(ctx, rhs, dtype))
 
 
 for _op, _target in BINARY.items():
-    OPS.imports(_op)(_arithmetic(_target))
-    OPS.exports(_target)(_binary(_op))
+    OPS.imports(_op)(partial(_import_arithmetic, target=_target))
+    OPS.exports(_target)(partial(_export_binary, op=_op))
 for _op in COMPARE:
-    OPS.imports(_op)(_arithmetic(_op))
-    OPS.exports(_op)(_comparison(_op))
+    OPS.imports(_op)(partial(_import_arithmetic, target=_op))
+    OPS.exports(_op)(partial(_export_comparison, op=_op))
 
-OPS.imports("pow")(_arithmetic("power"))
+OPS.imports("pow")(partial(_import_arithmetic, target="power"))
 
 
 @OPS.exports("power")
@@ -193,19 +169,16 @@ def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return ctx.spell(cut, lhs, rhs, powers)
 
 
-def _logical(op: str) -> Callable[..., Value]:
-    def export_logical(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        truth = [ctx.cast(x, "bool") for x in (lhs, rhs)]
-        result = ctx.result_type()
-        found = ctx.emit(op, TensorType(result.shape, "bool"), x=truth[0], y=truth[1])
-        return ctx.cast(found, result.dtype)
-
-    return export_logical
+def _export_logical(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    truth = [ctx.cast(x, "bool") for x in (lhs, rhs)]
+    result = ctx.result_type()
+    found = ctx.emit(op, TensorType(result.shape, "bool"), x=truth[0], y=truth[1])
+    return ctx.cast(found, result.dtype)
 
 
 for _op in LOGICAL:
-    OPS.imports(_op)(_arithmetic(_op))
-    OPS.exports(_op)(_logical(_op))
+    OPS.imports(_op)(partial(_import_arithmetic, target=_op))
+    OPS.exports(_op)(partial(_export_logical, op=_op))
 
 
 @OPS.imports("real_div")
@@ -271,32 +244,19 @@ def import_log(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-45) -> Expr:
     return relay.log(relay.add(x, offset) if ctx.constant(offset) else x)
 
 
-@OPS.exports("log")
-def export_log(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("log", x=data, epsilon=0.0)
+def _export_other_log(ctx: ExportContext, data: Value, *, base: float) -> Value:
+    factor = ctx.const(1 / np.log(base), ctx.type(data).dtype)
+    return ctx.emit("mul", x=ctx.emit("log", x=data, epsilon=0.0), y=factor)
 
 
-def _other_log(base: float) -> Callable[..., Value]:
-    def export_other_log(ctx: ExportContext, data: Value) -> Value:
-        factor = ctx.const(1 / np.log(base), ctx.type(data).dtype)
-        return ctx.emit("mul", x=ctx.emit("log", x=data, epsilon=0.0), y=factor)
-
-    return export_other_log
-
-
-OPS.exports("log2")(_other_log(2.0))
-OPS.exports("log10")(_other_log(10.0))
+OPS.exports("log2")(partial(_export_other_log, base=2.0))
+OPS.exports("log10")(partial(_export_other_log, base=10.0))
 
 
 @OPS.imports("rsqrt", since=(1, 17))
 def import_rsqrt(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-12) -> Expr:
     offset = like(ctx, x, epsilon)
     return relay.rsqrt(relay.add(x, offset) if ctx.constant(offset) else x)
-
-
-@OPS.exports("rsqrt")
-def export_rsqrt(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("rsqrt", x=data, epsilon=0.0)
 
 
 @OPS.imports("square")
@@ -312,11 +272,6 @@ def import_exp2(ctx: ImportContext, x: Expr) -> Expr:
 @OPS.imports("threshold")
 def import_threshold(ctx: ImportContext, x: Expr, *, alpha: float) -> Expr:
     return relay.maximum(x, like(ctx, x, alpha))
-
-
-@OPS.imports("clip", since=(1, 17))
-def import_clip(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
-    return relay.clip(x, alpha, beta)
 
 
 @OPS.exports("clip")
@@ -462,3 +417,13 @@ def expand_asinh(data: Expr) -> Expr:
     tail = relay.sqrt(relay.add(one, relay.multiply(inverse, inverse)))
     far = relay.add(relay.log(above), relay.log(relay.add(one, tail)))
     return relay.multiply(relay.sign(data), relay.where(relay.less(size, one), near, far))
+
+
+OPS.pairs(
+    writes("log", "log", constants={"epsilon": 0.0}),
+    writes("rsqrt", "rsqrt", constants={"epsilon": 0.0}),
+    reads(
+        "clip", "clip", "alpha", "beta", since=(1, 17), renamed={"alpha": "a_min", "beta": "a_max"}
+    ),
+    reads("logical_not", "logical_not"),
+)

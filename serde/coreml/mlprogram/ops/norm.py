@@ -17,12 +17,12 @@ from serde.coreml.mlprogram.ops.elementwise import like
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
-from serde.relay.ir.precision import limits
+from serde.relay.ir.expr import Call, Expr, TupleGetItem
+from serde.relay.ir.precision import as_dtype, limits, wide_dtype
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
+from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
-from serde.relay.op.norm.plain import ChannelNorm, GroupNorm
+from serde.relay.op.norm.bodies import batch_norm_body, standardize
 from serde.walk.expansion.tensors import along, converted, tensor_type
 from serde.weights import dtype_name, numpy_dtype
 
@@ -107,17 +107,11 @@ def export_batch_norm(
     used = [moving_mean, moving_var, *(each for each in factors if each is not None)]
     dtypes = {ctx.type(each).dtype for each in used} - {ctx.type(data).dtype}
     if not all(each.is_constant for each in used) or (dtypes and ctx.version < 17):
-        if not norm.scale:
-            gamma = ctx.const(np.ones(1), ctx.type(data).dtype)
-        if not norm.center:
-            beta = ctx.const(np.zeros(1), ctx.type(data).dtype)
-        operands = (data, gamma, beta, moving_mean, moving_var)
-        dtype = ctx.result_types()[0].dtype
-
-        def expand(*given: Expr) -> Expr:
-            return _normalize(*given, axis=norm.axis, epsilon=norm.epsilon, dtype=dtype)
-
-        return [ctx.spell(expand, *operands), moving_mean, moving_var]
+        result = ctx.spell(
+            lambda *given: batch_norm_body(*given, **vars(norm)).fields[0],
+            data, gamma, beta, moving_mean, moving_var,
+        )  # fmt: skip
+        return [result, moving_mean, moving_var]
     result = ctx.emit(
         "batch_norm",
         ctx.result_types()[0],
@@ -129,43 +123,6 @@ def export_batch_norm(
         epsilon=_epsilon(ctx, norm.epsilon, moving_mean),
     )
     return [result, moving_mean, moving_var]
-
-
-def _normalize(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    mean: Expr,
-    variance: Expr,
-    *,
-    axis: int,
-    epsilon: float,
-    dtype: str,
-) -> Expr:
-    """Return data normalised by recorded statistics, in the widest of the dtypes."""
-    rank = tensor_type(data).rank
-    wide = "float32" if dtype == "float16" else dtype
-    parts = [converted(each, wide) for each in (data, gamma, beta, mean, variance)]
-    data, gamma, beta, mean, variance = parts
-    factor = relay.multiply(gamma, relay.rsqrt(relay.add(variance, relay.const(epsilon, wide))))
-    shift = relay.subtract(beta, relay.multiply(mean, factor))
-    result = relay.multiply(data, along(factor, rank, axis))
-    return converted(relay.add(result, along(shift, rank, axis)), dtype)
-
-
-@OPS.expands("nn.batch_norm")
-def expand_batch_norm(
-    data: Expr, gamma: Expr, beta: Expr, mean: Expr, variance: Expr, *, norm: ChannelNorm
-) -> Expr:
-    """Tensors of other ranks than MIL has here, or with channels elsewhere."""
-    dtype = tensor_type(mean).dtype
-    gamma = gamma if norm.scale else relay.const(np.ones(1), dtype)
-    beta = beta if norm.center else relay.const(np.zeros(1), dtype)
-    result = _normalize(
-        data, gamma, beta, mean, variance,
-        axis=norm.axis, epsilon=norm.epsilon, dtype=tensor_type(data).dtype,
-    )  # fmt: skip
-    return Tuple([result, mean, variance])
 
 
 @OPS.imports("instance_norm", since=(1, 17))
@@ -240,42 +197,6 @@ def _scale_and_shift(x: Expr, gamma: Expr | None, beta: Expr | None, axis: int) 
     return x
 
 
-def _standardize(x: Expr, axes: Sequence[int], epsilon: float) -> Expr:
-    """Return a tensor less its mean over axes, divided by its deviation."""
-    dtype = tensor_type(x).dtype
-    wide = "float32" if dtype == "float16" else dtype
-    centred = converted(x, wide)
-    centred = relay.subtract(centred, relay.mean(centred, axis=tuple(axes), keepdims=True))
-    power = relay.mean(relay.multiply(centred, centred), axis=tuple(axes), keepdims=True)
-    inverse = relay.rsqrt(relay.add(power, relay.const(epsilon, wide)))
-    return converted(relay.multiply(centred, inverse), dtype)
-
-
-@OPS.expands("nn.instance_norm")
-def expand_instance_norm(data: Expr, gamma: Expr, beta: Expr, *, norm: ChannelNorm) -> Expr:
-    rank = tensor_type(data).rank
-    axes = [each for each in range(1, rank) if each != norm.axis % rank]
-    result = _standardize(data, axes, norm.epsilon)
-    return _scale_and_shift(result, *norm.affine(gamma, beta), norm.axis)
-
-
-@OPS.expands("nn.group_norm")
-def expand_group_norm(data: Expr, gamma: Expr, beta: Expr, *, norm: GroupNorm) -> Expr:
-    """Each group becomes a row of its own, of which MIL normalises the elements."""
-    axis = norm.axis
-    rank, dtype = tensor_type(data).rank, tensor_type(data).dtype
-    axis = normalize_axis(axis, rank)
-    order = [0, axis, *(each for each in range(1, rank) if each != axis)]
-    moved = data if axis == 1 else relay.transpose(data, order)
-    rows = relay.reshape(moved, [0, norm.num_groups, -1])
-    ones, zeros = (relay.const(allocation.full(norm.num_groups, each), dtype) for each in (1, 0))
-    normal = relay.nn.instance_norm(rows, ones, zeros, 1, norm.epsilon, False, False)
-    result = relay.reshape_like(normal, moved)
-    if axis != 1:
-        result = relay.transpose(result, [order.index(place) for place in range(rank)])
-    return _scale_and_shift(result, *norm.affine(gamma, beta), axis)
-
-
 @OPS.imports("layer_norm", since=(1, 17))
 def import_layer_norm(
     ctx: ImportContext,
@@ -302,7 +223,8 @@ def import_layer_norm(
         vectors = [scale] if beta is None else [scale, converted(beta, type_.dtype)]
         found = call("serde.layer_norm", x, *vectors, axis=chosen[0], epsilon=epsilon)
         return TupleGetItem(found, 0)
-    result = _standardize(x, chosen, epsilon)
+    wide = as_dtype(x, wide_dtype(type_.dtype))
+    result = as_dtype(standardize(wide, chosen, epsilon), type_.dtype)
     for factor, build in ((gamma, relay.multiply), (beta, relay.add)):
         if factor is not None:
             result = build(
@@ -401,15 +323,6 @@ def import_l2_norm(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-6) -> Exp
     return relay.divide(x, relay.sqrt(relay.add(total, like(ctx, x, epsilon))))
 
 
-@OPS.expands("nn.l2_normalize")
-def expand_l2_normalize(data: Expr, *, eps: float, axis: tuple[int, ...]) -> Expr:
-    """MIL's own adds `eps` to the sum of squares; Relay takes the greater."""
-    type_ = tensor_type(data)
-    axes = tuple(axis) or tuple(range(type_.rank))
-    total = relay.sum(relay.multiply(data, data), axis=axes, keepdims=True)
-    return relay.divide(data, relay.sqrt(relay.maximum(total, relay.const(eps, type_.dtype))))
-
-
 @OPS.imports("local_response_norm", since=(1, 17))
 def import_local_response_norm(
     ctx: ImportContext,
@@ -430,31 +343,3 @@ def export_lrn(
     ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:
     return ctx.emit("local_response_norm", x=data, size=size, alpha=alpha, beta=beta, k=bias)
-
-
-@OPS.expands("nn.lrn")
-def expand_lrn(data: Expr, *, size: int, axis: int, bias: float, alpha: float, beta: float) -> Expr:
-    """Channels elsewhere than MIL has them: the sum of squares of neighbours is a mean pooling."""
-    type_ = tensor_type(data)
-    axis = normalize_axis(axis, type_.rank)
-    if not is_float(type_.dtype):
-        raise Unsupported(f"a norm of {type_.dtype}")
-    widths = [(0, 0)] * type_.rank
-    widths[axis] = (size // 2, size // 2)
-    squares = relay.nn.pad(relay.multiply(data, data), widths)
-    length = type_.shape[axis]
-    if not isinstance(length, int):
-        raise Unsupported(f"a norm over {length} channels")
-    total = squares
-    for place in allocation.iterations(size, f"a norm over {size} channels"):
-        part = relay.strided_slice(squares, [place], [place + length], [1], axes=[axis])
-        total = part if place == 0 else relay.add(total, part)
-    factor = relay.const(alpha / size, type_.dtype)
-    base = relay.add(relay.multiply(total, factor), relay.const(bias, type_.dtype))
-    return relay.divide(data, relay.power(base, relay.const(beta, type_.dtype)))
-
-
-@OPS.expands("nn.dropout")
-def expand_dropout(data: Expr, *, rate: float) -> Expr:
-    """At inference nothing is dropped, and the mask is all ones."""
-    return Tuple([data, relay.ones_like(data)])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 import serde.relay as relay
@@ -34,50 +35,51 @@ REDUCTIONS = {
 }
 """MIL's operator: Relay's."""
 
+
 OF_INTEGERS = ("max", "min", "prod", "sum")
 """Those that mean the same of integers."""
 
+
 IMPORTED_OF_INTEGERS = (*OF_INTEGERS, "mean", "serde.reduce_l1", "serde.reduce_sum_square")
 
+
 TRUTH = {"all": "reduce_min", "any": "reduce_max"}
+
+
 EXTREMES = {"reduce_argmax": "argmax", "reduce_argmin": "argmin"}
 
 
-def _importer(target: str) -> Callable[..., Expr]:
-    def import_reduction(
-        ctx: ImportContext,
-        x: Expr,
-        *,
-        axes: tuple[int, ...] | int | None = None,
-        keep_dims: bool = False,
-    ) -> Expr:
-        wanted = (axes,) if isinstance(axes, int) else axes
-        if not is_float(ctx.type(x).dtype) and target not in IMPORTED_OF_INTEGERS:
-            raise Unsupported(f"{target} of {ctx.type(x).dtype}")
-        return call(target, x, axis=wanted, keepdims=keep_dims)
-
-    return import_reduction
+def _import_reduction(
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    target: str,
+    axes: tuple[int, ...] | int | None = None,
+    keep_dims: bool = False,
+) -> Expr:
+    wanted = (axes,) if isinstance(axes, int) else axes
+    if not is_float(ctx.type(x).dtype) and target not in IMPORTED_OF_INTEGERS:
+        raise Unsupported(f"{target} of {ctx.type(x).dtype}")
+    return call(target, x, axis=wanted, keepdims=keep_dims)
 
 
 def _along(ctx: ExportContext, x: Value, axis: Sequence[int] | None, exclude: bool) -> list[int]:
     return list(reduced_axes(ctx.type(x).rank, axis, exclude))
 
 
-def _exporter(op: str) -> Callable[..., Value]:
-    def export_reduction(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        axis: tuple[int, ...] | None,
-        keepdims: bool,
-        exclude: bool,
-    ) -> Value:
-        axes = _along(ctx, data, axis, exclude)
-        if not axes:
-            return data
-        return emit_in(ctx, NUMBERS, op, {"x": data}, axes=axes, keep_dims=keepdims)
-
-    return export_reduction
+def _export_reduction(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    op: str,
+    axis: tuple[int, ...] | None,
+    keepdims: bool,
+    exclude: bool,
+) -> Value:
+    axes = _along(ctx, data, axis, exclude)
+    if not axes:
+        return data
+    return emit_in(ctx, NUMBERS, op, {"x": data}, axes=axes, keep_dims=keepdims)
 
 
 def _is_real(node: Call) -> bool:
@@ -89,9 +91,9 @@ def _is_real(node: Call) -> bool:
 
 
 for _op, _target in REDUCTIONS.items():
-    OPS.imports(_op)(_importer(_target))
+    OPS.imports(_op)(partial(_import_reduction, target=_target))
     _when = None if _target in OF_INTEGERS else _is_real
-    OPS.exports(_target, when=_when)(_exporter(_op))
+    OPS.exports(_target, when=_when)(partial(_export_reduction, op=_op))
 
 
 @OPS.expands("mean")
@@ -122,113 +124,56 @@ def expand_logsumexp(
 
 
 for _target, _op in TRUTH.items():
-    OPS.exports(_target)(_exporter(_op))
+    OPS.exports(_target)(partial(_export_reduction, op=_op))
 
 
-def _extreme_importer(target: str) -> Callable[..., Expr]:
-    def import_extreme(
-        ctx: ImportContext,
-        x: Expr,
-        *,
-        axis: int = -1,
-        keep_dims: bool = False,
-        output_dtype: Literal["int32", "uint16"] = "int32",
-    ) -> Expr:
-        found = call(target, x, axis=(axis,), keepdims=keep_dims)
-        return found if output_dtype == "int32" else relay.cast(found, output_dtype)
-
-    return import_extreme
+def _import_extreme(
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    target: str,
+    axis: int = -1,
+    keep_dims: bool = False,
+    output_dtype: Literal["int32", "uint16"] = "int32",
+) -> Expr:
+    found = call(target, x, axis=(axis,), keepdims=keep_dims)
+    return found if output_dtype == "int32" else relay.cast(found, output_dtype)
 
 
-def _extreme_exporter(op: str) -> Callable[..., Value]:
-    """Return the exporter of the index of an extreme."""
-
-    def export_extreme(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        axis: tuple[int, ...] | None,
-        keepdims: bool,
-        select_last_index: bool,
-        exclude: bool,
-    ) -> Value:
-        """MIL has one axis, and takes the first of equals; the last is the first backwards."""
-        shape = ctx.type(data).shape
-        axes = _along(ctx, data, axis, exclude)
-        if not axes:
-            raise Unsupported("a place along no axes")
-        kept = [each for each in range(len(shape)) if each not in axes]
-        work = compute_dtype(ctx, ctx.type(data).dtype, NUMBERS)
-        x, place = cast_to(ctx, data, work), axes[0]
-        if len(axes) > 1:
-            rows = [*(shape[each] for each in kept), product(shape[each] for each in axes)]
-            x, place = reshape(ctx, transpose(ctx, x, [*kept, *axes]), rows), len(kept)
-        length = ctx.type(x).shape[place]
-        if select_last_index:
-            x = ctx.emit("reverse", ctx.type(x), x=x, axes=[place])
-        dims = [dim for each, dim in enumerate(ctx.type(x).shape) if each != place]
-        found = ctx.emit(op, TensorType(dims, "int32"), x=x, axis=place, keep_dims=False)
-        if select_last_index:
-            if not isinstance(length, int):
-                raise Unsupported("the last place along a length that is not fixed")
-            last = ctx.const(length - 1, "int32")
-            found = ctx.emit("sub", TensorType(dims, "int32"), x=last, y=found)
-        return reshape(ctx, found, ctx.result_type().shape)
-
-    return export_extreme
+def _export_extreme(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    op: str,
+    axis: tuple[int, ...] | None,
+    keepdims: bool,
+    select_last_index: bool,
+    exclude: bool,
+) -> Value:
+    """MIL has one axis, and takes the first of equals; the last is the first backwards."""
+    shape = ctx.type(data).shape
+    axes = _along(ctx, data, axis, exclude)
+    if not axes:
+        raise Unsupported("a place along no axes")
+    kept = [each for each in range(len(shape)) if each not in axes]
+    work = compute_dtype(ctx, ctx.type(data).dtype, NUMBERS)
+    x, place = cast_to(ctx, data, work), axes[0]
+    if len(axes) > 1:
+        rows = [*(shape[each] for each in kept), product(shape[each] for each in axes)]
+        x, place = reshape(ctx, transpose(ctx, x, [*kept, *axes]), rows), len(kept)
+    length = ctx.type(x).shape[place]
+    if select_last_index:
+        x = ctx.emit("reverse", ctx.type(x), x=x, axes=[place])
+    dims = [dim for each, dim in enumerate(ctx.type(x).shape) if each != place]
+    found = ctx.emit(op, TensorType(dims, "int32"), x=x, axis=place, keep_dims=False)
+    if select_last_index:
+        if not isinstance(length, int):
+            raise Unsupported("the last place along a length that is not fixed")
+        last = ctx.const(length - 1, "int32")
+        found = ctx.emit("sub", TensorType(dims, "int32"), x=last, y=found)
+    return reshape(ctx, found, ctx.result_type().shape)
 
 
 for _op, _target in EXTREMES.items():
-    OPS.imports(_op, since=(1, 17))(_extreme_importer(_target))
-    OPS.exports(_target)(_extreme_exporter(_op))
-
-
-@OPS.expands("variance")
-def expand_variance(
-    data: Expr,
-    mean: Expr,
-    *,
-    axis: tuple[int, ...] | None,
-    keepdims: bool,
-    exclude: bool,
-    unbiased: bool,
-) -> Expr:
-    """The mean of the squared distances, or their sum over one less than their number."""
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType) or not is_float(type_.dtype):
-        raise Unsupported(f"expected a tensor of floats, found {type_!r}")
-    axes = reduced_axes(type_.rank, axis, exclude)
-    apart = relay.subtract(data, mean)
-    squares = relay.multiply(apart, apart)
-    if not unbiased:
-        return relay.mean(squares, axis=axes, keepdims=keepdims)
-    count = product(type_.shape[each] for each in axes)
-    if not isinstance(count, int):
-        raise Unsupported("an unbiased variance over a length that is not fixed")
-    total = relay.sum(squares, axis=axes, keepdims=keepdims)
-    return relay.divide(total, relay.const(float(count - 1), type_.dtype))
-
-
-@OPS.expands("nn.nll_loss")
-def expand_nll_loss(
-    predictions: Expr, targets: Expr, weights: Expr, *, reduction: str, ignore_index: int
-) -> Expr:
-    """The prediction of each target's class is looked up along the axis of classes."""
-    type_ = predictions.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    single = type_.rank == 1
-    place = 0 if single else 1
-    classes = relay.cast(targets, "int32")
-    ignored = relay.equal(classes, relay.const(ignore_index, "int32"))
-    zero = relay.const(0, "int32")
-    safe = relay.where(ignored, zero, classes)
-    rows = relay.expand_dims(safe, axis=place)
-    found = relay.squeeze(relay.gather(predictions, place, rows), axis=[place])
-    none = relay.const(0.0, type_.dtype)
-    scale = relay.where(ignored, none, relay.take(weights, safe, axis=0, mode="fast"))
-    loss = relay.negative(relay.multiply(found, scale))
-    if reduction == "none":
-        return loss
-    total = relay.sum(loss)
-    return total if reduction == "sum" else relay.divide(total, relay.sum(scale))
+    OPS.imports(_op, since=(1, 17))(partial(_import_extreme, target=_target))
+    OPS.exports(_target)(partial(_export_extreme, op=_op))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any as AnyValue
 
 from serde.coreml.mlprogram.operators import CORE
 from serde.coreml.versions import CHANGES
@@ -11,12 +12,22 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import free_vars
 from serde.walk.table import ConverterTable
 
-__all__ = ["OPS", "constants_hold", "constants_of"]
+__all__ = ["OPS", "constants_hold", "constants_of", "emit_by_name"]
+
+
+def emit_by_name(
+    ctx: AnyValue, op: str, operands: Mapping[str, AnyValue], attributes: Mapping[str, AnyValue]
+) -> AnyValue:
+    """Append the operation of a pair."""
+    return ctx.emit(op, **operands, **attributes)
+
 
 OPS = ConverterTable(
     "coreml",
     changes={name: CHANGES.get(name, (1,)) for name in {*CORE, *CHANGES}},
     home="serde.coreml.mlprogram.ops",
+    operands=("x", "y"),
+    emit=emit_by_name,
 )
 
 _CONSTANT = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -103,24 +104,20 @@ WITH = {"elu": "ELU", "leaky_relu": "leakyReLU"}
 """Operators of MIL with a slope, and the functions of a layer."""
 
 
-def _export_without(op: str, function: str) -> None:
-    @LAYERS.exports(op)
-    def export_without(ctx: ExportContext, x: Value) -> Value:
-        fields: dict[str, AnyValue] = {function: {}}
-        return ctx.layer("activation", x, **fields)
+def _export_without(ctx: ExportContext, x: Value, *, function: str) -> Value:
+    fields: dict[str, AnyValue] = {function: {}}
+    return ctx.layer("activation", x, **fields)
 
 
-def _export_with(op: str, function: str) -> None:
-    @LAYERS.exports(op)
-    def export_with(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
-        fields: dict[str, AnyValue] = {function: {"alpha": alpha}}
-        return ctx.layer("activation", x, **fields)
+def _export_with(ctx: ExportContext, x: Value, *, function: str, alpha: float) -> Value:
+    fields: dict[str, AnyValue] = {function: {"alpha": alpha}}
+    return ctx.layer("activation", x, **fields)
 
 
 for _name, _function in WITHOUT.items():
-    _export_without(_name, _function)
+    LAYERS.exports(_name)(partial(_export_without, function=_function))
 for _name, _function in WITH.items():
-    _export_with(_name, _function)
+    LAYERS.exports(_name)(partial(_export_with, function=_function))
 
 
 @LAYERS.exports("sigmoid_hard")

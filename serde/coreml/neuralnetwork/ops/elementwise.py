@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 import serde.allocation as allocation
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
 from serde.coreml.mlprogram.ops.elementwise import UNARY
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, number
@@ -22,6 +22,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import reads, writes
 from serde.weights import numpy_dtype
 
 SAME = (
@@ -58,47 +59,35 @@ LOGICAL = {"logical_and": "logicalAnd", "logical_or": "logicalOr", "logical_xor"
 """Relay's and MIL's operators, and their layers."""
 
 
-def _import_unary(name: str, target: str) -> None:
-    @LAYERS.imports(name)
-    def import_unary(ctx: ImportContext, x: Expr) -> Expr:
-        return x if target == "copy" else call(target, x)
+def _import_compare(
+    ctx: ImportContext, x: Expr, y: Expr | None = None, *, target: str, alpha: float = 0.0
+) -> Expr:
+    return relay.cast(call(target, x, number(alpha) if y is None else y), "float32")
 
 
-def _import_binary(name: str, target: str) -> None:
-    @LAYERS.imports(name)
-    def import_binary(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
-        return call(target, x, y)
+def _import_logical(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
+    return relay.cast(call(target, truth(x), truth(y)), "float32")
 
 
-def _import_compare(name: str, target: str) -> None:
-    @LAYERS.imports(name)
-    def import_compare(
-        ctx: ImportContext, x: Expr, y: Expr | None = None, *, alpha: float = 0.0
-    ) -> Expr:
-        return relay.cast(call(target, x, number(alpha) if y is None else y), "float32")
-
-
-def _import_logical(name: str, target: str) -> None:
-    @LAYERS.imports(name)
-    def import_logical(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
-        return relay.cast(call(target, truth(x), truth(y)), "float32")
-
-
-for _name in SAME:
-    _import_unary(_name, UNARY[_name])
-for _name in (*INVERSE, "copy"):
-    _import_unary(_name, _name)
-for _name, _target in BINARY.items():
-    _import_binary(_name, _target)
+LAYERS.pairs(
+    *(reads(name, UNARY[name]) for name in SAME),
+    *(reads(name, name) for name in INVERSE),
+    *(reads(name, target) for name, target in BINARY.items()),
+)
 for _target, _name in COMPARISONS.items():
-    _import_compare(_name, _target)
+    LAYERS.imports(_name)(partial(_import_compare, target=_target))
 for _target, _name in LOGICAL.items():
-    _import_logical(_name, _target)
+    LAYERS.imports(_name)(partial(_import_logical, target=_target))
 
 
 def truth(x: Expr) -> Expr:
     """Return whether elements are not zero."""
     return relay.not_equal(x, number(0))
+
+
+@LAYERS.imports("copy")
+def import_copy(ctx: ImportContext, x: Expr) -> Expr:
+    return x
 
 
 @LAYERS.imports("logicalNot")
@@ -273,65 +262,47 @@ COMMUTING = {"add": "add", "mul": "multiply"}
 """Operators of MIL with two tensors, and the layers that take a number for one of them."""
 
 
-def _export_plain(op: str, layer: str) -> None:
-    @LAYERS.exports(op)
-    def export_plain(ctx: ExportContext, x: Value) -> Value:
-        return ctx.layer(layer, x)
+def _export_plain(ctx: ExportContext, x: Value, *, layer: str) -> Value:
+    return ctx.layer(layer, x)
 
 
-def _export_function(op: str, function: str) -> None:
-    @LAYERS.exports(op)
-    def export_function(ctx: ExportContext, x: Value) -> Value:
-        return ctx.layer("unary", x, type=function, scale=1.0)
+def _export_function(ctx: ExportContext, x: Value, *, function: str) -> Value:
+    return ctx.layer("unary", x, type=function, scale=1.0)
 
 
-def _export_pair(op: str, layer: str) -> None:
-    @LAYERS.exports(op)
-    def export_pair(ctx: ExportContext, x: Value, y: Value) -> Value:
-        return ctx.layer(layer, x, y)
+def _export_pair(ctx: ExportContext, x: Value, y: Value, *, layer: str) -> Value:
+    return ctx.layer(layer, x, y)
 
 
-def _export_commuting(op: str, layer: str) -> None:
+def _export_commuting(ctx: ExportContext, x: Value, y: Value, *, layer: str) -> Value:
     """A number on either side is a parameter."""
-
-    @LAYERS.exports(op)
-    def export_commuting(ctx: ExportContext, x: Value, y: Value) -> Value:
-        for one, other in ((x, y), (y, x)):
-            number_ = _number(other, one)
-            if number_ is not None:
-                return ctx.layer(layer, one, alpha=number_)
-        return ctx.layer(f"{layer}Broadcastable", x, y)
+    for one, other in ((x, y), (y, x)):
+        number_ = _number(other, one)
+        if number_ is not None:
+            return ctx.layer(layer, one, alpha=number_)
+    return ctx.layer(f"{layer}Broadcastable", x, y)
 
 
-def _export_comparison(op: str, layer: str) -> None:
-    @LAYERS.exports(op)
-    def export_comparison(ctx: ExportContext, x: Value, y: Value) -> Value:
-        bound = _number(y, x)
-        if bound is not None and np.float32(bound) == bound:
-            return ctx.layer(layer, x, alpha=bound)
-        return ctx.layer(layer, x, y)
-
-
-def _export_direct(op: str) -> None:
-    @DIRECT.exports(op)
-    def export_direct(ctx: ProgramContext, data: Value) -> Value:
-        return ctx.emit(op, x=data)
+def _export_comparison(ctx: ExportContext, x: Value, y: Value, *, layer: str) -> Value:
+    bound = _number(y, x)
+    if bound is not None and np.float32(bound) == bound:
+        return ctx.layer(layer, x, alpha=bound)
+    return ctx.layer(layer, x, y)
 
 
 for _name in (*SAME, *INVERSE):
-    _export_plain(_name, _name)
-for _name in INVERSE:
-    _export_direct(_name)
-_export_plain("identity", "copy")
-_export_plain("logical_not", "logicalNot")
+    LAYERS.exports(_name)(partial(_export_plain, layer=_name))
+DIRECT.pairs(*(writes(name, name) for name in INVERSE))
+LAYERS.exports("identity")(partial(_export_plain, layer="copy"))
+LAYERS.exports("logical_not")(partial(_export_plain, layer="logicalNot"))
 for _name, _target in FUNCTIONS.items():
-    _export_function(_name, _target)
+    LAYERS.exports(_name)(partial(_export_function, function=_target))
 for _name, _target in (PAIRS | LOGICAL).items():
-    _export_pair(_name, _target)
+    LAYERS.exports(_name)(partial(_export_pair, layer=_target))
 for _name, _target in COMMUTING.items():
-    _export_commuting(_name, _target)
+    LAYERS.exports(_name)(partial(_export_commuting, layer=_target))
 for _name, _target in COMPARISONS.items():
-    _export_comparison(_name, _target)
+    LAYERS.exports(_name)(partial(_export_comparison, layer=_target))
 
 
 @LAYERS.exports("sub")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -137,45 +138,41 @@ POOLS: dict[str, Pool] = {"avg_pool": "AVERAGE", "l2_pool": "L2", "max_pool": "M
 """Operators of MIL, and the kinds of a layer."""
 
 
-def _export_pool(op: str, kind: Pool) -> None:
-    """Register the exporter of a pooling of one kind."""
-
-    @LAYERS.exports(op)
-    def export_pool(
-        ctx: ExportContext,
-        x: Value,
-        *,
-        pool: PoolAttributes,
-        exclude_padding_from_average: bool = False,
-    ) -> Value:
-        """A line is an image of one row; a stride less one at the end rounds lengths up."""
-        excludes = exclude_padding_from_average
-        pad, strides = pool.pad, pool.strides
-        if pool.ceil_mode:
-            pad = tuple(
-                sides + (strides[place // 2] - 1 if place % 2 else 0)
-                for place, sides in enumerate(pad)
-            )
-        if len(strides) == 3:
-            ctx.since(14, "pooling along three axes")
-            fields = volume_fields(pool.kernel_sizes, strides, pad)
-            return ctx.layer("pooling3d", x, type=kind, count_exclude_padding=excludes, **fields)
-        line = [1] * (2 - len(strides))
-        found = ctx.layer(
-            "pooling",
-            lifted_line(ctx, x) if line else x,
-            of=image_type(ctx),
-            type=kind,
-            kernel_size=[*line, *pool.kernel_sizes],
-            stride=[*line, *strides],
-            valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
-            avg_pool_exclude_padding=excludes,
+def _export_pool(
+    ctx: ExportContext,
+    x: Value,
+    *,
+    kind: Pool,
+    pool: PoolAttributes,
+    exclude_padding_from_average: bool = False,
+) -> Value:
+    """A line is an image of one row; a stride less one at the end rounds lengths up."""
+    excludes = exclude_padding_from_average
+    pad, strides = pool.pad, pool.strides
+    if pool.ceil_mode:
+        pad = tuple(
+            sides + (strides[place // 2] - 1 if place % 2 else 0) for place, sides in enumerate(pad)
         )
-        return lowered_line(ctx, found)
+    if len(strides) == 3:
+        ctx.since(14, "pooling along three axes")
+        fields = volume_fields(pool.kernel_sizes, strides, pad)
+        return ctx.layer("pooling3d", x, type=kind, count_exclude_padding=excludes, **fields)
+    line = [1] * (2 - len(strides))
+    found = ctx.layer(
+        "pooling",
+        lifted_line(ctx, x) if line else x,
+        of=image_type(ctx),
+        type=kind,
+        kernel_size=[*line, *pool.kernel_sizes],
+        stride=[*line, *strides],
+        valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
+        avg_pool_exclude_padding=excludes,
+    )
+    return lowered_line(ctx, found)
 
 
 for _name, _kind in POOLS.items():
-    _export_pool(_name, _kind)
+    LAYERS.exports(_name)(partial(_export_pool, kind=_kind))
 
 
 def _is_image(node: Call) -> bool:
@@ -184,16 +181,16 @@ def _is_image(node: Call) -> bool:
     return usual and isinstance(type_, TensorType) and is_float(type_.dtype)
 
 
-def _export_global(op: str, kind: Pool) -> None:
-    @DIRECT.exports(op, when=_is_image)
-    def export_global(ctx: ProgramContext, data: Value, *, layout: str, out_layout: str) -> Value:
-        return ctx.emit("global_pool", x=data, kind=kind)
+def _export_global(
+    ctx: ProgramContext, data: Value, *, kind: Pool, layout: str, out_layout: str
+) -> Value:
+    return ctx.emit("global_pool", x=data, kind=kind)
 
 
 GLOBAL: dict[str, Pool] = {"nn.global_avg_pool2d": "AVERAGE", "nn.global_max_pool2d": "MAX"}
 
 for _name, _kind in GLOBAL.items():
-    _export_global(_name, _kind)
+    DIRECT.exports(_name, when=_is_image)(partial(_export_global, kind=_kind))
 
 
 @LAYERS.exports("global_pool")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import serde.relay as relay
@@ -85,51 +86,45 @@ class ReduceAttributes:
         return relay.reshape(result, (1,)) if single else result
 
 
-def _import_reduction(name: str, target: str) -> None:
-    @LAYERS.imports(name)
-    def import_reduction(ctx: ImportContext, x: Expr, *, reduce: ReduceAttributes) -> Expr:
-        return reduce.build(ctx, target, x)
+def _import_reduction(
+    ctx: ImportContext, x: Expr, *, target: str, reduce: ReduceAttributes
+) -> Expr:
+    return reduce.build(ctx, target, x)
 
 
 for _op, _layer in SUMMARIES.items():
-    _import_reduction(_layer, REDUCTIONS[_op])
+    LAYERS.imports(_layer)(partial(_import_reduction, target=REDUCTIONS[_op]))
 
 
-def _import_extreme(name: str, target: str) -> None:
-    @LAYERS.imports(name)
-    def import_extreme(
-        ctx: ImportContext, x: Expr, *, axis: int = 0, remove_dim: bool = False
-    ) -> Expr:
-        keeps = not remove_dim or ctx.type(x).rank == 1
-        return relay.cast(call(target, x, axis=(ctx.axis(x, axis),), keepdims=keeps), "float32")
+def _import_extreme(
+    ctx: ImportContext, x: Expr, *, target: str, axis: int = 0, remove_dim: bool = False
+) -> Expr:
+    keeps = not remove_dim or ctx.type(x).rank == 1
+    return relay.cast(call(target, x, axis=(ctx.axis(x, axis),), keepdims=keeps), "float32")
 
 
 for _op, _layer in EXTREME_LAYERS.items():
-    _import_extreme(_layer, EXTREMES[_op])
+    LAYERS.imports(_layer)(partial(_import_extreme, target=EXTREMES[_op]))
 
 
-def _export_summary(op: str, layer: str) -> None:
-    @LAYERS.exports(op)
-    def export_summary(
-        ctx: ExportContext, x: Value, *, axes: tuple[int, ...], keep_dims: bool = False
-    ) -> Value:
-        if not x.type.rank:
-            return ctx.layer(layer, x, axes=[0], keep_dims=True)
-        whole = len(axes) == x.type.rank and not keep_dims
-        return ctx.layer(layer, x, axes=list(axes), keep_dims=keep_dims, reduce_all=whole)
+def _export_summary(
+    ctx: ExportContext, x: Value, *, layer: str, axes: tuple[int, ...], keep_dims: bool = False
+) -> Value:
+    if not x.type.rank:
+        return ctx.layer(layer, x, axes=[0], keep_dims=True)
+    whole = len(axes) == x.type.rank and not keep_dims
+    return ctx.layer(layer, x, axes=list(axes), keep_dims=keep_dims, reduce_all=whole)
 
 
-def _export_extreme(op: str, layer: str) -> None:
-    @LAYERS.exports(op)
-    def export_extreme(
-        ctx: ExportContext, x: Value, *, axis: int = -1, keep_dims: bool = False
-    ) -> Value:
-        """The only axis stays, for every tensor has one."""
-        drops = not keep_dims and x.type.rank > 1
-        return ctx.layer(layer, x, axis=axis, remove_dim=drops)
+def _export_extreme(
+    ctx: ExportContext, x: Value, *, layer: str, axis: int = -1, keep_dims: bool = False
+) -> Value:
+    """The only axis stays, for every tensor has one."""
+    drops = not keep_dims and x.type.rank > 1
+    return ctx.layer(layer, x, axis=axis, remove_dim=drops)
 
 
 for _name, _target in SUMMARIES.items():
-    _export_summary(_name, _target)
+    LAYERS.exports(_name)(partial(_export_summary, layer=_target))
 for _name, _target in EXTREME_LAYERS.items():
-    _export_extreme(_name, _target)
+    LAYERS.exports(_name)(partial(_export_extreme, layer=_target))

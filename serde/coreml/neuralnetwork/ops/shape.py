@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -24,6 +23,7 @@ from serde.relay.ir.dims import same_shape
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import normalize_axes
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import reads, writes
 
 Order = Literal["CHANNEL_FIRST", "CHANNEL_LAST"]
 SliceAxis = Literal["CHANNEL_AXIS", "HEIGHT_AXIS", "WIDTH_AXIS"]
@@ -147,11 +147,6 @@ def import_load_constant_nd(
     return ctx.small(data, shape)
 
 
-@LAYERS.imports("transpose")
-def import_transpose(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = ()) -> Expr:
-    return relay.transpose(x, axes=axes)
-
-
 @LAYERS.imports("concatND")
 def import_concat_nd(
     ctx: ImportContext, *xs: Expr, axis: int = 0, interleave: bool = False
@@ -230,11 +225,6 @@ def import_flatten_to_2d(ctx: ImportContext, x: Expr, *, axis: int = 0) -> Expr:
     return relay.reshape(x, (int(np.prod(shape[:place])), -1))
 
 
-@LAYERS.imports("reshapeLike")
-def import_reshape_like(ctx: ImportContext, x: Expr, like: Expr) -> Expr:
-    return relay.reshape_like(x, like)
-
-
 @LAYERS.imports("rankPreservingReshape")
 @LAYERS.imports("reshapeStatic")
 def import_reshape_static(
@@ -251,11 +241,6 @@ def import_reshape_dynamic(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
 @LAYERS.imports("getShape")
 def import_get_shape(ctx: ImportContext, x: Expr) -> Expr:
     return relay.cast(relay.shape_of(x), "float32")
-
-
-@LAYERS.imports("broadcastToLike")
-def import_broadcast_to_like(ctx: ImportContext, x: Expr, like: Expr) -> Expr:
-    return relay.broadcast_to_like(x, like)
 
 
 @LAYERS.imports("broadcastToStatic")
@@ -419,10 +404,8 @@ def _is_known(node: Call) -> bool:
     return isinstance(type_, TensorType) and type_.concrete_shape not in (None, ())
 
 
-@DIRECT.exports("broadcast_to", when=_is_known)
-def export_broadcast_to(
-    ctx: ProgramContext, data: Value, *, shape: AnyValue, dtype: AnyValue
-) -> Value:
+@DIRECT.exports("broadcast_to", when=_is_known, ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ProgramContext, data: Value) -> Value:
     lengths = ctx.result_type().concrete_shape
     return ctx.emit("broadcast", x=data, shape=lengths)
 
@@ -440,11 +423,16 @@ def _is_like(node: Call) -> bool:
     return bool(type_.shape) and same_shape(type_.shape, like.shape)
 
 
-@DIRECT.exports("broadcast_to_like", when=_is_like)
-def export_broadcast_to_like(ctx: ProgramContext, data: Value, like: Value) -> Value:
-    return ctx.emit("broadcast_like", x=data, like=like)
-
-
 @LAYERS.exports("broadcast_like")
 def export_broadcast_like(ctx: ExportContext, x: Value, like: Value) -> Value:
     return ctx.layer("broadcastToLike", x, like)
+
+
+LAYERS.pairs(
+    reads("transpose", "transpose", axes=()),
+    reads("reshapeLike", "reshape_like"),
+    reads("broadcastToLike", "broadcast_to_like"),
+)
+
+
+DIRECT.pairs(writes("broadcast_like", "broadcast_to_like", operands="x like", when=_is_like))

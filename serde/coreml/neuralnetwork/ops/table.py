@@ -8,6 +8,7 @@ from typing import Final
 
 from serde.coreml.mlprogram.operators import CORE, LAYER_KINDS
 from serde.coreml.mlprogram.ops import TABLE
+from serde.coreml.mlprogram.ops.table import emit_by_name
 from serde.coreml.versions import TARGETS
 from serde.relay.ir.expr import Call
 from serde.walk.converter import Converter
@@ -42,7 +43,7 @@ class DirectTable(ConverterTable):
     """
 
     def __init__(self, base: ConverterTable) -> None:
-        super().__init__("coreml-network", home=HOME)
+        super().__init__("coreml-network", home=HOME, operands=("x", "y"), emit=emit_by_name)
         self._base = base
 
     def can_export(self, node: Call, version: int) -> bool:

@@ -41,7 +41,12 @@ def import_correlation(
     )
 
 
-@OPS.exports("nn.correlation")
+def _is_padded_alike(node: Call) -> bool:
+    before, after = split_padding(node.attrs["padding"], 2)
+    return len({*before, *after}) == 1
+
+
+@OPS.exports("nn.correlation", when=_is_padded_alike)
 def export_correlation(
     ctx: ExportContext,
     data1: Value,
@@ -55,12 +60,9 @@ def export_correlation(
     is_multiply: bool,
     layout: str,
 ) -> Value:
-    before, after = split_padding(padding, 2)
-    if len({*before, *after}) > 1:
-        raise Unsupported(f"padding {padding} that differs by side")
     return ctx.emit(
         "Correlation", data1, data2, kernel_size=kernel_size, max_displacement=max_displacement,
-        stride1=stride1, stride2=stride2, pad_size=before[0], is_multiply=is_multiply,
+        stride1=stride1, stride2=stride2, pad_size=padding[0], is_multiply=is_multiply,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ as an integer, and both to float64 if not.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -77,36 +78,30 @@ def remainder(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     return relay.where(by_zero, zero, relay.floor_mod(lhs, divisor))
 
 
-def _binary(target: str) -> Callable[..., AnyValue]:
-    def import_binary(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
-        return arithmetic(ctx, target, lhs, rhs)
-
-    return import_binary
+def _import_binary(ctx: ImportContext, lhs: Expr, rhs: Expr, *, target: str) -> Expr:
+    return arithmetic(ctx, target, lhs, rhs)
 
 
-def _compare(target: str) -> Callable[..., AnyValue]:
-    def import_compare(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
-        return relay.cast(getattr(relay, target)(lhs, rhs), ctx.type(lhs).dtype)
-
-    return import_compare
+def _import_compare(ctx: ImportContext, lhs: Expr, rhs: Expr, *, target: str) -> Expr:
+    return relay.cast(getattr(relay, target)(lhs, rhs), ctx.type(lhs).dtype)
 
 
-def _logical(target: str) -> Callable[..., AnyValue]:
-    def import_logical(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
-        result = getattr(relay, target)(truth(ctx, lhs), truth(ctx, rhs))
-        return relay.cast(result, ctx.type(lhs).dtype)
-
-    return import_logical
+def _import_logical(ctx: ImportContext, lhs: Expr, rhs: Expr, *, target: str) -> Expr:
+    result = getattr(relay, target)(truth(ctx, lhs), truth(ctx, rhs))
+    return relay.cast(result, ctx.type(lhs).dtype)
 
 
-def _scalar(binary: Callable[..., AnyValue], *, swapped: bool) -> Callable[..., AnyValue]:
-    def import_scalar(
-        ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
-    ) -> Expr:
-        tensor, other = with_scalar(ctx, data, scalar, is_int)
-        return binary(ctx, other, tensor) if swapped else binary(ctx, tensor, other)
-
-    return import_scalar
+def _import_scalar(
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    binary: Callable[..., AnyValue],
+    swapped: bool,
+    scalar: float = 1.0,
+    is_int: bool = True,
+) -> Expr:
+    tensor, other = with_scalar(ctx, data, scalar, is_int)
+    return binary(ctx, other, tensor) if swapped else binary(ctx, tensor, other)
 
 
 def _divide(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
@@ -123,27 +118,27 @@ SCATTERED = {
 
 
 for _name, _target in BINARY.items():
-    _function = _binary(_target)
+    _function = partial(_import_binary, target=_target)
     _same_shape = f"elemwise_{_name}" if _name in ("add", "sub", "mul", "div") else f"_{_name}"
     OPS.imports(_same_shape, f"broadcast_{_name}", *SCATTERED.get(_same_shape, []))(_function)
     _stem = {"add": "plus", "sub": "minus"}.get(_name, _name)
     _with_scalar = [f"_{_stem}_scalar", *SCATTERED.get(f"_{_stem}_scalar", [])]
-    OPS.imports(*_with_scalar)(_scalar(_function, swapped=False))
+    OPS.imports(*_with_scalar)(partial(_import_scalar, binary=_function, swapped=False))
     if _name in ("sub", "div", "power", "mod"):
         _behind = _divide if _name == "div" else _function
-        OPS.imports(f"_r{_stem}_scalar")(_scalar(_behind, swapped=True))
+        OPS.imports(f"_r{_stem}_scalar")(partial(_import_scalar, binary=_behind, swapped=True))
 
 
 for _name, _target in COMPARE.items():
-    _function = _compare(_target)
+    _function = partial(_import_compare, target=_target)
     OPS.imports(f"_{_name}", f"broadcast_{_name}")(_function)
-    OPS.imports(f"_{_name}_scalar")(_scalar(_function, swapped=False))
+    OPS.imports(f"_{_name}_scalar")(partial(_import_scalar, binary=_function, swapped=False))
 
 
 for _name, _target in LOGICAL.items():
-    _function = _logical(_target)
+    _function = partial(_import_logical, target=_target)
     OPS.imports(f"_{_name}", f"broadcast_{_name}")(_function)
-    OPS.imports(f"_{_name}_scalar")(_scalar(_function, swapped=False))
+    OPS.imports(f"_{_name}_scalar")(partial(_import_scalar, binary=_function, swapped=False))
 
 
 WRITTEN: dict[str, Forms] = {
@@ -206,7 +201,7 @@ def import_hypot(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     return relay.cast(relay.sqrt(squares), ctx.type(lhs).dtype)
 
 
-OPS.imports("_hypot_scalar")(_scalar(import_hypot, swapped=False))
+OPS.imports("_hypot_scalar")(partial(_import_scalar, binary=import_hypot, swapped=False))
 
 
 @OPS.imports("where")
@@ -299,27 +294,11 @@ def _lcm(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
 PAIRS = {"arctan2": _arctan2, "copysign": _copysign, "lcm": _lcm, "ldexp": _ldexp}
 
 
-def _register(name: str, function: Callable[[ImportContext, Expr, Expr], Expr]) -> None:
-    @OPS.imports(f"_npi_{name}")
-    def import_pair(ctx: ImportContext, x1: Expr, x2: Expr) -> Expr:
-        return function(ctx, x1, x2)
-
-    def scalar_form(*, swapped: bool) -> Callable[..., AnyValue]:
-        def import_scalar(
-            ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
-        ) -> Expr:
-            tensor, other = with_scalar(ctx, data, scalar, is_int)
-            return function(ctx, other, tensor) if swapped else function(ctx, tensor, other)
-
-        return import_scalar
-
-    OPS.imports(f"_npi_{name}_scalar")(scalar_form(swapped=False))
-    if name != "lcm":
-        OPS.imports(f"_npi_r{name}_scalar")(scalar_form(swapped=True))
-
-
-for _name, _function in PAIRS.items():
-    _register(_name, _function)
+for _name, _pair in PAIRS.items():
+    OPS.imports(f"_npi_{_name}")(_pair)
+    OPS.imports(f"_npi_{_name}_scalar")(partial(_import_scalar, binary=_pair, swapped=False))
+    if _name != "lcm":
+        OPS.imports(f"_npi_r{_name}_scalar")(partial(_import_scalar, binary=_pair, swapped=True))
 
 
 @OPS.imports("_contrib_allclose")

@@ -14,17 +14,8 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
+from serde.walk.pairs import pair, writes
 from serde.weights import numpy_dtype
-
-
-@OPS.imports("Cast")
-def import_cast(ctx: ImportContext, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
-    return relay.cast(data, dtype)
-
-
-@OPS.exports("cast")
-def export_cast(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
-    return ctx.emit("Cast", data, dtype=dtype)
 
 
 @OPS.exports("cast_like")
@@ -81,11 +72,12 @@ def import_identity(ctx: ImportContext, data: Expr) -> Expr:
     return data
 
 
-@OPS.exports("copy")
-def export_copy(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("_copy", data)
-
-
 @OPS.imports("_contrib_gradientmultiplier", ignored=("scalar", "is_int"))
 def import_gradient_multiplier(ctx: ImportContext, data: Expr) -> Expr:
     return data
+
+
+OPS.pairs(
+    pair("Cast", "cast", "dtype"),
+    writes("_copy", "copy"),
+)

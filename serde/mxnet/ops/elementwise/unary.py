@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from serde.mxnet.ops.elementwise.scalars import in_floats, in_singles, scalar_li
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
+from serde.walk.pairs import pair, reads, writes
 from serde.weights import numpy_dtype
 
 UNARY = {
@@ -69,16 +71,14 @@ SLOW = frozenset({"acos", "acosh", "asin", "asinh", "atan", "atanh", "erf"})
 """Functions whose values of integers are so small that float32 holds them."""
 
 
-def _register_unary(name: str, target: str) -> None:
-    @OPS.imports(name, *NUMPY_NAMES.get(name, [f"_npi_{name}"]))
-    def import_unary(ctx: ImportContext, data: Expr) -> Expr:
-        build = getattr(relay, target)
-        dtype = ctx.type(data).dtype
-        if is_float(dtype) or target in ON_INTEGERS:
-            return build(data)
-        if target in SLOW:
-            return relay.cast(build(relay.cast(data, "float32")), dtype)
-        return in_floats(ctx, OF_INTEGERS.get(target, build), data)
+def _import_unary(ctx: ImportContext, data: Expr, *, target: str) -> Expr:
+    build = getattr(relay, target)
+    dtype = ctx.type(data).dtype
+    if is_float(dtype) or target in ON_INTEGERS:
+        return build(data)
+    if target in SLOW:
+        return relay.cast(build(relay.cast(data, "float32")), dtype)
+    return in_floats(ctx, OF_INTEGERS.get(target, build), data)
 
 
 def _halved_exponentials(sign: float) -> Callable[[Expr], Expr]:
@@ -98,25 +98,9 @@ OF_INTEGERS = {
 
 
 for _name, _target in UNARY.items():
-    _register_unary(_name, _target)
-
-
-def _declare_unary_export(mxnet: str, name: str) -> None:
-    @OPS.exports(name)
-    def export_unary(ctx: ExportContext, x: Value) -> Value:
-        return ctx.emit(mxnet, x)
-
-
-for _relay, _mxnet in {relay_name: mxnet_name for mxnet_name, relay_name in UNARY.items()}.items():
-    _declare_unary_export(_mxnet, _relay)
-
-
-for _name in ("erf", "exp", "tanh"):
-    _declare_unary_export(_name, f"fast_{_name}")
-
-
-for _name in ("isnan", "isinf", "isfinite"):
-    _declare_unary_export(f"_npi_{_name}", _name)
+    OPS.imports(_name, *NUMPY_NAMES.get(_name, [f"_npi_{_name}"]))(
+        partial(_import_unary, target=_target)
+    )
 
 
 SPECIAL = {
@@ -129,6 +113,16 @@ SPECIAL = {
 """Extension operator: MXNet's functions, of which the first is written."""
 
 
+OPS.pairs(
+    *(writes(name, target) for target, name in {b: a for a, b in UNARY.items()}.items()),
+    *(writes(name, f"fast_{name}") for name in ("erf", "exp", "tanh")),
+    *(pair(f"_npi_{name}", name) for name in ("isnan", "isinf", "isfinite")),
+    reads("_contrib_sign_ste", "sign"),
+    writes("clip", "clip", "a_min", "a_max"),
+    *(writes(functions[0], f"serde.{name}") for name, functions in SPECIAL.items()),
+)
+
+
 def _register_special(name: str, mxnet: tuple[str, ...]) -> None:
     build = getattr(relay.serde, name)
 
@@ -138,10 +132,6 @@ def _register_special(name: str, mxnet: tuple[str, ...]) -> None:
         if name == "tgamma":
             return in_floats(ctx, build, data, rounded=True)
         return in_floats(ctx, build, data)
-
-    @OPS.exports(f"serde.{name}")
-    def export_special(ctx: ExportContext, data: Value) -> Value:
-        return ctx.emit(mxnet[0], data)
 
 
 for _name, _functions in SPECIAL.items():
@@ -186,11 +176,6 @@ def import_rint(ctx: ImportContext, data: Expr) -> Expr:
 def import_round_ste(ctx: ImportContext, data: Expr) -> Expr:
     """A half goes away from zero."""
     return relay.round(data) if is_float(ctx.type(data).dtype) else data
-
-
-@OPS.imports("_contrib_sign_ste")
-def import_sign_ste(ctx: ImportContext, data: Expr) -> Expr:
-    return relay.sign(data)
 
 
 @OPS.imports("_npi_around")
@@ -249,11 +234,6 @@ def import_clip(ctx: ImportContext, data: Expr, *, a_min: float, a_max: float) -
     return relay.clip(data, a_min, a_max)
 
 
-@OPS.exports("clip")
-def export_clip(ctx: ExportContext, a: Value, *, a_min: float, a_max: float) -> Value:
-    return ctx.emit("clip", a, a_min=a_min, a_max=a_max)
-
-
 @OPS.imports("smooth_l1")
 def import_smooth_l1(ctx: ImportContext, data: Expr, *, scalar: float = 1.0) -> Expr:
     squared = scalar * scalar
@@ -299,25 +279,13 @@ def import_nan_to_num(
     return relay.where(relay.isnan(data), scalar_like(ctx, data, nan), found)
 
 
-def _register_class(name: str, sign: float) -> None:
-    @OPS.imports(name)
-    def import_infinite(ctx: ImportContext, data: Expr) -> Expr:
-        if not is_float(ctx.type(data).dtype):
-            return relay.isinf(data)
-        return relay.equal(data, scalar_like(ctx, data, sign * np.inf))
+def _import_infinite(ctx: ImportContext, data: Expr, *, sign: float) -> Expr:
+    if not is_float(ctx.type(data).dtype):
+        return relay.isinf(data)
+    return relay.equal(data, scalar_like(ctx, data, sign * np.inf))
 
 
-_register_class("_npi_isposinf", 1.0)
+OPS.imports("_npi_isposinf")(partial(_import_infinite, sign=1.0))
 
 
-_register_class("_npi_isneginf", -1.0)
-
-
-def _register_predicate(name: str) -> None:
-    @OPS.imports(f"_npi_{name}")
-    def import_predicate(ctx: ImportContext, data: Expr) -> Expr:
-        return getattr(relay, name)(data)
-
-
-for _name in ("isfinite", "isinf", "isnan"):
-    _register_predicate(_name)
+OPS.imports("_npi_isneginf")(partial(_import_infinite, sign=-1.0))

@@ -15,17 +15,12 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.op.image.grid import GridSample
 from serde.walk.expansion.sampling import (
     expand_crop_and_resize,
     expand_dilation2d,
     expand_grid_sample,
 )
-
-
-@OPS.imports("BilinearSampler", ignored=("cudnn_off",))
-def import_bilinear_sampler(ctx: ImportContext, data: Expr, grid: Expr) -> Expr:
-    return relay.image.grid_sample(data, grid, "bilinear", "NCHW", "zeros", True)
+from serde.walk.pairs import pair
 
 
 @OPS.imports("GridGenerator")
@@ -80,13 +75,26 @@ def _is_sampler(call: Call) -> bool:
     )
 
 
-@OPS.exports("image.grid_sample", when=_is_sampler)
-def export_grid_sample(
-    ctx: ExportContext, data: Value, grid: Value, *, sampling: GridSample
-) -> Value:
-    return ctx.emit("BilinearSampler", data, grid)
-
-
 OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float64", "int32"))
+
+
 OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float64", "int32"))
+
+
 OPS.expands("image.dilation2d")(expand_dilation2d)
+
+
+OPS.pairs(
+    pair(
+        "BilinearSampler",
+        "image.grid_sample",
+        fixed={
+            "method": "bilinear",
+            "layout": "NCHW",
+            "padding_mode": "zeros",
+            "align_corners": True,
+        },
+        ignored="cudnn_off",
+        when=_is_sampler,
+    )
+)

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.transposed import conv_transpose
-from serde.mxnet.ops.layout import FLOATS, SPATIAL, converted, fixed_shape, tensor_type
+from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import layout_axes
-from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
+from serde.relay.op.image.upsampling import Upsampling
 
 
 @OPS.imports("UpSampling", ignored=("workspace",))
@@ -96,41 +93,3 @@ def export_upsampling(
     ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
 ) -> Value:
     return ctx.emit("UpSampling", data, scale=int(scale_h), sample_type="nearest", num_args=1)
-
-
-@OPS.expands("nn.upsampling")
-def expand_upsampling(
-    data: Expr, *, scale_h: float, scale_w: float, upsampling: Upsampling
-) -> Expr:
-    """With corners aligned, bilinear is what MXNet resizes by."""
-    return _upsample(data, (scale_h, scale_w), upsampling)
-
-
-@OPS.expands("nn.upsampling3d")
-def expand_upsampling3d(
-    data: Expr, *, scale_d: float, scale_h: float, scale_w: float, upsampling: Upsampling3d
-) -> Expr:
-    return _upsample(data, (scale_d, scale_h, scale_w), upsampling)
-
-
-def _upsample(data: Expr, scales: Sequence[float], upsampling: Upsampling | Upsampling3d) -> Expr:
-    """Return `data` scaled; repeated along each axis where that is all, whatever its length."""
-    layout, how = upsampling.layout, upsampling.interpolation
-    ndim = len(scales)
-    axes = layout_axes(layout, "NC" + SPATIAL[ndim])[2:]
-    whole = all(scale == int(scale) for scale in scales)
-    if how.method == "nearest_neighbor" and how.mode == "asymmetric" and whole:
-        for axis, scale in zip(axes, scales, strict=True):
-            data = relay.repeat(data, int(scale), axis) if scale != 1 else data
-        return data
-    size = [
-        int(np.floor(length * scale + 0.5))
-        for length, scale in zip(fixed_shape(data, axes), scales, strict=True)
-    ]
-    dtype = tensor_type(data).dtype
-    build = getattr(relay.image, f"resize{ndim}d")
-    result = build(
-        data, size, layout=layout, method=how.method, coordinate_transformation_mode=how.mode,
-        rounding_method="",
-    )  # fmt: skip
-    return converted(result, dtype)

@@ -119,10 +119,8 @@ def import_gather_nd(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
     return relay.gather_nd(data, as_index(ctx, indices))
 
 
-@OPS.exports("gather_nd")
-def export_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
-) -> Value:
+@OPS.exports("gather_nd", ignored=("index_rank",))
+def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
     """MXNet wants indices of rank 2 at least; those of batch axes are written out."""
     type_ = ctx.type(indices)
     if type_.rank == 1:
@@ -174,24 +172,6 @@ def wrap_indices(indices: Expr, length: int) -> Expr:
     return relay.where(negative, relay.add(indices, relay.const(length, dtype)), indices)
 
 
-@OPS.exports("adv_index")
-def export_adv_index(ctx: ExportContext, inputs: tuple[Value, ...]) -> Value:
-    data, *indices = inputs
-    lengths = ctx.static_lengths(data, range(len(indices)))
-    free = ctx.type(data).rank - len(indices)
-    result = ctx.result_type().shape
-    shape = result[: len(result) - free]
-
-    def build(x: Expr, *positions: Expr) -> Expr:
-        rows = [
-            relay.broadcast_to(relay.cast(wrap_indices(place, length), "int64"), shape)
-            for place, length in zip(positions, lengths, strict=True)
-        ]
-        return relay.gather_nd(x, relay.stack(rows, 0))
-
-    return ctx.spell(build, data, *indices)
-
-
 @OPS.imports("_ravel_multi_index")
 def import_ravel_multi_index(ctx: ImportContext, data: Expr, *, shape: tuple[int, ...]) -> Expr:
     """The length of the first axis does not count, and no index is too large."""
@@ -226,23 +206,6 @@ def import_index_array(
         return relay.zeros([*shape, 0], "int64")
     ones = relay.ones_like(converted(data, "int64"))
     return relay.stack([relay.cumsum(ones, axis=axis, exclusive=True) for axis in over], -1)
-
-
-@OPS.exports("unravel_index")
-def export_unravel_index(ctx: ExportContext, data: Value, shape: Value) -> Value:
-    """The lengths must be constants, as what comes before an axis is divided by them."""
-    lengths = [int(length) for length in ctx.constant(shape)]
-    dtype = ctx.type(data).dtype
-
-    def build(indices: Expr) -> Expr:
-        rows = []
-        for axis, length in enumerate(lengths):
-            step = relay.const(prod(lengths[axis + 1 :]), dtype)
-            row = relay.floor_divide(indices, step) if axis + 1 < len(lengths) else indices
-            rows.append(relay.floor_mod(row, relay.const(length, dtype)))
-        return relay.stack(rows, 0)
-
-    return ctx.spell(build, data)
 
 
 @OPS.exports("sparse_reshape")

@@ -201,29 +201,6 @@ def import_index_copy(
     return relay.scatter_nd(old_tensor, rows, new_tensor)
 
 
-@OPS.exports("sparse_to_dense")
-def export_sparse_to_dense(
-    ctx: ExportContext,
-    sparse_indices: Value,
-    sparse_values: Value,
-    default_value: Value,
-    *,
-    output_shape: tuple[int, ...],
-) -> Value:
-    shape = ctx.result_type().concrete_shape
-    if shape is None:
-        raise Unsupported(f"needs a fixed shape, found {ctx.result_type()!r}")
-    dtype = ctx.result_type().dtype
-    count = prod(ctx.static_shape(sparse_indices)) // len(shape)
-
-    def build(at: Expr, values: Expr, default: Expr) -> Expr:
-        indices = relay.transpose(relay.reshape(at, (count, len(shape))), [1, 0])
-        blank = relay.full(relay.cast(default, dtype), shape, dtype)
-        return relay.scatter_nd(blank, indices, relay.broadcast_to(values, (count,)))
-
-    return ctx.spell(build, sparse_indices, sparse_values, default_value)
-
-
 @OPS.imports("fill_element_0index")
 def import_fill_element(ctx: ImportContext, lhs: Expr, mhs: Expr, rhs: Expr) -> Expr:
     """An index outside its row leaves the row as it is."""

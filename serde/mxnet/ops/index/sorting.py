@@ -32,10 +32,8 @@ def _sortable(ctx: ExportContext, data: Value) -> Value:
     return ctx.cast(data, UNSORTED.get(ctx.type(data).dtype, ctx.type(data).dtype))
 
 
-@OPS.exports("sort")
-def export_sort(
-    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
-) -> Value:
+@OPS.exports("sort", ignored=("dtype",))
+def export_sort(ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool) -> Value:
     type_ = ctx.type(data)
     result = ctx.emit("sort", _sortable(ctx, data), axis=axis % type_.rank, is_ascend=is_ascend)
     return ctx.cast(ctx.typed(result, type_), type_.dtype) if type_.dtype in UNSORTED else result
@@ -128,10 +126,8 @@ def import_topk(
     return relay.reshape_like(mask, data) if axis is None else mask
 
 
-@OPS.exports("argsort")
-def export_argsort(
-    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
-) -> Value:
+@OPS.exports("argsort", ignored=("dtype",))
+def export_argsort(ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool) -> Value:
     order = stable_order(ctx, data, axis % ctx.type(data).rank, is_ascend)
     return ctx.cast(order, ctx.result_type().dtype)
 
@@ -161,11 +157,6 @@ def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple
     if topk.ret_type == "values":
         return values()
     return indices() if topk.ret_type == "indices" else (values(), indices())
-
-
-@OPS.exports("invert_permutation")
-def export_invert_permutation(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("argsort", data, axis=0, is_ascend=True, dtype=ctx.type(data).dtype)
 
 
 @OPS.exports("searchsorted")

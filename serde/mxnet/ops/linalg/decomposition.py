@@ -16,20 +16,7 @@ from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
 from serde.relay.op.linalg.columns import identity_like
-
-
-def _declare(names: tuple[str, ...], target: str) -> None:
-    @OPS.imports(*names)
-    def import_factor(ctx: ImportContext, a: Expr) -> Expr:
-        return call(target, a)
-
-    @OPS.exports(target)
-    def export_factor(ctx: ExportContext, data: Value) -> Value:
-        return ctx.emit(names[0], data)
-
-
-_declare(("_linalg_potrf", "_npi_cholesky"), "serde.cholesky")
-_declare(("_linalg_inverse",), "serde.inverse")
+from serde.walk.pairs import pair, writes
 
 
 @OPS.imports("_linalg_potri")
@@ -46,13 +33,6 @@ def import_trsm(ctx: ImportContext, a: Expr, b: Expr, *, factor: TriangularFacto
     given = transpose_if(ctx, scale_by(ctx, b, factor.alpha), rightside)
     found = call("serde.triangular_solve", a, given, lower=factor.lower, transpose=transpose)
     return transpose_if(ctx, found, rightside)
-
-
-@OPS.exports("serde.triangular_solve")
-def export_triangular_solve(
-    ctx: ExportContext, a: Value, b: Value, *, lower: bool, transpose: bool
-) -> Value:
-    return ctx.emit("_linalg_trsm", a, b, lower=lower, transpose=transpose)
 
 
 @OPS.imports("_linalg_gelqf")
@@ -85,16 +65,6 @@ def import_slogdet(ctx: ImportContext, a: Expr) -> list[Expr]:
     return [_of_matrix(ctx, TupleGetItem(found, index), a) for index in (0, 1)]
 
 
-@OPS.exports("serde.det")
-def export_det(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("_linalg_det", data)
-
-
-@OPS.exports("serde.slogdet")
-def export_slogdet(ctx: ExportContext, data: Value) -> tuple[Value, ...]:
-    return ctx.emit_tuple("_linalg_slogdet", data, outputs=2)
-
-
 def _as_floats(ctx: ImportContext, *data: Expr) -> list[Expr]:
     """Return tensors in the dtype that MXNet computes in: float64 unless all are float32."""
     dtypes = {ctx.type(each).dtype for each in data}
@@ -113,11 +83,6 @@ def import_solve(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
     last = ctx.type(right).rank
     found = call("serde.solve", left, relay.expand_dims(right, last))
     return relay.squeeze(found, [last])
-
-
-@OPS.exports("serde.solve")
-def export_solve(ctx: ExportContext, a: Value, b: Value) -> Value:
-    return ctx.emit("_npi_solve", a, b)
 
 
 @OPS.imports("_npi_tensorinv")
@@ -194,11 +159,6 @@ def import_svd(ctx: ImportContext, a: Expr) -> list[Expr]:
     return [TupleGetItem(found, index) for index in (0, 1, 2)]
 
 
-@OPS.exports("serde.eig")
-def export_eig(ctx: ExportContext, data: Value) -> tuple[Value, ...]:
-    return ctx.emit_tuple("_npi_eig", data, outputs=2)
-
-
 @OPS.exports("serde.svd")
 def export_svd(ctx: ExportContext, data: Value) -> tuple[Value, ...]:
     """MXNet takes no more rows than columns, so that others are transposed before and after."""
@@ -244,3 +204,14 @@ def import_pinv(ctx: ImportContext, a: Expr, rcond: Expr, *, hermitian: bool = F
 def _require_general(hermitian: bool) -> None:
     if hermitian:
         raise Unsupported("hermitian=True, which MXNet ignores")
+
+
+OPS.pairs(
+    writes("_linalg_trsm", "serde.triangular_solve", "lower", "transpose"),
+    writes("_linalg_det", "serde.det"),
+    writes("_linalg_slogdet", "serde.slogdet"),
+    writes("_npi_solve", "serde.solve"),
+    writes("_npi_eig", "serde.eig"),
+    pair(("_linalg_potrf", "_npi_cholesky"), "serde.cholesky"),
+    pair("_linalg_inverse", "serde.inverse"),
+)

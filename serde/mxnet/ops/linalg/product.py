@@ -234,15 +234,9 @@ def _sum_products(ctx: ExportContext, left: Value, right: Value, subscripts: str
     return ctx.emit("_npi_einsum", *terms, num_args=2, subscripts=subscripts, optimize=0)
 
 
-@OPS.exports("nn.dense")
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
 def export_dense(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    units: AnyValue,
-    out_dtype: AnyValue,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
 ) -> Value:
     """A flattening that came out of the same layer goes back into it."""
     if bias is not None and ctx.type(data).dtype != ctx.result_type().dtype:
@@ -304,15 +298,9 @@ def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmu
     return ctx.emit("dot", tensor_a, tensor_b, transpose_b=matmul.transpose_b)
 
 
-@OPS.exports("nn.batch_matmul")
+@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
 def export_batch_matmul(
-    ctx: ExportContext,
-    tensor_a: Value,
-    tensor_b: Value,
-    *,
-    out_dtype: AnyValue,
-    transpose_a: bool,
-    transpose_b: bool,
+    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     """A batch of one serves all of the other's in ``_npi_matmul``, which transposes nothing."""
     flags: dict[str, AnyValue] = {"transpose_a": transpose_a, "transpose_b": transpose_b}

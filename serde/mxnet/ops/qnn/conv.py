@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from functools import partial
-from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -13,8 +11,6 @@ import numpy as np
 import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.windows import ConvAttributes, layouts
 from serde.mxnet.ops.qnn.fused import (
@@ -39,12 +35,9 @@ from serde.mxnet.ops.qnn.parameters import (
     step,
     whole,
 )
-from serde.mxnet.ops.qnn.product import exact_product
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.relay.op.conv.windows import Convolution, TransposedConvolution
-from serde.relay.op.qnn.conv import channel_zero_point
 
 
 def _attributes(conv: ConvAttributes) -> dict[str, AnyValue]:
@@ -231,53 +224,3 @@ class _Layer:
             out_dtype=ending.dtype,
             **self.attrs,
         )
-
-
-def _emit_convolution(
-    ctx: ExportContext,
-    operands: tuple[Value, Value],
-    zeros: tuple[Value, Value],
-    conv: Convolution | TransposedConvolution,
-    first: str,
-    build: Callable[..., Expr],
-) -> Value:
-    """Return a convolution of levels; no sum has more terms than the weight has elements."""
-    data, weight = operands
-    shape = ctx.static_shape(weight)
-    at = channel_zero_point(ctx.constant(zeros[1]), shape, conv.kernel_layout, first)
-    points = ctx.const(ctx.constant(zeros[0]).reshape(())), ctx.const(at)
-    convolve = partial(build, **vars(conv) | {"out_dtype": None})
-    return exact_product(ctx, (data, weight), points, prod(shape), convolve)
-
-
-@OPS.exports("qnn.conv2d")
-def export_conv2d(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    input_zero_point: Value,
-    weight_zero_point: Value,
-    input_scale: Value,
-    weight_scale: Value,
-    *,
-    conv: Convolution,
-) -> Value:
-    """Padding is the zero point, which is level 0."""
-    zeros = input_zero_point, weight_zero_point
-    return _emit_convolution(ctx, (data, weight), zeros, conv, "O", relay.nn.conv2d)
-
-
-@OPS.exports("qnn.conv2d_transpose")
-def export_conv2d_transpose(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    input_zero_point: Value,
-    weight_zero_point: Value,
-    input_scale: Value,
-    weight_scale: Value,
-    *,
-    conv: TransposedConvolution,
-) -> Value:
-    zeros = input_zero_point, weight_zero_point
-    return _emit_convolution(ctx, (data, weight), zeros, conv, "I", relay.nn.conv2d_transpose)

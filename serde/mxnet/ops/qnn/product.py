@@ -1,16 +1,11 @@
-"""Products of quantised matrices, spelled out in float64, which holds the sums exactly."""
+"""Products of quantised matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any as AnyValue
-
-import numpy as np
+from collections.abc import Sequence
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.qnn.fused import (
     Calibration,
@@ -37,11 +32,6 @@ from serde.mxnet.ops.qnn.parameters import (
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-
-__all__ = ["exact_product"]
-
-MANTISSA = 2**53
-"""Up to here float64 counts every integer."""
 
 POSITIVE = ("relu", "leaky", "clip", "abs")
 """Functions after which MXNet takes the result of a fused layer for uint8."""
@@ -138,88 +128,3 @@ def _function_of_sums(total: Expr, functions: Sequence[tuple[str, Step]]) -> Exp
     for _, function in functions:
         real = function(real)
     return whole(real)
-
-
-def _reach(ctx: ExportContext, data: Value, zero_point: Value) -> int:
-    """Return the greatest magnitude of a level."""
-    dtype = ctx.type(data).dtype
-    if dtype not in ("int8", "uint8"):
-        raise Unsupported(f"levels of {dtype}: MXNet computes no 16 bits, and wider ones round")
-    info, zero = np.iinfo(dtype), ctx.constant(zero_point).astype(np.int64)
-    return int(max(info.max - zero.min(), zero.max() - info.min))
-
-
-def exact_product(
-    ctx: ExportContext,
-    operands: tuple[Value, Value],
-    zeros: tuple[Value, Value],
-    depth: int,
-    multiply: Callable[[Expr, Expr], Expr],
-) -> Value:
-    """Return a product of levels; `zeros` broadcast against the operands.
-
-    Raises:
-        Unsupported: A sum could be rounded.
-    """
-    reach = _reach(ctx, operands[0], zeros[0]) * _reach(ctx, operands[1], zeros[1]) * depth
-    if reach >= MANTISSA:
-        raise Unsupported(f"sums up to {reach}, which float64 rounds")
-    result = ctx.result_type().dtype
-
-    def build(x: Expr, y: Expr, x_zero: Expr, y_zero: Expr) -> Expr:
-        left, right = (
-            relay.subtract(relay.cast(a, "float64"), relay.cast(zero, "float64"))
-            for a, zero in ((x, x_zero), (y, y_zero))
-        )
-        total = multiply(left, right)
-        return relay.cast(relay.cast(total, "int64"), result)
-
-    return ctx.spell(build, *operands, *zeros)
-
-
-@OPS.exports("qnn.dense")
-def export_dense(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    input_zero_point: Value,
-    weight_zero_point: Value,
-    input_scale: Value,
-    weight_scale: Value,
-    *,
-    units: AnyValue,
-    out_dtype: AnyValue,
-) -> Value:
-    zero = ctx.const(ctx.constant(weight_zero_point).reshape(-1, 1))
-    depth = ctx.static_lengths(weight, [1])[0]
-    return exact_product(
-        ctx,
-        (data, weight),
-        (ctx.const(ctx.constant(input_zero_point).reshape(())), zero),
-        depth,
-        lambda a, b: relay.nn.dense(a, b, None),
-    )
-
-
-@OPS.exports("qnn.batch_matmul")
-def export_batch_matmul(
-    ctx: ExportContext,
-    x: Value,
-    y: Value,
-    x_zero_point: Value,
-    y_zero_point: Value,
-    x_scale: Value,
-    y_scale: Value,
-    *,
-    out_dtype: AnyValue,
-    transpose_a: bool,
-    transpose_b: bool,
-) -> Value:
-    depth = ctx.static_lengths(y, [2 if transpose_b else 1])[0]
-    return exact_product(
-        ctx,
-        (x, y),
-        (x_zero_point, y_zero_point),
-        depth,
-        lambda a, b: relay.nn.batch_matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b),
-    )

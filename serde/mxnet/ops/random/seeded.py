@@ -6,9 +6,6 @@ Of Relay's own ``random`` operators MXNet has none: their key is of uint64.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any as AnyValue
-
-import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.builder import Value
@@ -53,10 +50,8 @@ def export_random_normal(ctx: ExportContext, like: Value | None, *, random: Rand
     )
 
 
-@OPS.exports("serde.bernoulli")
-def export_bernoulli(
-    ctx: ExportContext, probs: Value, *, dtype: AnyValue, seed: float | None
-) -> Value:
+@OPS.exports("serde.bernoulli", ignored=("dtype", "seed"))
+def export_bernoulli(ctx: ExportContext, probs: Value) -> Value:
     type_ = TensorType(ctx.type(probs).shape, "float32")
     unit = _emit_draw(ctx, "_random_uniform", probs, type_, low=0.0, high=1.0)
     result = ctx.result_type().dtype
@@ -67,15 +62,8 @@ def export_bernoulli(
     return ctx.spell(build, unit, probs)
 
 
-@OPS.exports("serde.multinomial")
-def export_multinomial(
-    ctx: ExportContext,
-    logits: Value,
-    *,
-    sample_size: int,
-    dtype: np.dtype[AnyValue],
-    seed: float | None,
-) -> Value:
+@OPS.exports("serde.multinomial", ignored=("dtype", "seed"))
+def export_multinomial(ctx: ExportContext, logits: Value, *, sample_size: int) -> Value:
     odds = ctx.spell(lambda x: relay.nn.softmax(relay.cast(x, "float32"), axis=-1), logits)
     drawn = ctx.emit("_sample_multinomial", odds, shape=(sample_size,), dtype="int32")
     return ctx.cast(ctx.typed(drawn, replace_dtype(ctx.result_type())), ctx.result_type().dtype)
@@ -98,17 +86,13 @@ def _emit_draw_each(
     return ctx.reshape(ctx.typed(drawn, TensorType(shape, result.dtype)), result.shape)
 
 
-@OPS.exports("serde.random_gamma")
-def export_random_gamma(
-    ctx: ExportContext, alpha: Value, *, shape: tuple[int, ...] | None, seed: float | None
-) -> Value:
+@OPS.exports("serde.random_gamma", ignored=("shape", "seed"))
+def export_random_gamma(ctx: ExportContext, alpha: Value) -> Value:
     return _emit_draw_each(ctx, "gamma", "alpha", alpha, beta=1.0)
 
 
-@OPS.exports("serde.random_poisson")
-def export_random_poisson(
-    ctx: ExportContext, lam: Value, *, shape: tuple[int, ...] | None, seed: float | None
-) -> Value:
+@OPS.exports("serde.random_poisson", ignored=("shape", "seed"))
+def export_random_poisson(ctx: ExportContext, lam: Value) -> Value:
     return _emit_draw_each(ctx, "poisson", "lam", lam)
 
 

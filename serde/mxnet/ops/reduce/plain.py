@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
-from typing import Any as AnyValue
 
 import numpy as np
 
@@ -74,14 +72,12 @@ class RelayReduction:
         return reduced_axes(rank, self.axis, self.exclude)
 
 
-def _declare_import(target: str) -> None:
-    @OPS.imports(target)
-    def import_reduction(ctx: ImportContext, data: Expr, *, reduction: Reduction) -> Expr:
-        return reduction.build(ctx, target, data)
+def _import_reduction(ctx: ImportContext, data: Expr, *, target: str, reduction: Reduction) -> Expr:
+    return reduction.build(ctx, target, data)
 
 
 for _target in ("sum", "mean", "max", "min", "prod"):
-    _declare_import(_target)
+    OPS.imports(_target)(partial(_import_reduction, target=_target))
 
 
 def _declare_import_without_nan(name: str, target: str, identity: float) -> None:
@@ -116,25 +112,22 @@ def import_moments(
     return [with_axis(ctx, data, each, chosen, keepdims) for each in found]
 
 
-def _arg_reduction(target: str) -> Callable[..., AnyValue]:
-    def import_arg_reduction(
-        ctx: ImportContext, data: Expr, *, axis: int | None = None, keepdims: bool = False
-    ) -> Expr:
-        """The index comes as float32; without an axis it counts through the flat tensor."""
-        if axis is None:
-            flat = relay.reshape(data, (-1,))
-            axes = ctx.type(data).rank if keepdims else 1
-            result = relay.expand_dims(getattr(relay, target)(flat, axis=(0,)), 0, max(axes, 1))
-        else:
-            result = getattr(relay, target)(data, axis=(axis,), keepdims=keepdims)
-            result = with_axis(ctx, data, result, (axis,), keepdims)
-        return relay.cast(result, FLOAT32)
-
-    return import_arg_reduction
+def _import_arg_reduction(
+    ctx: ImportContext, data: Expr, *, target: str, axis: int | None = None, keepdims: bool = False
+) -> Expr:
+    """The index comes as float32; without an axis it counts through the flat tensor."""
+    if axis is None:
+        flat = relay.reshape(data, (-1,))
+        axes = ctx.type(data).rank if keepdims else 1
+        result = relay.expand_dims(getattr(relay, target)(flat, axis=(0,)), 0, max(axes, 1))
+    else:
+        result = getattr(relay, target)(data, axis=(axis,), keepdims=keepdims)
+        result = with_axis(ctx, data, result, (axis,), keepdims)
+    return relay.cast(result, FLOAT32)
 
 
 for _target in ("argmax", "argmin"):
-    OPS.imports(_target)(_arg_reduction(_target))
+    OPS.imports(_target)(partial(_import_arg_reduction, target=_target))
 
 
 @OPS.imports("argmax_channel")
@@ -146,25 +139,25 @@ _OF_NOTHING = {"sum": 0.0, "prod": 1.0, "mean": np.nan}
 """What a reduction gives of no elements."""
 
 
-def _declare_reduction_export(name: str) -> None:
-    @OPS.exports(name)
-    def export_reduction(ctx: ExportContext, data: Value, *, reduction: RelayReduction) -> Value:
-        """MXNet adds up float16 in float16, and reduces no axis of length 0."""
-        type_, lengths = ctx.type(data), ctx.result_type().concrete_shape
-        if 0 in type_.shape and lengths is not None and name in _OF_NOTHING:
-            return ctx.const(allocation.full(lengths, _OF_NOTHING[name], type_.dtype))
-        axes, keepdims = reduction.axes(type_.rank), reduction.keepdims
-        if type_.rank == 0 or not axes or (reduction.axis == () and not reduction.exclude):
-            return data
-        if type_.dtype == "float16" and name in ("sum", "mean", "prod"):
-            build = getattr(relay, name)
-            return ctx.spell(
-                lambda x: relay.cast(build(relay.cast(x, FLOAT32), axes, keepdims), "float16"), data
-            )
-        parts = split_axes(axes, type_.rank)
-        if len(parts) == 1:
-            return _emit_reduction(ctx, name, data, axes, keepdims)
-        return ctx.spell(lambda x: _reduce_in_turn(name, x, parts, keepdims), data)
+def _export_reduction(
+    ctx: ExportContext, data: Value, *, name: str, reduction: RelayReduction
+) -> Value:
+    """MXNet adds up float16 in float16, and reduces no axis of length 0."""
+    type_, lengths = ctx.type(data), ctx.result_type().concrete_shape
+    if 0 in type_.shape and lengths is not None and name in _OF_NOTHING:
+        return ctx.const(allocation.full(lengths, _OF_NOTHING[name], type_.dtype))
+    axes, keepdims = reduction.axes(type_.rank), reduction.keepdims
+    if type_.rank == 0 or not axes or (reduction.axis == () and not reduction.exclude):
+        return data
+    if type_.dtype == "float16" and name in ("sum", "mean", "prod"):
+        build = getattr(relay, name)
+        return ctx.spell(
+            lambda x: relay.cast(build(relay.cast(x, FLOAT32), axes, keepdims), "float16"), data
+        )
+    parts = split_axes(axes, type_.rank)
+    if len(parts) == 1:
+        return _emit_reduction(ctx, name, data, axes, keepdims)
+    return ctx.spell(lambda x: _reduce_in_turn(name, x, parts, keepdims), data)
 
 
 def _reduce_in_turn(name: str, x: Expr, parts: Sequence[tuple[int, ...]], keepdims: bool) -> Expr:
@@ -186,71 +179,49 @@ def _emit_reduction(
 
 
 for _name in ("sum", "mean", "max", "min", "prod"):
-    _declare_reduction_export(_name)
+    OPS.exports(_name)(partial(_export_reduction, name=_name))
 
 
-def _declare_truth_export(name: str, target: str) -> None:
-    @OPS.exports(name)
-    def export_truth(ctx: ExportContext, data: Value, *, reduction: RelayReduction) -> Value:
-        reduce = partial(getattr(relay, target), **vars(reduction))
-        return ctx.spell(lambda x: relay.cast(reduce(relay.cast(x, "uint8")), "bool"), data)
-
-
-_declare_truth_export("all", "min")
-
-
-_declare_truth_export("any", "max")
-
-
-@OPS.exports("variance")
-def export_variance(
-    ctx: ExportContext, data: Value, mean: Value, *, reduction: RelayReduction, unbiased: bool
+def _export_truth(
+    ctx: ExportContext, data: Value, *, target: str, reduction: RelayReduction
 ) -> Value:
-    """``mean((x - mean) ** 2)``, or ``sum((x - mean) ** 2) / (n - 1)`` if unbiased."""
-    type_ = ctx.type(data)
-    axes, keepdims = reduction.axes(type_.rank), reduction.keepdims
-    wide = "float32" if type_.dtype == "float16" else type_.dtype
-    count = prod(ctx.static_lengths(data, axes)) - int(unbiased) if unbiased else None
+    reduce = partial(getattr(relay, target), **vars(reduction))
+    return ctx.spell(lambda x: relay.cast(reduce(relay.cast(x, "uint8")), "bool"), data)
 
-    def build(x: Expr, center: Expr) -> Expr:
-        distance = relay.subtract(relay.cast(x, wide), relay.cast(center, wide))
-        squares = relay.multiply(distance, distance)
-        if count is None:
-            return relay.cast(relay.mean(squares, axes, keepdims), type_.dtype)
-        total = relay.sum(squares, axes, keepdims)
-        return relay.cast(relay.divide(total, relay.const(float(count), wide)), type_.dtype)
 
-    return ctx.spell(build, data, mean)
+OPS.exports("all")(partial(_export_truth, target="min"))
+
+
+OPS.exports("any")(partial(_export_truth, target="max"))
 
 
 EXACT = 2**24
 """Up to here float32 counts every integer."""
 
 
-def _declare_arg_export(name: str) -> None:
-    """Declare the exporter of ``argmax`` or ``argmin``."""
-
-    @OPS.exports(name)
-    def export_arg(
-        ctx: ExportContext, data: Value, *, reduction: RelayReduction, select_last_index: bool
-    ) -> Value:
-        """MXNet finds the first along one axis, and tells where in the dtype of the data."""
-        rank = ctx.type(data).rank
-        axes, keepdims = reduction.axes(rank), reduction.keepdims
-        if len(axes) != 1 or select_last_index:
-            rows = tuple(sorted(axes))
-            return ctx.spell(
-                lambda x: _arg_of_rows(name, x, rows, keepdims, select_last_index), data
-            )
-        length = ctx.type(data).shape[axes[0]]
-        if not isinstance(length, int) or length > EXACT:
-            wide = ctx.emit_bytes(f"_npi_{name}", data, axis=axes[0], keepdims=True)
-            kept = tuple(1 if i == axes[0] else n for i, n in enumerate(ctx.type(data).shape))
-            whole = ctx.cast(replace(wide, type=TensorType(kept, "int64")), "int32")
-            return ctx.reshape(whole, ctx.result_type().shape)
-        if ctx.type(data).dtype in ("float16", "uint8", "int8", "bool"):
-            data = ctx.cast(data, "float32")
-        return ctx.emit("Cast", _emit_reduction(ctx, name, data, axes[0], keepdims), dtype="int32")
+def _export_arg(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    name: str,
+    reduction: RelayReduction,
+    select_last_index: bool,
+) -> Value:
+    """MXNet finds the first along one axis, and tells where in the dtype of the data."""
+    rank = ctx.type(data).rank
+    axes, keepdims = reduction.axes(rank), reduction.keepdims
+    if len(axes) != 1 or select_last_index:
+        rows = tuple(sorted(axes))
+        return ctx.spell(lambda x: _arg_of_rows(name, x, rows, keepdims, select_last_index), data)
+    length = ctx.type(data).shape[axes[0]]
+    if not isinstance(length, int) or length > EXACT:
+        wide = ctx.emit_bytes(f"_npi_{name}", data, axis=axes[0], keepdims=True)
+        kept = tuple(1 if i == axes[0] else n for i, n in enumerate(ctx.type(data).shape))
+        whole = ctx.cast(replace(wide, type=TensorType(kept, "int64")), "int32")
+        return ctx.reshape(whole, ctx.result_type().shape)
+    if ctx.type(data).dtype in ("float16", "uint8", "int8", "bool"):
+        data = ctx.cast(data, "float32")
+    return ctx.emit("Cast", _emit_reduction(ctx, name, data, axes[0], keepdims), dtype="int32")
 
 
 def _arg_of_rows(name: str, data: Expr, axes: tuple[int, ...], keepdims: bool, last: bool) -> Expr:
@@ -274,16 +245,14 @@ def _arg_of_rows(name: str, data: Expr, axes: tuple[int, ...], keepdims: bool, l
 
 
 for _name in ("argmax", "argmin"):
-    _declare_arg_export(_name)
+    OPS.exports(_name)(partial(_export_arg, name=_name))
 
 
-def _declare_arg_import(name: str) -> None:
-    @OPS.imports(f"_npi_{name}")
-    def import_arg(
-        ctx: ImportContext, data: Expr, *, axis: int | None = None, keepdims: bool = False
-    ) -> Expr:
-        return relay.cast(getattr(relay, name)(data, axis=axis, keepdims=keepdims), "int64")
+def _import_arg(
+    ctx: ImportContext, data: Expr, *, name: str, axis: int | None = None, keepdims: bool = False
+) -> Expr:
+    return relay.cast(getattr(relay, name)(data, axis=axis, keepdims=keepdims), "int64")
 
 
 for _name in ("argmax", "argmin"):
-    _declare_arg_import(_name)
+    OPS.imports(f"_npi_{_name}")(partial(_import_arg, name=_name))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -108,48 +109,44 @@ def _count(ctx: ImportContext, data: Expr, axes: Sequence[int], dtype: str, less
     return relay.cast(count_of, dtype)
 
 
-def _declare_total(name: str) -> None:
-    @OPS.imports(f"_np_{name}")
-    def import_total(
-        ctx: ImportContext, a: Expr, *, reduction: InitialReduction, dtype: DType = None
-    ) -> Expr:
-        """Booleans become int64; of no elements, MXNet's product is 0 like its sum."""
-        axes, keepdims = reduction.axes(ctx, a), reduction.keepdims
-        given = ctx.type(a).dtype
-        result = dtype_name(dtype) if dtype else "int64" if given == "bool" else given
-        if given == "bool" and result in ("bool", "int8", "float16"):
-            raise Unsupported(f"dtype={result} of bool, which MXNet refuses")
-        target = "sum" if _is_empty(ctx, a) else name
-        if is_float(given) and result == given:
-            return getattr(relay, target)(a, axis=axes, keepdims=keepdims)
-        return _total(ctx, a, axes, keepdims, result, target)
+def _import_total(
+    ctx: ImportContext, a: Expr, *, name: str, reduction: InitialReduction, dtype: DType = None
+) -> Expr:
+    """Booleans become int64; of no elements, MXNet's product is 0 like its sum."""
+    axes, keepdims = reduction.axes(ctx, a), reduction.keepdims
+    given = ctx.type(a).dtype
+    result = dtype_name(dtype) if dtype else "int64" if given == "bool" else given
+    if given == "bool" and result in ("bool", "int8", "float16"):
+        raise Unsupported(f"dtype={result} of bool, which MXNet refuses")
+    target = "sum" if _is_empty(ctx, a) else name
+    if is_float(given) and result == given:
+        return getattr(relay, target)(a, axis=axes, keepdims=keepdims)
+    return _total(ctx, a, axes, keepdims, result, target)
 
 
 for _name in ("sum", "prod"):
-    _declare_total(_name)
+    OPS.imports(f"_np_{_name}")(partial(_import_total, name=_name))
 
 
-def _declare_extreme(name: str, of_truth: str) -> None:
-    @OPS.imports(f"_np_{name}")
-    def import_extreme(ctx: ImportContext, a: Expr, *, reduction: InitialReduction) -> Expr:
-        target = of_truth if ctx.type(a).dtype == "bool" else name
-        axes = reduction.axes(ctx, a)
-        return getattr(relay, target)(a, axis=axes, keepdims=reduction.keepdims)
+def _import_extreme(
+    ctx: ImportContext, a: Expr, *, name: str, of_truth: str, reduction: InitialReduction
+) -> Expr:
+    target = of_truth if ctx.type(a).dtype == "bool" else name
+    axes = reduction.axes(ctx, a)
+    return getattr(relay, target)(a, axis=axes, keepdims=reduction.keepdims)
 
 
-_declare_extreme("max", "any")
-_declare_extreme("min", "all")
+OPS.imports("_np_max")(partial(_import_extreme, name="max", of_truth="any"))
+OPS.imports("_np_min")(partial(_import_extreme, name="min", of_truth="all"))
 
 
-def _declare_truth(name: str) -> None:
-    @OPS.imports(f"_np_{name}")
-    def import_truth(ctx: ImportContext, data: Expr, *, reduction: Reduction) -> Expr:
-        truth, axes = _cast(ctx, data, "bool"), reduction.axes(ctx, data)
-        return getattr(relay, name)(truth, axis=axes, keepdims=reduction.keepdims)
+def _import_truth(ctx: ImportContext, data: Expr, *, name: str, reduction: Reduction) -> Expr:
+    truth, axes = _cast(ctx, data, "bool"), reduction.axes(ctx, data)
+    return getattr(relay, name)(truth, axis=axes, keepdims=reduction.keepdims)
 
 
 for _name in ("all", "any"):
-    _declare_truth(_name)
+    OPS.imports(f"_np_{_name}")(partial(_import_truth, name=_name))
 
 
 def _mean(ctx: ImportContext, data: Expr, axes: Sequence[int], keepdims: bool, dtype: str) -> Expr:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -13,7 +12,7 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.dims import Dim, same_length
+from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
@@ -45,21 +44,24 @@ def import_np_broadcast_to(
     return relay.broadcast_to(array, target)
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...], dtype: AnyValue
-) -> Value:
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
     """A 0 keeps the length there is, but to NumPy's operator."""
     wanted = ctx.result_type().shape
     if ctx.result_type().size == 0:
         return ctx.emit("_npi_broadcast_to", data, shape=ctx.result_type().concrete_shape)
     data, parts = _prepare(ctx, data, wanted)
-    if any(not isinstance(wanted[axis], int) for part in parts for axis in part):
-        raise Unsupported(f"a length that no input shows: {ctx.result_type()!r}")
     for part in parts:
-        codes = [length if axis in part else 0 for axis, length in enumerate(wanted)]
-        step = ctx.emit_bytes("broadcast_to", data, shape=codes)
-        data = replace(step, type=_stretched(ctx.type(data), wanted, part))
+        fixed = [axis for axis in part if isinstance(wanted[axis], int)]
+        if fixed:
+            codes = [wanted[axis] if axis in fixed else 0 for axis in range(len(wanted))]
+            step = ctx.emit_bytes("broadcast_to", data, shape=codes)
+            data = replace(step, type=_stretched(ctx.type(data), wanted, fixed))
+        for axis in set(part).difference(fixed):
+            type_ = ctx.type(data)
+            like = ctx.cast(ctx.length(wanted[axis]), type_.dtype)
+            step = ctx.emit_bytes("broadcast_like", data, like, lhs_axes=(axis,), rhs_axes=(0,))
+            data = replace(step, type=_stretched(type_, wanted, (axis,)))
     return data
 
 
@@ -153,31 +155,3 @@ def import_repeat(ctx: ImportContext, data: Expr, *, repeats: int, axis: int | N
 @OPS.exports("repeat")
 def export_repeat(ctx: ExportContext, data: Value, *, repeats: int, axis: int | None) -> Value:
     return ctx.emit_bytes("repeat", data, repeats=repeats, axis=axis)
-
-
-def summed_to(data: Expr, shape: Sequence[Dim]) -> Expr:
-    """Return `data` summed down to a shape that broadcasts to its own."""
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    more = type_.rank - len(shape)
-    pairs = enumerate(zip(type_.shape[more:], shape, strict=True), more)
-    inner = [i for i, (have, want) in pairs if not same_length(have, want)]
-    if any(shape[i - more] != 1 for i in inner):
-        raise Unsupported("a sum over axes that only the model's run shows")
-    if inner:
-        data = relay.sum(data, axis=inner, keepdims=True)
-    return relay.sum(data, axis=tuple(range(more))) if more else data
-
-
-@OPS.exports("collapse_sum_like")
-def export_collapse_sum_like(ctx: ExportContext, data: Value, collapse_type: Value) -> Value:
-    return ctx.spell(lambda x: summed_to(x, ctx.type(collapse_type).shape), data)
-
-
-@OPS.exports("collapse_sum_to")
-def export_collapse_sum_to(
-    ctx: ExportContext, data: Value, shape: Value, *, dtype: AnyValue
-) -> Value:
-    wanted = [int(length) for length in ctx.constant(shape)]
-    return ctx.spell(lambda x: summed_to(x, wanted), data)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -24,9 +24,11 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.walk.context import TypedContext
+from serde.walk.pairs import reads
 from serde.weights import Array, numpy_dtype
 
 FLOAT32 = np.dtype("float32")
+
 
 _INLINE: Final = 2**18
 """Most elements of one value that a symbol's parameters hold; more are made when it runs."""
@@ -84,9 +86,10 @@ def _declare_filled_export(name: str, value: float) -> None:
     ) -> Value:
         type_ = ctx.result_type()
         lengths = type_.concrete_shape
+        number = np.asarray(value, numpy_dtype(type_.dtype))
         if lengths is None:
-            raise Unsupported(f"a length that no input shows: {type_!r}")
-        return _filled(ctx, lengths, np.asarray(value, numpy_dtype(type_.dtype)))
+            return ctx.spell(lambda x: relay.broadcast_to(x, type_.shape), ctx.const(number))
+        return _filled(ctx, lengths, number)
 
 
 for _name, _value in (("zeros", 0), ("ones", 1)):
@@ -105,23 +108,13 @@ def _filled(ctx: ExportContext, lengths: Sequence[int], value: Array) -> Value:
 def export_full(
     ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
 ) -> Value:
-    lengths = ctx.result_type().concrete_shape
+    lengths, value = ctx.result_type().concrete_shape, ctx.cast(fill_value, ctx.result_type().dtype)
     if lengths is None:
-        raise Unsupported(f"a length that no input shows: {ctx.result_type()!r}")
-    value = ctx.cast(fill_value, ctx.result_type().dtype)
+        wanted = ctx.result_type().shape
+        return ctx.spell(lambda x: relay.broadcast_to(x, wanted), ctx.reshape(value, ()))
     if value.data is not None:
         return _filled(ctx, lengths, value.data.reshape(()))
     return ctx.emit_bytes("broadcast_to", ctx.reshape(value, (1,) * len(lengths)), shape=lengths)
-
-
-@OPS.imports("zeros_like", ignored=("dtype",))
-def import_zeros_like(ctx: ImportContext, data: Expr) -> Expr:
-    return relay.zeros_like(data)
-
-
-@OPS.imports("ones_like", ignored=("dtype",))
-def import_ones_like(ctx: ImportContext, data: Expr) -> Expr:
-    return relay.ones_like(data)
 
 
 @OPS.exports("zeros_like")
@@ -314,24 +307,6 @@ def import_indices(
     return _cast(relay.stack(grids, 0), dtype)
 
 
-@OPS.exports("meshgrid")
-def export_meshgrid(
-    ctx: ExportContext, data: tuple[Value, ...], *, indexing: Literal["ij", "xy"]
-) -> tuple[Value, ...]:
-    shape = ctx.result_types()[0].shape
-    indices = list(range(len(data)))
-    if indexing == "xy":
-        indices[:2] = reversed(indices[:2])
-
-    def spread(place: int) -> Value:
-        ones = tuple(length if axis == place else 1 for axis, length in enumerate(shape))
-        return ctx.spell(
-            lambda x: relay.broadcast_to(relay.reshape(x, ones), shape), data[indices.index(place)]
-        )
-
-    return tuple(spread(place) for place in indices)
-
-
 WINDOWS: dict[str, Callable[[Array], Array]] = {
     "hanning": lambda angle: 0.5 - 0.5 * np.cos(angle),
     "hamming": lambda angle: 0.54 - 0.46 * np.cos(angle),
@@ -365,3 +340,9 @@ def _register_window(name: str, window: Callable[[Array], Array]) -> None:
 
 for _name, _window in WINDOWS.items():
     _register_window(_name, _window)
+
+
+OPS.pairs(
+    reads("zeros_like", "zeros_like", ignored="dtype"),
+    reads("ones_like", "ones_like", ignored="dtype"),
+)

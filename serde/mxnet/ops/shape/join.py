@@ -171,15 +171,3 @@ def export_split(
         ctx.cast(replace(each, type=TensorType(type_.shape, "uint8")), "bool")
         for each, type_ in zip(parts, types, strict=True)
     ]
-
-
-@OPS.exports("nn.fifo_buffer")
-def export_fifo_buffer(ctx: ExportContext, data: Value, buffer: Value, *, axis: int) -> Value:
-    along = axis % ctx.type(buffer).rank
-    (length,) = ctx.static_lengths(buffer, [along])
-
-    def build(new: Expr, old: Expr) -> Expr:
-        joined = relay.concatenate([old, new], along)
-        return relay.strided_slice(joined, [-length], [2**31 - 1], [1], axes=[along])
-
-    return ctx.spell(build, data, buffer)

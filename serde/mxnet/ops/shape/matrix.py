@@ -8,10 +8,7 @@ import numpy as np
 
 import serde.allocation as allocation
 import serde.relay as relay
-from serde.allocation import iterations
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.shape.arrange import axes_last
@@ -19,7 +16,6 @@ from serde.mxnet.ops.shape.create import FLOAT32
 from serde.mxnet.ops.shape.reshape import reshape_to
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.relay.op.shape.matrix import Diagonals
 
 
 def _eye(rows: int, columns: int, k: int, dtype: np.dtype[AnyValue]) -> Expr:
@@ -139,47 +135,3 @@ def import_diag_indices_from(ctx: ImportContext, data: Expr) -> Expr:
     if len(shape) < 2 or len(set(shape)) > 1:
         raise Unsupported(f"expected axes of equal lengths, found {ctx.type(data)!r}")
     return relay.Constant(allocation.tile(allocation.arange(shape[0]), (len(shape), 1)))
-
-
-@OPS.exports("trilu")
-def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
-    """The two last axes must be fixed: their positions are compared with `k`."""
-    rows, columns = ctx.static_lengths(data, (-2, -1))
-    offsets = ctx.const(
-        allocation.outer_sum(-allocation.arange(rows), allocation.arange(columns)), "int64"
-    )
-    compare = relay.greater_equal if upper else relay.less_equal
-
-    def build(x: Expr, diagonal: Expr, indices: Expr) -> Expr:
-        kept = compare(indices, relay.cast(diagonal, "int64"))
-        return relay.where(kept, x, relay.zeros_like(x))
-
-    return ctx.spell(build, data, k, offsets)
-
-
-@OPS.exports("matrix_set_diag")
-def export_matrix_set_diag(
-    ctx: ExportContext, input: Value, diagonal: Value, *, diagonals: Diagonals
-) -> Value:
-    """Every place of a diagonal takes its element of `diagonal`, whose two last axes are one."""
-    rows, columns = ctx.static_lengths(input, (-2, -1))
-    lines = ctx.type(diagonal).shape
-    (width,) = ctx.static_lengths(diagonal, [-1])
-    indices = allocation.zeros((rows, columns), np.int64)
-    on = allocation.zeros((rows, columns), np.bool_)
-    iterations(diagonals.k2 - diagonals.k1 + 1, f"diagonals {diagonals.k1} to {diagonals.k2}")
-    for k in range(diagonals.k1, diagonals.k2 + 1):
-        length = min(rows + min(k, 0), columns - max(k, 0))
-        right = diagonals.super_diag_right_align if k >= 0 else diagonals.sub_diag_right_align
-        steps = allocation.arange(max(length, 0))
-        where = (steps - min(k, 0), steps + max(k, 0))
-        indices[where] = (diagonals.k2 - k) * width + (width - length if right else 0) + steps
-        on[where] = True
-    outer = lines[:-1] if diagonals.k1 == diagonals.k2 else lines[:-2]
-    flat = ctx.reshape(diagonal, (*outer, (diagonals.k2 - diagonals.k1 + 1) * width))
-
-    def build(x: Expr, values: Expr) -> Expr:
-        chosen = relay.take(values, relay.Constant(indices), axis=-1, mode="clip")
-        return relay.where(relay.Constant(on), chosen, x)
-
-    return ctx.spell(build, input, flat)

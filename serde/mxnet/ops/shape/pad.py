@@ -13,8 +13,9 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
+from serde.mxnet.ops.index.slicing import LAST
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import require_no_cut
@@ -134,6 +135,8 @@ def _padded_by_parts(
         for axis, widths in enumerate(pad_width):
             if any(widths) and pad_mode == "constant":
                 x = _between_blocks(x, value, axis, widths)
+            elif any(widths) and not isinstance(ctx.type(data).shape[axis], int):
+                x = _between_mirrors(x, axis, widths, pad_mode)
             elif any(widths):
                 (length,) = ctx.static_lengths(data, [axis])
                 mode: Literal["edge", "reflect"] = "edge" if pad_mode == "edge" else "reflect"
@@ -145,16 +148,37 @@ def _padded_by_parts(
 
 
 def _between_blocks(data: Expr, value: Expr, axis: int, widths: tuple[int, int]) -> Expr:
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType) or type_.concrete_shape is None:
-        raise Unsupported(f"needs a fixed shape, found {type_!r}")
-    shape = list(type_.concrete_shape)
-    blocks = [
-        relay.full(value, [*shape[:axis], width, *shape[axis + 1 :]], type_.dtype)
-        for width in widths
-    ]
-    parts = [blocks[0]] * (widths[0] > 0) + [data] + [blocks[1]] * (widths[1] > 0)
-    return relay.concatenate(parts, axis)
+    type_ = tensor_type(data)
+    if 0 in type_.shape:
+        shape = [type_.shape[:axis], type_.shape[axis + 1 :]]
+        sides = [relay.full(value, [*shape[0], n, *shape[1]], type_.dtype) for n in widths]
+    else:
+        one = relay.full_like(relay.strided_slice(data, [0], [1], axes=[axis]), value)
+        sides = [relay.repeat(one, max(width, 1), axis) for width in widths]
+    return _between(data, axis, widths, sides)
+
+
+def _between_mirrors(data: Expr, axis: int, widths: tuple[int, int], mode: str) -> Expr:
+    """Put copies of what is at both ends of an open axis around it."""
+    before, after = widths
+    if mode == "edge":
+        sides = [
+            relay.repeat(
+                relay.strided_slice(data, [begin], [end], axes=[axis]), max(width, 1), axis
+            )
+            for begin, end, width in ((0, 1, before), (-1, LAST, after))
+        ]
+    else:
+        sides = [
+            relay.reverse(relay.strided_slice(data, [begin], [end], axes=[axis]), axis)
+            for begin, end in ((1, before + 1), (-after - 1, -1))
+        ]
+    return _between(data, axis, widths, sides)
+
+
+def _between(data: Expr, axis: int, widths: Sequence[int], sides: Sequence[Expr]) -> Expr:
+    before, after = sides
+    return relay.concatenate([*[before] * (widths[0] > 0), data, *[after] * (widths[1] > 0)], axis)
 
 
 @OPS.exports("nn.mirror_pad")
@@ -184,31 +208,3 @@ def export_mirror_pad(
         return x
 
     return ctx.spell(build, data)
-
-
-@OPS.exports("nn.dilate")
-def export_dilate(
-    ctx: ExportContext, data: Value, *, strides: tuple[int, ...], dilation_value: float
-) -> Value:
-    """Each axis gets one more behind it, of which only the first place is not filled."""
-
-    def build(x: Expr) -> Expr:
-        for axis, step in enumerate(strides):
-            if step > 1:
-                x = _dilate(x, axis, step, dilation_value)
-        return x
-
-    return ctx.spell(build, data)
-
-
-def _dilate(data: Expr, axis: int, step: int, value: float) -> Expr:
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    allocation.iterations(step, f"a dilation by {step}")
-    wide = relay.expand_dims(data, axis + 1)
-    fill = relay.full_like(wide, relay.const(value, type_.dtype))
-    joined = relay.concatenate([wide, *[fill] * (step - 1)], axis + 1)
-    length = type_.shape[axis]
-    flat = relay.reshape(joined, [*type_.shape[:axis], length * step, *type_.shape[axis + 1 :]])
-    return relay.strided_slice(flat, [0], [1 - step], [1], axes=[axis])

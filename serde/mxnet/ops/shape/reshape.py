@@ -17,7 +17,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes
-from serde.relay.op.shape.reshape import ReshapeLike
+from serde.walk.pairs import reads, writes
 
 
 @OPS.imports("Flatten")
@@ -151,18 +151,6 @@ def import_reshape_like(
     )
 
 
-@OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext, data: Value, shape_like: Value, *, ranges: ReshapeLike
-) -> Value:
-    return ctx.emit("reshape_like", data, shape_like, **vars(ranges))
-
-
-@OPS.imports("expand_dims")
-def import_expand_dims(ctx: ImportContext, data: Expr, *, axis: int) -> Expr:
-    return relay.expand_dims(data, axis)
-
-
 @OPS.exports("expand_dims")
 def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxis: int) -> Value:
     rank = ctx.type(data).rank
@@ -231,11 +219,6 @@ def import_atleast_3d(ctx: ImportContext, *arys: Expr, num_args: int) -> Sequenc
     return [at_least_3d(ctx, each) for each in arys]
 
 
-@OPS.imports("shape_array")
-def import_shape_array(ctx: ImportContext, data: Expr) -> Expr:
-    return relay.shape_of(data, dtype="int64")
-
-
 @OPS.exports("shape_of")
 def export_shape_of(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
     return ctx.emit("Cast", ctx.emit("shape_array", data), dtype=dtype)
@@ -254,3 +237,10 @@ def export_ndarray_size(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> 
         return ctx.const(np.prod(shape, dtype=np.int64), result.dtype)
     whole = ctx.emit("Cast", ctx.emit("size_array", data), dtype=result.dtype)
     return ctx.emit("_npx_reshape", whole, newshape=()) if ctx.np_shape else whole
+
+
+OPS.pairs(
+    writes("reshape_like", "reshape_like", "lhs_begin", "lhs_end", "rhs_begin", "rhs_end"),
+    reads("expand_dims", "expand_dims", "axis"),
+    reads("shape_array", "shape_of", fixed={"dtype": "int64"}),
+)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any as AnyValue
-
-import numpy as np
-
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 
@@ -83,54 +77,3 @@ def export_multibox_transform_loc(
     classes = ctx.emit("slice_axis", rows, axis=2, begin=0, end=1)
     found = ctx.emit("sum", ctx.emit("_greater_equal_scalar", classes, scalar=0.0), axis=(1, 2))
     return [rows, ctx.emit("Cast", found, dtype="int32")]
-
-
-@OPS.expands("vision.multibox_transform_loc")
-def expand_multibox_transform_loc(
-    cls_prob: Expr,
-    loc_pred: Expr,
-    anchor: Expr,
-    *,
-    clip: bool,
-    threshold: float,
-    variances: Sequence[float],
-    keep_background: bool,
-) -> AnyValue:
-    """All anchors in their order, those of no object as class -1."""
-    type_ = tensor_type(cls_prob)
-    dtype, number = type_.dtype, type_.shape[2]
-    objects = relay.strided_slice(cls_prob, [1], [2**31 - 1], [1], axes=[1])
-    scores = relay.max(objects, axis=(1,), keepdims=True)
-    best = relay.cast(relay.argmax(objects, axis=(1,), keepdims=True), dtype)
-    least = relay.const(max(threshold, -1.0), dtype)
-    shown = relay.greater_equal(scores, least)
-    if threshold <= -1:
-        shown = relay.greater(scores, least)
-    classes = relay.where(shown, best, relay.full_like(best, relay.const(-1, dtype)))
-    boxes = _decode(relay.reshape(loc_pred, (0, -1, 4)), anchor, variances, dtype)
-    if clip:
-        boxes = relay.clip(boxes, 0.0, 1.0)
-    columns = [relay.transpose(each, (0, 2, 1)) for each in (classes, scores)]
-    rows = relay.concatenate([*columns, boxes], axis=2)
-    if not isinstance(number, int):
-        raise Unsupported("an open number of anchors")
-    ones = relay.ones_like(relay.squeeze(scores, [1]))
-    counts = relay.cast(relay.sum(ones, axis=(1,)), "int32")
-    return relay.Tuple([rows, counts])
-
-
-def _decode(offsets: Expr, anchor: Expr, variances: Sequence[float], dtype: str) -> Expr:
-    def pair(x: Expr, begin: int) -> Expr:
-        return relay.strided_slice(x, [begin], [begin + 2], [1], axes=[2])
-
-    def number(value: AnyValue) -> Expr:
-        return relay.Constant(np.asarray(value, dtype))
-
-    low, high = pair(anchor, 0), pair(anchor, 2)
-    size = relay.subtract(high, low)
-    centre = relay.multiply(relay.add(low, high), number(0.5))
-    moved = relay.multiply(pair(offsets, 0), number(list(variances[:2])))
-    middle = relay.add(relay.multiply(moved, size), centre)
-    grown = relay.exp(relay.multiply(pair(offsets, 2), number(list(variances[2:]))))
-    half = relay.multiply(relay.multiply(grown, size), number(0.5))
-    return relay.concatenate([relay.subtract(middle, half), relay.add(middle, half)], axis=2)

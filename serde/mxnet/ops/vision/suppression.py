@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -80,42 +79,6 @@ def export_box_nms(
         background_id=background_id, force_suppress=force_suppress, in_format=in_format,
         out_format=out_format,
     )  # fmt: skip
-
-
-@OPS.exports("vision.get_valid_counts")
-def export_get_valid_counts(
-    ctx: ExportContext, data: Value, score_threshold: Value, *, id_index: int, score_index: int
-) -> AnyValue:
-    """Rows are sorted by whether they count, and by their indices, which no two share."""
-    batch, number, width = ctx.static_shape(data, 3)
-    dtype = ctx.type(data).dtype
-
-    def build(rows: Expr, threshold: Expr) -> Expr:
-        """Sort rows so that those that count come first, and put -1 for the others."""
-
-        def column(index: int) -> Expr:
-            part = relay.strided_slice(rows, [index], [index + 1], [1], axes=[2])
-            return relay.reshape(part, (batch, number))
-
-        valid = relay.greater(column(score_index), relay.cast(threshold, dtype))
-        if id_index >= 0:
-            classes = column(id_index)
-            valid = relay.logical_and(valid, relay.greater_equal(classes, relay.const(0, dtype)))
-        shown = relay.cast(valid, "float32")
-        counts = relay.sum(shown, axis=(1,), keepdims=True)
-        at = relay.const(allocation.arange(number, dtype=np.float32)[None])
-        behind = relay.multiply(
-            relay.subtract(relay.const(1.0), shown), relay.const(number, "float32")
-        )
-        order = relay.argsort(relay.add(behind, at), axis=1, dtype="int32")
-        first = relay.less(relay.broadcast_to(at, (batch, number)), counts)
-        lookup = relay.broadcast_to(relay.expand_dims(order, 2), (batch, number, width))
-        inside = relay.expand_dims(first, 2)
-        kept = relay.where(inside, relay.gather(rows, 1, lookup), relay.const(-1, dtype))
-        indices = relay.where(first, order, relay.const(-1, "int32"))
-        return relay.Tuple([relay.cast(relay.squeeze(counts, [1]), "int32"), kept, indices])
-
-    return ctx.spell_tuple(build, data, score_threshold)
 
 
 @OPS.expands("vision.non_max_suppression")

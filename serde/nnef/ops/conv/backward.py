@@ -1,4 +1,4 @@
-"""Gradients of convolutions, and convolutions at learned places, as plain ones."""
+"""Convolutions at learned places."""
 
 from __future__ import annotations
 
@@ -11,36 +11,9 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
-from serde.relay.op.conv.windows import Convolution
 from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
 
 __all__: list[str] = []
-
-
-@OPS.expands("nn.conv2d_backward_weight")
-def expand_conv2d_backward_weight(grad: Expr, data: Expr, *, conv: Convolution) -> Expr:
-    """A convolution over the batch, the gradient as its filters, strides and dilation exchanged."""
-    if conv.out_dtype not in (None, tensor_type(grad).dtype):
-        raise Unsupported(f"a gradient of {tensor_type(grad).dtype} in {conv.out_dtype}")
-    images = _split_groups(arranged(data, conv.kernel_layout, "CNHW"), conv.groups)
-    errors = _split_groups(arranged(grad, conv.data_layout, "CNHW"), conv.groups)
-    parts = [
-        relay.nn.conv2d(
-            image, error, strides=conv.dilation, padding=conv.padding, dilation=conv.strides,
-            channels=fixed_shape(error)[0], kernel_size=fixed_shape(error)[2:],
-        )
-        for image, error in zip(images, errors, strict=True)
-    ]  # fmt: skip
-    whole = relay.concatenate(parts, axis=1) if conv.groups > 1 else parts[0]
-    kernel = conv.kernel_size or ()
-    if fixed_shape(whole)[2:] != kernel:
-        whole = relay.strided_slice(whole, [0, 0], list(kernel), [1, 1], axes=[2, 3])
-    return arranged(whole, "IOHW", conv.out_layout or "OIHW")
-
-
-def _split_groups(x: Expr, groups: int) -> list[Expr]:
-    """Return equal parts of the first axis."""
-    return [x] if groups == 1 else list(relay.split(x, groups, axis=0))
 
 
 @OPS.expands("nn.deformable_conv2d")

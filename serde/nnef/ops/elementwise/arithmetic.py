@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import serde.relay as relay
@@ -10,12 +10,12 @@ from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.elementwise.compounds import join_division, operands
 from serde.nnef.ops.elementwise.integers import are_integers
-from serde.nnef.ops.table import OPS, refuse_calls
+from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 
-__all__ = ["emit_binary", "is_number"]
+__all__ = ["emit_binary", "export_binary", "import_binary", "is_number"]
 
 BINARY: Final = {
     "add": "add",
@@ -29,15 +29,13 @@ BINARY: Final = {
 """Fragments of two tensors, and Relay's operators."""
 
 
-def _make_importer(target: str) -> Callable[..., Expr]:
-    def import_binary(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
-        return call(target, *ctx.align(x, y))
-
-    return import_binary
+def import_binary(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
+    """Read a fragment of two tensors, which NNEF broadcasts from the first axis on."""
+    return call(target, *ctx.align(x, y))
 
 
 for _name, _target in BINARY.items():
-    OPS.imports(_name)(_make_importer(_target))
+    OPS.imports(_name)(partial(import_binary, target=_target))
 
 
 def emit_binary(ctx: ExportContext, op: str, x: Value, y: Value) -> Value:
@@ -67,15 +65,13 @@ def is_number(x: Value, value: float) -> bool:
     return x.data is not None and not x.data.ndim and x.data.item() == value
 
 
-def _make_exporter(op: str) -> Callable[..., Value]:
-    def export_binary(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        return emit_binary(ctx, op, lhs, rhs)
-
-    return export_binary
+def export_binary(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    """Write a call of two tensors."""
+    return emit_binary(ctx, op, lhs, rhs)
 
 
 for _name in ("add", "sub", "pow"):
-    OPS.exports(BINARY[_name])(_make_exporter(_name))
+    OPS.exports(BINARY[_name])(partial(export_binary, op=_name))
 
 
 @OPS.exports("multiply")
@@ -93,19 +89,16 @@ def export_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return join_division(ctx, lhs, rhs) or emit_binary(ctx, "div", lhs, rhs)
 
 
-def _make_extremum_exporter(op: str, logical: str) -> Callable[..., Value]:
-    def export_extremum(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        """The greater of two truth values is true where one is."""
-        return emit_binary(ctx, logical if ctx.type(lhs).dtype == "bool" else op, lhs, rhs)
-
-    return export_extremum
+def _export_extremum(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str, logical: str) -> Value:
+    """The greater of two truth values is true where one is."""
+    return emit_binary(ctx, logical if ctx.type(lhs).dtype == "bool" else op, lhs, rhs)
 
 
 OPS.exports("maximum", when=lambda node: not are_integers(node))(
-    _make_extremum_exporter("max", "or")
+    partial(_export_extremum, op="max", logical="or")
 )
 OPS.exports("minimum", when=lambda node: not are_integers(node))(
-    _make_extremum_exporter("min", "and")
+    partial(_export_extremum, op="min", logical="and")
 )
 
 
@@ -120,7 +113,7 @@ def export_trunc_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return ctx.emit("mul", ctx.emit("sign", quotient), ctx.emit("floor", ctx.emit("abs", quotient)))
 
 
-refuse_calls(
+OPS.refuses_calls(
     "floor_mod",
     "mod",
     "trunc_mod",

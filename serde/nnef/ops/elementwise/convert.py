@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import numpy as np
 
 import serde.allocation as allocation
@@ -30,8 +28,8 @@ def import_cast(ctx: ImportContext, input: Expr, *, dtype: str = "float32") -> E
     return input if same or have == dtype else relay.cast(input, dtype)
 
 
-@OPS.exports("cast")
-def export_cast(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
+@OPS.exports("cast", ignored=("dtype",))
+def export_cast(ctx: ExportContext, data: Value) -> Value:
     have, wanted = ctx.type(data).dtype, ctx.result_type().dtype
     if data.data is not None:
         return ctx.const(data.data.astype(numpy_dtype(wanted)))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import serde.relay as relay
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
-from serde.nnef.ops.elementwise.arithmetic import emit_binary
+from serde.nnef.ops.elementwise.arithmetic import emit_binary, export_binary, import_binary
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import pair
 
 __all__: list[str] = []
 
@@ -28,23 +29,8 @@ COMPARISONS: Final = {
 """Fragments that compare scalars, and Relay's operators."""
 
 
-def _make_importer(target: str) -> Callable[..., Expr]:
-    def import_binary(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
-        return call(target, *ctx.align(x, y))
-
-    return import_binary
-
-
-for _name, _target in COMPARISONS.items():
-    OPS.imports(_name)(_make_importer(_target))
-
-OPS.imports("and")(_make_importer("logical_and"))
-OPS.imports("or")(_make_importer("logical_or"))
-
-
-@OPS.imports("not")
-def import_not(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.logical_not(x)
+for _name, _target in {**COMPARISONS, "and": "logical_and", "or": "logical_or"}.items():
+    OPS.imports(_name)(partial(import_binary, target=_target))
 
 
 def _emit_xor(ctx: ExportContext, x: Value, y: Value) -> Value:
@@ -71,13 +57,10 @@ LOGICAL: Final[dict[str, Callable[[ExportContext, Value, Value], Value]]] = {
 """How truth values are compared, of which fragments that compare take none."""
 
 
-def _make_comparison_exporter(op: str) -> Callable[..., Value]:
-    def export_comparison(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        if ctx.type(lhs).dtype == "bool":
-            return LOGICAL[op](ctx, *ctx.align(lhs, rhs))
-        return emit_binary(ctx, op, lhs, rhs)
-
-    return export_comparison
+def _export_comparison(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    if ctx.type(lhs).dtype == "bool":
+        return LOGICAL[op](ctx, *ctx.align(lhs, rhs))
+    return emit_binary(ctx, op, lhs, rhs)
 
 
 def _has_no_integers(node: Call) -> bool:
@@ -87,23 +70,11 @@ def _has_no_integers(node: Call) -> bool:
 
 
 for _name, _target in COMPARISONS.items():
-    OPS.exports(_target, when=_has_no_integers)(_make_comparison_exporter(_name))
-
-
-def _make_logical_exporter(op: str) -> Callable[..., Value]:
-    def export_logical(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        return emit_binary(ctx, op, lhs, rhs)
-
-    return export_logical
+    OPS.exports(_target, when=_has_no_integers)(partial(_export_comparison, op=_name))
 
 
 for _name in ("and", "or"):
-    OPS.exports(f"logical_{_name}", f"bitwise_{_name}")(_make_logical_exporter(_name))
-
-
-@OPS.exports("logical_not", "bitwise_not")
-def export_not(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("not", data)
+    OPS.exports(f"logical_{_name}", f"bitwise_{_name}")(partial(export_binary, op=_name))
 
 
 @OPS.exports("logical_xor", "bitwise_xor")
@@ -120,3 +91,6 @@ def import_select(ctx: ImportContext, condition: Expr, true_value: Expr, false_v
 @OPS.exports("where")
 def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
     return ctx.emit("select", *ctx.align(condition, x, y))
+
+
+OPS.pairs(pair("not", ("logical_not", "bitwise_not")))

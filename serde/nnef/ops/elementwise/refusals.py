@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from serde.nnef.ops.table import refuse_calls
+from serde.nnef.ops.table import OPS
 
 __all__: list[str] = []
 
-refuse_calls(
+OPS.refuses_calls(
     "fixed_point_multiply",
     "fixed_point_multiply_per_axis",
     "left_shift",

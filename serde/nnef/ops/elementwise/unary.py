@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -18,8 +18,8 @@ from serde.nnef.ops.elementwise.compounds import join_root
 from serde.nnef.ops.elementwise.integers import are_integers
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Constant, Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.walk.pairs import pair, reads, writes
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -43,7 +43,6 @@ UNARY: Final = {
     "abs": "abs",
     "sign": "sign",
     "neg": "negative",
-    "sqrt": "sqrt",
     "rsqrt": "rsqrt",
     "sigmoid": "sigmoid",
 }
@@ -56,24 +55,13 @@ The standard says no more than the nearest integer. Khronos' own runtime calls C
 """
 
 
-def _make_importer(target: str) -> Callable[..., Expr]:
-    def import_unary(ctx: ImportContext, x: Expr) -> Expr:
-        return call(target, x)
-
-    return import_unary
-
-
-def _make_exporter(op: str) -> Callable[..., Value]:
-    def export_unary(ctx: ExportContext, data: Value) -> Value:
-        return ctx.emit(op, data)
-
-    return export_unary
-
-
-for _name, _target in UNARY.items():
-    OPS.imports(_name)(_make_importer(_target))
-    if _name != "sqrt":
-        OPS.exports(_target)(_make_exporter(_name))
+OPS.pairs(
+    reads("sqrt", "sqrt"),
+    *(pair(op, target) for op, target in UNARY.items()),
+    *(reads(op, op) for op in ROUNDING),
+    writes("exp", "fast_exp"),
+    writes("tanh", "fast_tanh"),
+)
 
 
 @OPS.exports("sqrt")
@@ -81,21 +69,13 @@ def export_sqrt(ctx: ExportContext, data: Value) -> Value:
     return join_root(ctx, data) or ctx.emit("sqrt", data)
 
 
-for _name in ("exp", "tanh"):
-    OPS.exports(f"fast_{_name}")(_make_exporter(_name))
-
-
-def _make_rounding_exporter(op: str) -> Callable[..., Value]:
-    def export_rounding(ctx: ExportContext, data: Value) -> Value:
-        """An integer is whole already."""
-        return ctx.emit(op, data) if is_float(ctx.type(data).dtype) else data
-
-    return export_rounding
+def _export_rounding(ctx: ExportContext, data: Value, *, op: str) -> Value:
+    """An integer is whole already."""
+    return ctx.emit(op, data) if is_float(ctx.type(data).dtype) else data
 
 
 for _name in ROUNDING:
-    OPS.imports(_name)(_make_importer(_name))
-    OPS.exports(_name)(_make_rounding_exporter(_name))
+    OPS.exports(_name)(partial(_export_rounding, op=_name))
 
 
 @OPS.exports("trunc")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from serde.nnef.ops.table import OPS
 from serde.walk.expansion.resizing import (
     expand_affine_grid,
-    expand_upsampling,
-    expand_upsampling3d,
     image_expansion,
 )
 from serde.walk.expansion.sampling import expand_dilation2d
@@ -15,7 +13,5 @@ __all__: list[str] = []
 
 OPS.expands("image.affine_grid")(expand_affine_grid)
 OPS.expands("image.dilation2d")(expand_dilation2d)
-OPS.expands("nn.upsampling")(expand_upsampling)
-OPS.expands("nn.upsampling3d")(expand_upsampling3d)
 for _ndim in (1, 2, 3):
     OPS.expands(f"image.resize{_ndim}d")(image_expansion(_ndim))

@@ -23,12 +23,12 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.op.image.interpolation import Interpolation
-from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
 from serde.walk.expansion.pool import USUAL
 from serde.walk.expansion.tensors import tensor_type
 from serde.weights import Array
 
 __all__: list[str] = []
+
 
 _MODES = {"symmetric": "half_pixel", "asymmetric": "asymmetric", "aligned": "align_corners"}
 """How Relay calls the places of elements."""
@@ -228,29 +228,3 @@ def _has_form(node: Call) -> bool:
 @OPS.exports("image.resize1d", "image.resize2d", "image.resize3d", when=_has_form)
 def export_resize(ctx: ExportContext, data: Value, *, resize: ResizeAttributes) -> Value:
     return _emit_form(ctx, data, vars(resize))
-
-
-@OPS.exports("nn.upsampling", when=_has_form)
-def export_upsampling(
-    ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
-) -> Value:
-    return _emit_form(
-        ctx, data, {"method": upsampling.method, "align_corners": upsampling.align_corners}
-    )
-
-
-@OPS.exports("nn.upsampling3d", when=_has_form)
-def export_upsampling3d(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    upsampling: Upsampling3d,
-) -> Value:
-    attrs = {
-        "method": upsampling.method,
-        "coordinate_transformation_mode": upsampling.coordinate_transformation_mode,
-    }
-    return _emit_form(ctx, data, attrs)

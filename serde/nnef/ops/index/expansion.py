@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import numpy as np
 
 import serde.allocation as allocation
@@ -13,8 +11,8 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.walk.expansion.arrangement import running
-from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
-from serde.weights import dtype_name, numpy_dtype
+from serde.walk.expansion.tensors import fixed_shape, tensor_type
+from serde.weights import numpy_dtype
 
 __all__ = ["whole_numbers"]
 
@@ -33,38 +31,6 @@ def whole_numbers(count: int, shape: list[int], dtype: str) -> Expr:
     return relay.const(allocation.arange(count).reshape(shape), dtype)
 
 
-@OPS.expands("one_hot")
-def expand_one_hot(
-    indices: Expr, on_value: Expr, off_value: Expr, *, depth: int, axis: int, dtype: AnyValue
-) -> Expr:
-    """Indices are compared as scalars: however these round others, none comes to be in range."""
-    rank = len(fixed_shape(indices)) + 1
-    place = normalize_axis(axis, rank)
-    name = dtype_name(dtype)
-    scalar = name if is_float(name) else "float32"
-    numbers = relay.expand_dims(relay.cast(indices, scalar), axis=place)
-    shape = [1] * rank
-    shape[place] = depth
-    return relay.where(
-        relay.equal(numbers, whole_numbers(depth, shape, scalar)),
-        converted(on_value, name),
-        converted(off_value, name),
-    )
-
-
-@OPS.expands("sequence_mask")
-def expand_sequence_mask(data: Expr, valid_length: Expr, *, mask_value: float, axis: int) -> Expr:
-    """Positions run along `axis` (0 or 1), sequences along the other of the two."""
-    shape, dtype = fixed_shape(data), tensor_type(data).dtype
-    lengths = tensor_type(valid_length).dtype
-    scalar = next((each for each in (lengths, dtype) if is_float(each)), "float32")
-    position_shape, length_shape = [1] * len(shape), [1] * len(shape)
-    position_shape[axis], length_shape[1 - axis] = shape[axis], shape[1 - axis]
-    steps = whole_numbers(shape[axis], position_shape, scalar)
-    bounds = relay.reshape(converted(valid_length, scalar), length_shape)
-    return relay.where(relay.less(steps, bounds), data, relay.const(np.array(mask_value), dtype))
-
-
 @OPS.expands("serde.one_hot")
 def expand_signed_one_hot(indices: Expr, values: Expr, *, depth: int, axis: int) -> Expr:
     """A negative index counts from the end."""
@@ -80,11 +46,3 @@ def expand_signed_one_hot(indices: Expr, values: Expr, *, depth: int, axis: int)
     found = relay.logical_or(relay.equal(numbers, steps), relay.equal(numbers, below))
     off, on = (relay.squeeze(x, [0]) for x in relay.split(values, 2, axis=0))
     return relay.where(found, on, off)
-
-
-@OPS.expands("serde.eye_like")
-def expand_eye_like(data: Expr, *, k: int, dtype: AnyValue) -> Expr:
-    """Only the shape of `data` counts."""
-    name = tensor_type(data).dtype if dtype is None else dtype_name(dtype)
-    rows, columns = fixed_shape(data)
-    return relay.const(allocation.eye(rows, columns, k), name)

@@ -104,10 +104,8 @@ def _pick(
     return ctx.emit("gather", flat, ctx.spell(build, *indices))
 
 
-@OPS.exports("gather_nd")
-def export_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
-) -> Value:
+@OPS.exports("gather_nd", ignored=("index_rank",))
+def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
     depth, *shape = ctx.static_shape(indices, at_least=1)
     parts = [_row(ctx, indices, 0, place) for place in range(depth)]
     return _pick(ctx, data, parts, batch_dims, shape)
@@ -149,7 +147,8 @@ def expand_reverse_sequence(
     wanted, across = [1] * len(shape), [1] * len(shape)
     wanted[seq_axis], across[batch_axis] = shape[seq_axis], shape[batch_axis]
     steps = relay.const(allocation.arange(shape[seq_axis]).reshape(wanted), "float32")
-    lengths = relay.reshape(relay.cast(seq_lengths, "float32"), across)
+    most = relay.const(shape[seq_axis], "float32")
+    lengths = relay.reshape(relay.minimum(relay.cast(seq_lengths, "float32"), most), across)
     back = relay.subtract(relay.subtract(lengths, relay.const(1, "float32")), steps)
     source = relay.where(relay.less(steps, lengths), back, steps)
     return relay.gather(data, seq_axis, relay.cast(relay.broadcast_to(source, shape), "int32"))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from serde.nnef.ops.table import refuse_calls
+from serde.nnef.ops.table import OPS
 
 __all__: list[str] = []
 
-refuse_calls(
+
+OPS.refuses_calls(
     "argsort",
     "dyn.topk",
     "invert_permutation",
@@ -14,7 +15,9 @@ refuse_calls(
     "sort",
     reason="NNEF has no fragment that orders elements",
 )
-refuse_calls(
+
+
+OPS.refuses_calls(
     "argwhere",
     "serde.compress",
     "serde.nonzero",
@@ -22,9 +25,9 @@ refuse_calls(
     "unique",
     reason="the length of the result depends on values, and NNEF has fixed shapes only",
 )
-refuse_calls(
-    "dyn.sparse_to_dense",
+
+
+OPS.refuses_calls(
     "serde.sparse_to_dense",
-    "sparse_fill_empty_rows",
     reason="NNEF has no fragment that writes elements to places that are computed",
 )

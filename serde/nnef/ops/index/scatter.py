@@ -80,24 +80,6 @@ def expand_scatter_nd(data: Expr, indices: Expr, updates: Expr, *, mode: str) ->
     return _look_up("scatter_nd", [data, updates], [old, places, new], mode=mode)
 
 
-@OPS.expands("strided_set")
-def expand_strided_set(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Expr) -> Expr:
-    bounds = _known(begin, end, strides)
-    old, new = _numbers(data, v)
-    return _look_up("strided_set", [data, v], [old, new, *bounds])
-
-
-@OPS.expands("sparse_to_dense")
-def expand_sparse_to_dense(
-    sparse_indices: Expr, sparse_values: Expr, default_value: Expr, *, output_shape: AnyValue
-) -> Expr:
-    (places,) = _known(sparse_indices)
-    values, rest = _numbers(sparse_values, default_value)
-    operands = [places, values, rest]
-    sources = [sparse_values, default_value]
-    return _look_up("sparse_to_dense", sources, operands, output_shape=output_shape)
-
-
 @OPS.expands("serde.tensor_scatter")
 def expand_tensor_scatter(
     data: Expr, update: Expr, write_indices: Expr | None, *, axis: int, mode: str

@@ -68,10 +68,8 @@ def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlic
     return _slice(ctx, data, region.cuts(ctx.type(data).rank))
 
 
-@OPS.exports("slice_like")
-def export_slice_like(
-    ctx: ExportContext, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
-) -> Value:
+@OPS.exports("slice_like", ignored=("axes",))
+def export_slice_like(ctx: ExportContext, data: Value, shape_like: Value) -> Value:
     wanted = ctx.static_shape(Value("", ctx.result_type()))
     return _slice(ctx, data, {axis: (0, length, 1) for axis, length in enumerate(wanted)})
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
-import numpy as np
+from math import prod
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.relay.op.linalg.product import MatMul
 
 __all__: list[str] = []
 
@@ -74,41 +70,31 @@ def _require_own_dtype(ctx: ExportContext, x: Value) -> None:
         raise Unsupported(f"a product of {dtype} summed in {ctx.result_type().dtype}")
 
 
-@OPS.exports("nn.dense")
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
 def export_dense(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
 ) -> Value:
     _require_own_dtype(ctx, data)
-    rank = ctx.type(data).rank
-    if bias is not None:
-        bias = ctx.pad_rank(bias, rank)
-    if rank == 2:
-        return ctx.emit("linear", data, weight, *(() if bias is None else (bias,)))
-    found = _emit_matmul(ctx, data, weight, transpose_b=True)
-    return found if bias is None else ctx.emit("add", found, bias)
+    added = () if bias is None else (ctx.pad_rank(bias, 2),)
+    return _restore(ctx, ctx.emit("linear", _flatten(ctx, data), weight, *added))
 
 
-@OPS.exports("nn.matmul")
-def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmul: MatMul) -> Value:
-    _require_own_dtype(ctx, tensor_a)
-    return _emit_matmul(ctx, tensor_a, tensor_b, matmul.transpose_a, matmul.transpose_b)
+def _flatten(ctx: ExportContext, data: Value) -> Value:
+    """Return a matrix of all rows: Khronos' runtime repeats no matrix over further axes."""
+    *rows, width = ctx.static_shape(data)
+    return data if len(rows) == 1 else ctx.reshape(data, (prod(rows), width))
 
 
-@OPS.exports("nn.batch_matmul")
-def export_batch_matmul(
-    ctx: ExportContext,
-    tensor_a: Value,
-    tensor_b: Value,
-    *,
-    out_dtype: np.dtype[AnyValue] | None,
-    transpose_a: bool,
-    transpose_b: bool,
+def _restore(ctx: ExportContext, found: Value) -> Value:
+    """Return a matrix in the shape of the result."""
+    shape = ctx.static_shape(Value("", ctx.result_type()))
+    return found if len(shape) == 2 else ctx.emit("reshape", found, shape=list(shape))
+
+
+@OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
+@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
+def export_matmul(
+    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     _require_own_dtype(ctx, tensor_a)
     return _emit_matmul(ctx, tensor_a, tensor_b, transpose_a, transpose_b)
@@ -129,11 +115,11 @@ def _emit_matmul(
     ctx: ExportContext, a: Value, b: Value, transpose_a: bool = False, transpose_b: bool = False
 ) -> Value:
     """Write a product; a vector on the left is a row."""
-    rank = max(ctx.type(a).rank, ctx.type(b).rank)
-    row = ctx.type(a).rank == 1
-    left, right = (ctx.pad_rank(each, rank) for each in (a, b))
-    found = ctx.emit("matmul", left, right, transposeA=transpose_a, transposeB=transpose_b)
-    return ctx.emit("squeeze", found, axes=[0]) if row else found
+    rank = ctx.type(a).rank
+    if rank != 2 and ctx.type(b).rank == 2 and not transpose_a:
+        return _restore(ctx, ctx.emit("matmul", _flatten(ctx, a), b, transposeB=transpose_b))
+    left, right = ctx.align(a, b)
+    return ctx.emit("matmul", left, right, transposeA=transpose_a, transposeB=transpose_b)
 
 
 @OPS.exports("nn.bias_add")

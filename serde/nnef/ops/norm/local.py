@@ -7,7 +7,7 @@ from serde.nnef.export_context import ExportContext, Value, is_exact
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.pool.window import PoolAttributes, import_box
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr, tensor_type
 
 __all__: list[str] = []
 
@@ -76,7 +76,12 @@ def _mean_of_neighbours(ctx: ImportContext, x: Expr, size: tuple[int, ...]) -> E
     return import_box(ctx, x, pool=PoolAttributes(size=size), normalize=True)
 
 
-@OPS.exports("nn.lrn")
+def _is_exact(call: Call) -> bool:
+    numbers = [call.attrs[name] for name in ("bias", "alpha", "beta")]
+    return is_exact(tensor_type(call.args[0]).dtype, *numbers)
+
+
+@OPS.exports("nn.lrn", when=_is_exact)
 def export_lrn(
     ctx: ExportContext,
     data: Value,
@@ -90,11 +95,6 @@ def export_lrn(
     type_ = ctx.type(data)
     window = [1] * type_.rank
     window[axis % type_.rank] = size
-    if is_exact(type_.dtype, bias, alpha, beta):
-        return ctx.emit(
-            "local_response_normalization", data, size=window, alpha=alpha, beta=beta, bias=bias
-        )
-    shift, factor, power = (ctx.const(each, type_.dtype) for each in (bias, alpha, beta))
-    mean = ctx.emit("box", ctx.emit("sqr", data), size=window, normalize=True)
-    sigma = ctx.emit("add", shift, ctx.emit("mul", factor, mean))
-    return ctx.emit("div", data, ctx.emit("pow", sigma, power))
+    return ctx.emit(
+        "local_response_normalization", data, size=window, alpha=alpha, beta=beta, bias=bias
+    )

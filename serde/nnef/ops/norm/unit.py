@@ -8,7 +8,7 @@ import serde.relay as relay
 from serde.nnef.export_context import ExportContext, Value, is_exact
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr, tensor_type
 
 __all__: list[str] = []
 
@@ -54,15 +54,17 @@ def _divide(ctx: ImportContext, x: Expr, length: Expr, bias: float, epsilon: flo
     return relay.divide(x, relay.maximum(length, ctx.const(epsilon)))
 
 
-@OPS.exports("nn.l2_normalize")
+def _is_exact(call: Call) -> bool:
+    """Whether the text holds the bound of the length."""
+    eps = call.attrs["eps"]
+    return eps >= 0 and is_exact(tensor_type(call.args[0]).dtype, math.sqrt(eps))
+
+
+@OPS.exports("nn.l2_normalize", when=_is_exact)
 def export_l2_normalize(
     ctx: ExportContext, data: Value, *, eps: float, axis: tuple[int, ...]
 ) -> Value:
     """No axis stands for all of them."""
     type_ = ctx.type(data)
     axes = sorted(each % type_.rank for each in axis) or list(range(type_.rank))
-    if eps >= 0 and is_exact(type_.dtype, math.sqrt(eps)):
-        return ctx.emit("l2_normalization", data, axes=axes, epsilon=math.sqrt(eps))
-    total = ctx.emit("sum_reduce", ctx.emit("sqr", data), axes=axes)
-    length = ctx.emit("sqrt", ctx.emit("max", total, ctx.const(eps, type_.dtype)))
-    return ctx.emit("div", data, length)
+    return ctx.emit("l2_normalization", data, axes=axes, epsilon=math.sqrt(eps))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from serde.lossy import QUANTISED_AS_FLOATS
-from serde.nnef.ops.table import refuse_calls
+from serde.nnef.ops.table import OPS
 
 __all__: list[str] = []
 
-refuse_calls(
+OPS.refuses_calls(
     "qnn.batch_matmul",
     "qnn.conv2d",
     "qnn.conv2d_transpose",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import serde.relay as relay
@@ -36,15 +37,12 @@ Of several axes both count the elements in their order, the last axis fastest.
 """
 
 
-def _make_importer(target: str) -> Callable[..., Expr]:
-    def import_reduction(ctx: ImportContext, input: Expr, *, axes: Axes) -> Expr:
-        return call(target, input, axis=axes, keepdims=True)
-
-    return import_reduction
+def _import_reduction(ctx: ImportContext, input: Expr, *, target: str, axes: Axes) -> Expr:
+    return call(target, input, axis=axes, keepdims=True)
 
 
 for _name, _target in REDUCTIONS.items():
-    OPS.imports(_name)(_make_importer(_target))
+    OPS.imports(_name)(partial(_import_reduction, target=_target))
 
 
 @OPS.imports("sum_reduce")
@@ -85,32 +83,28 @@ class RelayReduction:
         return found if self.keepdims or not axes else ctx.emit("squeeze", found, axes=list(axes))
 
 
-def _make_exporter(op: str) -> Callable[..., Value]:
-    def export_reduction(ctx: ExportContext, data: Value, *, reduction: RelayReduction) -> Value:
-        return reduction.emit(ctx, op, data)
-
-    return export_reduction
+def _export_reduction(
+    ctx: ExportContext, data: Value, *, op: str, reduction: RelayReduction
+) -> Value:
+    return reduction.emit(ctx, op, data)
 
 
 for _name in ("sum", "mean", "any", "all"):
-    OPS.exports(_name)(_make_exporter(f"{_name}_reduce"))
+    OPS.exports(_name)(partial(_export_reduction, op=f"{_name}_reduce"))
 for _name in ("max", "min"):
-    _exporter = _make_exporter(f"{_name}_reduce")
+    _exporter = partial(_export_reduction, op=f"{_name}_reduce")
     OPS.exports(_name, when=lambda node: not are_integers(node))(_exporter)
 
 
-def _make_arg_exporter(op: str) -> Callable[..., Value]:
-    def export_arg(
-        ctx: ExportContext, data: Value, *, reduction: RelayReduction, select_last_index: bool
-    ) -> Value:
-        """Of truth values, true is the greater; among equals the first counts."""
-        type_ = ctx.type(data)
-        if type_.dtype == "bool":
-            data = ctx.emit("select", data, 1.0, 0.0)
-        axes = reduction.axes(type_.rank)
-        return reduction.finish(ctx, ctx.emit(op, data, axes=axes), axes)
-
-    return export_arg
+def _export_arg(
+    ctx: ExportContext, data: Value, *, op: str, reduction: RelayReduction, select_last_index: bool
+) -> Value:
+    """Of truth values, true is the greater; among equals the first counts."""
+    type_ = ctx.type(data)
+    if type_.dtype == "bool":
+        data = ctx.emit("select", data, 1.0, 0.0)
+    axes = reduction.axes(type_.rank)
+    return reduction.finish(ctx, ctx.emit(op, data, axes=axes), axes)
 
 
 def _has_form(node: Call) -> bool:
@@ -119,7 +113,7 @@ def _has_form(node: Call) -> bool:
 
 
 for _name in ("argmax", "argmin"):
-    OPS.exports(_name, when=_has_form)(_make_arg_exporter(f"{_name}_reduce"))
+    OPS.exports(_name, when=_has_form)(partial(_export_arg, op=f"{_name}_reduce"))
 
 
 @OPS.exports("variance")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 
 __all__: list[str] = []
@@ -40,19 +38,9 @@ def _raise_rank(ctx: ExportContext, x: Value, rank: int) -> Value:
     return x if len(own) == rank else ctx.reshape(x, (*[1] * (rank - len(own)), *own))
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...], dtype: AnyValue
-) -> Value:
-    return _broadcast(ctx, data)
-
-
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
 @OPS.exports("broadcast_to_like")
-def export_broadcast_to_like(ctx: ExportContext, data: Value, broadcast_type: Value) -> Value:
-    return _broadcast(ctx, data)
-
-
-def _broadcast(ctx: ExportContext, data: Value) -> Value:
+def export_broadcast(ctx: ExportContext, data: Value, *_like: Value) -> Value:
     """Return a tensor spread over the shape of the result."""
     wanted = ctx.static_shape(Value("", ctx.result_type()))
     raised = _raise_rank(ctx, data, len(wanted))

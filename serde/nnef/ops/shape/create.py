@@ -42,10 +42,8 @@ def import_constant(
     return Constant(data.reshape(shape))
 
 
-@OPS.exports("full")
-def export_full(
-    ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...], dtype: AnyValue
-) -> Value:
+@OPS.exports("full", ignored=("dtype",))
+def export_full(ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...]) -> Value:
     """A value that is computed is spread by repeating it."""
     own, wanted = ctx.type(fill_value).dtype, ctx.result_type().dtype
     if own != wanted:
@@ -61,13 +59,13 @@ def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Valu
     return ctx.spell(lambda x: relay.full(x, type_.shape, type_.dtype), fill_value)
 
 
-@OPS.exports("zeros")
-def export_zeros(ctx: ExportContext, *, shape: tuple[Dim, ...], dtype: AnyValue) -> Value:
+@OPS.exports("zeros", ignored=("shape", "dtype"))
+def export_zeros(ctx: ExportContext) -> Value:
     return _constant(ctx, 0)
 
 
-@OPS.exports("ones")
-def export_ones(ctx: ExportContext, *, shape: tuple[Dim, ...], dtype: AnyValue) -> Value:
+@OPS.exports("ones", ignored=("shape", "dtype"))
+def export_ones(ctx: ExportContext) -> Value:
     return _constant(ctx, 1)
 
 

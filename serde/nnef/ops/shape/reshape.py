@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -10,9 +11,9 @@ from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axes, normalize_axis
-from serde.relay.op.shape.reshape import ReshapeLike
+from serde.relay.ir.expr import Call, Expr, tensor_type
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.shapes import find_inserted, normalize_axes, normalize_axis
 
 __all__ = ["insert_axes"]
 
@@ -37,53 +38,47 @@ def import_reshape(
         if length == 0 and place >= rank:
             raise Unsupported(f"a 0 at place {place} of a shape, of a tensor of rank {rank}")
         middle.append(lengths[place] if length == 0 else length)
-    return relay.reshape(input, [*lengths[:axis_start], *middle, *lengths[stop:]], allowzero=True)
+    found = relay.reshape(input, [*lengths[:axis_start], *middle, *lengths[stop:]], allowzero=True)
+    return _product_of_rows(input, found) or found
 
 
-def _reshape(ctx: ExportContext, data: Value) -> Value:
+def _product_of_rows(flat: Expr, found: Expr) -> Expr | None:
+    """Return the product over more axes, with its bias, of which the rows were one matrix."""
+    product, bias = flat, None
+    if _calls(flat, "nn.bias_add"):
+        product, bias = flat.args
+    if not _calls(product, "nn.dense", "nn.matmul") or not _calls(product.args[0], "reshape"):
+        return None
+    rows, weight = product.args
+    (data,) = product.args[0].args
+    shape = tensor_type(data).shape
+    expected = (*shape[:-1], tensor_type(flat).shape[-1])
+    if tensor_type(found).shape != expected or tensor_type(rows).shape[-1:] != shape[-1:]:
+        return None
+    name = "nn.dense" if _calls(product, "nn.dense") else "nn.matmul"
+    whole = call(name, data, weight, **product.attrs)
+    return whole if bias is None else relay.nn.bias_add(whole, bias, axis=-1)
+
+
+def _calls(node: Expr, *names: str) -> TypeGuard[Call]:
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
+
+
+@OPS.exports("reshape", "contrib_reverse_reshape", ignored=("newshape", "allowzero"))
+@OPS.exports("reshape_like", ignored=("lhs_begin", "lhs_end", "rhs_begin", "rhs_end"))
+@OPS.exports("nn.batch_flatten")
+def _reshape(ctx: ExportContext, data: Value, *_like: Value) -> Value:
     """Return a tensor in the shape of the result, which may differ by axes of length 1 alone."""
     own, wanted = ctx.static_shape(data), ctx.static_shape(Value("", ctx.result_type()))
     if own == wanted:
         return data
     if not _is_stored(ctx, data):
-        new, gone = _find_inserted(own, wanted), _find_inserted(wanted, own)
+        new, gone = find_inserted(own, wanted), find_inserted(wanted, own)
         if new:
             return ctx.emit("unsqueeze", data, axes=new)
         if gone:
             return ctx.emit("squeeze", data, axes=gone)
     return ctx.reshape(data, wanted)
-
-
-def _find_inserted(short: Sequence[int], long: Sequence[int]) -> list[int]:
-    """Return the axes of length 1 that make one shape the other; none where they do not."""
-    axes: list[int] = []
-    for place, length in enumerate(long):
-        matched = place - len(axes)
-        if matched < len(short) and short[matched] == length:
-            continue
-        if length != 1:
-            return []
-        axes.append(place)
-    return axes if len(long) - len(axes) == len(short) else []
-
-
-@OPS.exports("reshape", "contrib_reverse_reshape")
-def export_reshape(
-    ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
-) -> Value:
-    return _reshape(ctx, data)
-
-
-@OPS.exports("nn.batch_flatten")
-def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
-    return _reshape(ctx, data)
-
-
-@OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext, data: Value, shape_like: Value, *, ranges: ReshapeLike
-) -> Value:
-    return _reshape(ctx, data)
 
 
 @OPS.imports("transpose")

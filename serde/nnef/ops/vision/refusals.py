@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from serde.nnef.ops.table import refuse_calls
+from serde.nnef.ops.table import OPS
 
 __all__: list[str] = []
 
-refuse_calls(
+
+OPS.refuses_calls(
     "serde.box_nms",
     "serde.multibox_detection",
     "serde.non_max_suppression",
@@ -20,4 +21,6 @@ refuse_calls(
     reason="NNEF has no fragment that orders and suppresses boxes",
     hint="end the model before it (option outputs) and suppress boxes behind the network",
 )
-refuse_calls("nn.correlation", reason="NNEF has no fragment that correlates two images")
+
+
+OPS.refuses_calls("nn.correlation", reason="NNEF has no fragment that correlates two images")

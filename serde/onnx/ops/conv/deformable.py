@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
 
@@ -27,7 +26,6 @@ from serde.onnx.ops.image.sampling import (
     length_as_float64,
     sample,
 )
-from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
@@ -123,62 +121,6 @@ def _sample_or_zero(
     before = [ctx.emit("Less", position, ctx.const([0], np.float64)) for position in indices]
     outside = unsqueeze(ctx, ctx.emit("Or", *before), [4])
     return ctx.emit("Where", outside, ctx.const(0, dtype), read)
-
-
-@OPS.exports("nn.correlation")
-def export_correlation(
-    ctx: ExportContext,
-    a: Value,
-    b: Value,
-    *,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: tuple[int, ...],
-    is_multiply: bool,
-    layout: str,
-) -> Value:
-    """A mean over channels for each displacement, then one over patches of all of them."""
-    dtype = ctx.type(a).dtype
-    work = "float64" if dtype == "float64" else "float32"
-    sides = to_onnx_pads(padding, 2)
-    widths = ctx.ints([0, 0, *sides[:2], 0, 0, *sides[2:]])
-    first, second = (
-        ctx.emit("Pad", as_dtype(ctx, x, work), widths, ctx.const(0, work)) if any(sides)
-        else as_dtype(ctx, x, work)
-        for x in (a, b)
-    )  # fmt: skip
-    reach = max_displacement // stride2
-    steps = [step * stride2 for step in range(-reach, reach + 1)]
-    middle = _shift(ctx, first, (0, 0), max_displacement)
-    maps = []
-    for shift in product(steps, repeat=2):
-        other = _shift(ctx, second, shift, max_displacement)
-        if is_multiply:
-            likeness = ctx.emit("Mul", middle, other)
-        else:
-            likeness = ctx.emit("Abs", ctx.emit("Sub", middle, other))
-        maps.append(emit_reduce(ctx, "ReduceMean", likeness, [1], True))
-    result = ctx.emit("Concat", *maps, axis=1) if len(maps) > 1 else maps[0]
-    if kernel_size > 1 or stride1 > 1:
-        result = ctx.emit(
-            "AveragePool",
-            result,
-            kernel_shape=[kernel_size, kernel_size],
-            strides=[stride1, stride1],
-        )
-    return result if work == dtype else cast(ctx, result, dtype)
-
-
-def _shift(ctx: ExportContext, image: Value, shift: Sequence[int], border: int) -> Value:
-    """Return an image without a border, the cut moved down and to the right."""
-    if border == 0:
-        return image
-    end = np.iinfo(np.int64).max
-    starts = ctx.ints(border + each for each in shift)
-    stops = ctx.ints(each - border if each < border else end for each in shift)
-    return ctx.emit("Slice", image, starts, stops, ctx.ints([2, 3]))
 
 
 @OPS.exports("serde.deform_conv2d", since=19)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -24,13 +24,11 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.walk.pairs import reads, writes
 
 
-def _make_arithmetic_exporter(target: str) -> Callable[..., Value]:
-    def export_arithmetic(ctx: ExportContext, x: Value, y: Value) -> Value:
-        return emit_wide(ctx, target, x, y)
-
-    return export_arithmetic
+def _export_arithmetic(ctx: ExportContext, x: Value, y: Value, *, target: str) -> Value:
+    return emit_wide(ctx, target, x, y)
 
 
 for _name, _target in {
@@ -39,14 +37,11 @@ for _name, _target in {
     "multiply": "Mul",
     "subtract": "Sub",
 }.items():
-    OPS.exports(_name)(_make_arithmetic_exporter(_target))
+    OPS.exports(_name)(partial(_export_arithmetic, target=_target))
 
 
-def _make_comparison_exporter(target: str) -> Callable[..., Value]:
-    def export_comparison(ctx: ExportContext, x: Value, y: Value) -> Value:
-        return ctx.emit(target, _cast_bool(ctx, x), _cast_bool(ctx, y))
-
-    return export_comparison
+def _export_comparison(ctx: ExportContext, x: Value, y: Value, *, target: str) -> Value:
+    return ctx.emit(target, _cast_bool(ctx, x), _cast_bool(ctx, y))
 
 
 def _cast_bool(ctx: ExportContext, x: Value) -> Value:
@@ -54,14 +49,11 @@ def _cast_bool(ctx: ExportContext, x: Value) -> Value:
     return cast(ctx, x, np.int32) if ctx.type(x).dtype == "bool" else x
 
 
-def _make_logical_exporter(target: str) -> Callable[..., Value]:
-    def export_logical(ctx: ExportContext, *operands: Value) -> Value:
-        """Relay takes numbers, too, and gives their dtype back."""
-        dtype = ctx.type(operands[0]).dtype
-        result = ctx.emit(target, *[cast_to_bool(ctx, x) for x in operands])
-        return result if dtype == "bool" else cast(ctx, result, dtype)
-
-    return export_logical
+def _export_logical(ctx: ExportContext, *operands: Value, target: str) -> Value:
+    """Relay takes numbers, too, and gives their dtype back."""
+    dtype = ctx.type(operands[0]).dtype
+    result = ctx.emit(target, *[cast_to_bool(ctx, x) for x in operands])
+    return result if dtype == "bool" else cast(ctx, result, dtype)
 
 
 for _name, _target in {
@@ -70,17 +62,12 @@ for _name, _target in {
     "logical_or": "Or",
     "logical_xor": "Xor",
 }.items():
-    OPS.exports(_name)(_make_logical_exporter(_target))
+    OPS.exports(_name)(partial(_export_logical, target=_target))
 
 
 @OPS.exports("where")
 def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
     return emit_where(ctx, cast_to_bool(ctx, condition), x, y, ctx.type(x).dtype)
-
-
-@OPS.imports("Where", since=(9, 16))
-def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
-    return relay.where(condition, x, y)
 
 
 @OPS.exports("power")
@@ -144,15 +131,10 @@ def _make_or_equal_exporters(op: str) -> tuple[Callable[..., Value], Callable[..
 
 
 for _name, _target in {"greater": "Greater", "less": "Less"}.items():
-    OPS.exports(_name)(_make_comparison_exporter(_target))
+    OPS.exports(_name)(partial(_export_comparison, target=_target))
     _export, _export_v1 = _make_or_equal_exporters(_target)
     OPS.exports(f"{_name}_equal", since=12)(_export)
     OPS.exports(f"{_name}_equal")(_export_v1)
-
-
-@OPS.exports("mod", "trunc_mod")
-def export_mod(ctx: ExportContext, x: Value, y: Value) -> Value:
-    return ctx.emit("Mod", x, y, fmod=1)
 
 
 @OPS.imports("Mod", since=(10, 13, 28))
@@ -257,51 +239,43 @@ LEGACY = {
 """The same with the versions that broadcast along a named axis."""
 
 
-def _make_importer(target: str) -> Callable[..., Expr]:
-    def import_binary(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
-        return call(target, x, y)
-
-    return import_binary
-
-
-def _make_legacy_importer(target: str) -> Callable[..., Expr]:
-    def import_legacy(
-        ctx: ImportContext, x: Expr, y: Expr, *, axis: int | None = None, broadcast: bool = False
-    ) -> Expr:
-        return call(target, x, align_axis(ctx, x, y, axis, broadcast))
-
-    return import_legacy
+def _import_legacy(
+    ctx: ImportContext,
+    x: Expr,
+    y: Expr,
+    *,
+    target: str,
+    axis: int | None = None,
+    broadcast: bool = False,
+) -> Expr:
+    return call(target, x, align_axis(ctx, x, y, axis, broadcast))
 
 
-for _name, (_target, _versions) in BINARY.items():
-    OPS.imports(_name, since=_versions)(_make_importer(_target))
+OPS.pairs(*(reads(op, target, since=versions) for op, (target, versions) in BINARY.items()))
 
 
 for _name, (_target, _versions) in LEGACY.items():
     OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(
-        _make_legacy_importer(_target)
+        partial(_import_legacy, target=_target)
     )
 
 
-def _make_variadic_importer(target: str) -> Callable[..., Expr]:
-    def import_variadic(ctx: ImportContext, first: Expr, *others: Expr) -> Expr:
-        return reduce(lambda x, y: call(target, x, y), others, first)
-
-    return import_variadic
+def _import_variadic(ctx: ImportContext, first: Expr, *others: Expr, target: str) -> Expr:
+    return reduce(lambda x, y: call(target, x, y), others, first)
 
 
 OPS.imports("Sum", since=(1, 6, 8, 13), ignored=("consumed_inputs",))(
-    _make_variadic_importer("add")
+    partial(_import_variadic, target="add")
 )
 
 
 OPS.imports("Max", since=(1, 6, 8, 12, 13), ignored=("consumed_inputs",))(
-    _make_variadic_importer("maximum")
+    partial(_import_variadic, target="maximum")
 )
 
 
 OPS.imports("Min", since=(1, 6, 8, 12, 13), ignored=("consumed_inputs",))(
-    _make_variadic_importer("minimum")
+    partial(_import_variadic, target="minimum")
 )
 
 
@@ -309,3 +283,9 @@ OPS.imports("Min", since=(1, 6, 8, 12, 13), ignored=("consumed_inputs",))(
 def import_mean(ctx: ImportContext, first: Expr, *others: Expr) -> Expr:
     total = reduce(relay.add, others, first)
     return relay.divide(total, scalar_like(ctx, first, 1 + len(others)))
+
+
+OPS.pairs(
+    reads("Where", "where", since=(9, 16)),
+    writes("Mod", ("mod", "trunc_mod"), constants={"fmod": 1}),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
@@ -47,21 +47,18 @@ def _to_hex_digits(ctx: ExportContext, x: Value) -> Value:
     return cast(ctx, ctx.emit("Mod", rest, ctx.const(16, np.uint64)), np.int64)
 
 
-def _make_bitwise_exporter(op: str) -> Callable[..., Value]:
-    def export_bitwise(ctx: ExportContext, x: Value, y: Value) -> Value:
-        dtype = ctx.type(x).dtype
-        if dtype == "bool":
-            return ctx.emit(op, x, y)
-        if ctx.version >= 18:
-            return ctx.emit(f"Bitwise{op}", x, y)
-        wide = (as_dtype(ctx, each, "int64") for each in (x, y))
-        return cast(ctx, combine_bits(ctx, op, *wide), dtype)
-
-    return export_bitwise
+def _export_bitwise(ctx: ExportContext, x: Value, y: Value, *, op: str) -> Value:
+    dtype = ctx.type(x).dtype
+    if dtype == "bool":
+        return ctx.emit(op, x, y)
+    if ctx.version >= 18:
+        return ctx.emit(f"Bitwise{op}", x, y)
+    wide = (as_dtype(ctx, each, "int64") for each in (x, y))
+    return cast(ctx, combine_bits(ctx, op, *wide), dtype)
 
 
 for _op in UFUNCS:
-    OPS.exports(f"bitwise_{_op.lower()}")(_make_bitwise_exporter(_op))
+    OPS.exports(f"bitwise_{_op.lower()}")(partial(_export_bitwise, op=_op))
 
 
 @OPS.exports("bitwise_not")
@@ -106,7 +103,13 @@ def export_right_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
         moved = ctx.emit("BitShift", x, _wrap_shift(ctx, indices), direction="RIGHT")
         inside = ctx.emit("Less", indices, ctx.const(64, dtype))
         return ctx.emit("Mul", moved, cast(ctx, inside, dtype))
-    wide, count = cast(ctx, x, np.int64), _clamp_shift(ctx, indices, 63)
+    wide = cast(ctx, x, np.int64) if dtype != "int64" else x
+    if indices.data is not None and ((indices.data >= 0) & (indices.data < 63)).all():
+        power = ctx.const(np.int64(1) << indices.data.astype(np.int64))
+        rest = ctx.emit("Mod", wide, power, fmod=0)
+        floor = ctx.emit("Div", ctx.emit("Sub", wide, rest), power)
+        return floor if dtype == "int64" else cast(ctx, floor, dtype)
+    count = _clamp_shift(ctx, indices, 63)
     halves = ctx.const(np.append(np.int64(1) << np.arange(63, dtype=np.int64), np.int64(1) << 62))
     power = ctx.emit("Gather", halves, count, axis=0)
     rest = ctx.emit("Mod", wide, power, fmod=0)

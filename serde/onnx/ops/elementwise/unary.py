@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from serde.onnx.ops.elementwise.convert import cast, emit_shape, emit_wide, fill
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.walk.pairs import reads, writes
 
 EXPORTED = {
     "abs": "Abs",
@@ -42,43 +42,23 @@ EXPORTED = {
 """Relay's operator: the operator of ONNX that differs by its name only."""
 
 
-def _make_exporter(target: str) -> Callable[..., Value]:
-    """Return the exporter of an operator that differs by its name only."""
-
-    def export_same(ctx: ExportContext, *operands: Value) -> Value:
-        return ctx.emit(target, *operands)
-
-    return export_same
-
-
-def _make_wide_exporter(target: str) -> Callable[..., Value]:
-    def export_function(ctx: ExportContext, x: Value) -> Value:
-        return emit_wide(ctx, target, x)
-
-    return export_function
+def _export_function(ctx: ExportContext, x: Value, *, target: str) -> Value:
+    return emit_wide(ctx, target, x)
 
 
 for _name, _target in EXPORTED.items():
-    OPS.exports(_name)(_make_wide_exporter(_target))
+    OPS.exports(_name)(partial(_export_function, target=_target))
 
 
-def _make_float_exporter(target: str) -> Callable[..., Value]:
-    def export_of_floats(ctx: ExportContext, x: Value) -> Value:
-        """An integer is whole already."""
-        return ctx.emit(target, x) if is_float(ctx.type(x).dtype) else x
-
-    return export_of_floats
+def _export_of_floats(ctx: ExportContext, x: Value, *, target: str) -> Value:
+    """An integer is whole already."""
+    return ctx.emit(target, x) if is_float(ctx.type(x).dtype) else x
 
 
-OPS.exports("ceil")(_make_float_exporter("Ceil"))
+OPS.exports("ceil")(partial(_export_of_floats, target="Ceil"))
 
 
-OPS.exports("floor")(_make_float_exporter("Floor"))
-
-
-@OPS.exports("erf", "fast_erf")
-def export_erf(ctx: ExportContext, x: Value) -> Value:
-    return ctx.emit("Erf", x)
+OPS.exports("floor")(partial(_export_of_floats, target="Floor"))
 
 
 @OPS.exports("isnan")
@@ -240,27 +220,17 @@ IMPORTED = {
 """The operator of ONNX: Relay's that differs by its name only, and the versions of the former."""
 
 
-def _make_importer(target: str) -> Callable[..., Expr]:
-    """Return the importer of an operator of one tensor that differs by its name only."""
-
-    def import_unary(ctx: ImportContext, x: Expr) -> Expr:
-        return call(target, x)
-
-    return import_unary
-
-
-for _name, (_target, _versions) in IMPORTED.items():
-    OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(_make_importer(_target))
+OPS.pairs(
+    *(
+        reads(name, target, since=versions, ignored="consumed_inputs")
+        for name, (target, versions) in IMPORTED.items()
+    )
+)
 
 
 @OPS.imports("Reciprocal", since=(1, 6, 13), ignored=("consumed_inputs",))
 def import_reciprocal(ctx: ImportContext, x: Expr) -> Expr:
     return relay.divide(scalar_like(ctx, x, 1), x)
-
-
-@OPS.imports("Not")
-def import_not(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.logical_not(x)
 
 
 @OPS.exports("sign")
@@ -274,12 +244,6 @@ def export_sign(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Sub", cast(ctx, above, dtype), cast(ctx, below, dtype))
 
 
-OPS.exports("serde.round_even")(_make_exporter("Round"))
-
-
-OPS.exports("equal")(_make_exporter("Equal"))
-
-
 @OPS.exports("zeros_like")
 def export_zeros_like(ctx: ExportContext, x: Value) -> Value:
     return fill(ctx, emit_shape(ctx, x), 0, ctx.type(x).dtype)
@@ -288,3 +252,11 @@ def export_zeros_like(ctx: ExportContext, x: Value) -> Value:
 @OPS.exports("ones_like")
 def export_ones_like(ctx: ExportContext, x: Value) -> Value:
     return fill(ctx, emit_shape(ctx, x), 1, ctx.type(x).dtype)
+
+
+OPS.pairs(
+    writes("Erf", ("erf", "fast_erf")),
+    reads("Not", "logical_not"),
+    writes("Round", "serde.round_even"),
+    writes("Equal", "equal"),
+)

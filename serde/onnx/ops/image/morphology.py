@@ -5,9 +5,6 @@ from __future__ import annotations
 from functools import partial, reduce
 from itertools import product
 from math import prod
-from typing import Any as AnyValue
-
-import numpy as np
 
 from serde.allocation import iterations
 from serde.onnx.export_context import ExportContext, Value
@@ -21,7 +18,7 @@ from serde.relay.ir.shapes import is_float
 from serde.weights import numpy_dtype
 
 
-@OPS.exports("image.dilation2d")
+@OPS.exports("image.dilation2d", ignored=("out_dtype",))
 def export_dilation2d(
     ctx: ExportContext,
     x: Value,
@@ -32,7 +29,6 @@ def export_dilation2d(
     dilations: tuple[int, ...],
     data_layout: str,
     kernel_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     """``y[i, j] = max(x[i + di, j + dj] + w[di, dj])``, a slice of the image for each (di, dj)."""
     dtype = ctx.result_type().dtype

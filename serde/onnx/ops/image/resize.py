@@ -123,6 +123,18 @@ class RelayResize:
         )
 
 
+def _whole_ratios(lengths: Sequence[Dim], sizes: Sequence[Dim]) -> list[int] | None:
+    """Return the factors of lengths that are open, where they are whole numbers."""
+    if all(isinstance(size, int) for size in sizes):
+        return None
+    ratios = [size // old if old != 0 else 0 for old, size in zip(lengths, sizes, strict=True)]
+    whole = [ratio for ratio in ratios if isinstance(ratio, int) and ratio > 0]
+    same = len(whole) == len(sizes) and all(
+        old * ratio == size for old, ratio, size in zip(lengths, whole, sizes, strict=True)
+    )
+    return whole if same else None
+
+
 def _make_resize_exporter(ndim: int) -> Callable[..., Value]:
     wanted = "NC" + SPATIAL[ndim]
 
@@ -154,8 +166,11 @@ def _make_resize_exporter(ndim: int) -> Callable[..., Value]:
         image = to_layout(ctx, as_dtype(ctx, x, ctx.result_type().dtype), layout, wanted)
         # ONNX Runtime moves a transposition past a cubic Resize, which it then refuses.
         moved = resize.mode == "cubic" and (ndim == 3 or ctx.maker(image) == "Transpose")
+        ratios = _whole_ratios(lengths, sizes)
         if ndim == 1 or moved:
             result = resize_axis_by_axis(ctx, image, lengths, sizes, attrs)
+        elif ratios is not None:
+            result = emit_resize(ctx, image, scales=ctx.const(ratios, np.float32), **attrs)
         else:
             result = emit_resize(ctx, image, sizes=ctx.shape(sizes), **attrs)
         return to_layout(ctx, result, wanted, layout)

@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import iterations
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -17,6 +16,7 @@ from serde.onnx.ops.shape.reshape import emit_range, reshape_along, squeeze, uns
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
+from serde.walk.pairs import reads, writes
 
 
 @OPS.exports("take")
@@ -66,8 +66,17 @@ def _take_batched(
     axis: int,
     batched: int,
 ) -> Value:
-    """GatherND looks behind the batch axes, so `axis` goes there and what it passed comes back."""
+    """GatherND looks behind the batch axes, so `axis` goes there and what it passed comes back.
+
+    It has batch axes since version 12; of indices for each row, GatherElements does the same.
+    """
     passed = list(range(batched, axis))
+    width = ctx.type(x).shape[axis + 1 :]
+    alone = not passed and index_rank == axis + 1 < rank
+    if ctx.version < 12 and alone and all(isinstance(n, int) for n in width):
+        rows = unsqueeze(ctx, cast(ctx, indices, np.int64), list(range(index_rank, rank)))
+        rows = ctx.emit("Expand", rows, ctx.shape([1] * index_rank + list(width)))
+        return ctx.emit("GatherElements", x, rows, axis=axis)
     order = [*range(batched), axis, *passed, *range(axis + 1, rank)]
     moved = ctx.emit("Transpose", x, perm=order) if passed else x
     single = unsqueeze(ctx, cast(ctx, indices, np.int64), [index_rank])
@@ -120,21 +129,14 @@ def export_gather(ctx: ExportContext, x: Value, indices: Value, *, axis: int | N
     return ctx.emit("GatherElements", x, positions, axis=(axis or 0) % ctx.type(x).rank)
 
 
-@OPS.imports("GatherElements", since=(11, 13))
-def import_gather_elements(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    return relay.gather(x, axis, indices)
-
-
 def _as_indices(ctx: ExportContext, indices: Value) -> Value:
     """Return indices as ONNX takes them: of 32 or 64 bits, signed."""
     known = indices.type is None or ctx.type(indices).dtype in ("int32", "int64")
     return indices if known else to_int64(ctx, indices)
 
 
-@OPS.exports("gather_nd")
-def export_gather_nd(
-    ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int, index_rank: int | None
-) -> Value:
+@OPS.exports("gather_nd", ignored=("index_rank",))
+def export_gather_nd(ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int) -> Value:
     """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
     rank = ctx.type(indices).rank
     wide = to_int64(ctx, indices)
@@ -159,43 +161,6 @@ def _emit_gather_nd(
     return ctx.emit("GatherND", x, ctx.emit("Concat", *parts, indices, axis=-1))
 
 
-@OPS.exports("adv_index")
-def export_adv_index(ctx: ExportContext, operands: tuple[Value, ...]) -> Value:
-    """The indices broadcast, then stand side by side as rows."""
-    x, indices = operands[0], operands[1:]
-    wide = [to_int64(ctx, each) for each in indices]
-    if len(wide) == 1:
-        return ctx.emit("Gather", x, wide[0], axis=0)
-    rank = max(ctx.type(each).rank for each in indices)
-    total = wide[0]
-    for each in wide[1:]:
-        total = ctx.emit("Add", total, each)
-    shape = ctx.emit("Shape", total)
-    spread = [unsqueeze(ctx, ctx.emit("Expand", each, shape), [rank]) for each in wide]
-    return ctx.emit("GatherND", x, ctx.emit("Concat", *spread, axis=-1))
-
-
-@OPS.exports("unravel_index")
-def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
-    """From the last axis on: ``index[k] = x % shape[k]``, then ``x = x // shape[k]``."""
-    (count,) = ctx.static_shape(shape, 1)
-    rest, sizes = to_int64(ctx, x), to_int64(ctx, shape)
-    coordinates = []
-    for axis in reversed(iterations(count, f"{count} coordinates")):
-        size = ctx.emit("Gather", sizes, ctx.const(axis, np.int64), axis=0)
-        position = ctx.emit("Mod", rest, size, fmod=0)
-        rest = ctx.emit("Div", ctx.emit("Sub", rest, position), size)
-        coordinates.append(unsqueeze(ctx, position, [0]))
-    found = ctx.emit("Concat", *coordinates[::-1], axis=0)
-    dtype = ctx.result_type().dtype
-    return found if dtype == "int64" else cast(ctx, found, dtype)
-
-
-@OPS.exports("serde.take", when=has_dtype("int32", "int64", operand=1))
-def export_serde_take(ctx: ExportContext, x: Value, indices: Value, *, axis: int) -> Value:
-    return ctx.emit("Gather", x, indices, axis=axis)
-
-
 def _is_unbatched(node: Call) -> bool:
     return not node.attrs["batch_dims"] and has_dtype("int64", operand=1)(node)
 
@@ -211,3 +176,9 @@ def export_serde_gather_nd(
 @OPS.imports("GatherND", since=(11, 12, 13))
 def import_gather_nd(ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
     return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
+
+
+OPS.pairs(
+    reads("GatherElements", "gather", since=(11, 13), axis=0),
+    writes("Gather", "serde.take", "axis", when=has_dtype("int32", "int64", operand=1)),
+)

@@ -102,15 +102,8 @@ def _flatten(ctx: ExportContext, x: Value, axis: int | None) -> tuple[Value, int
     return x, axis % ctx.type(x).rank
 
 
-@OPS.exports("cumsum")
-def export_cumsum(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    axis: int | None,
-    dtype: np.dtype[AnyValue] | None,
-    exclusive: bool,
-) -> Value:
+@OPS.exports("cumsum", ignored=("dtype",))
+def export_cumsum(ctx: ExportContext, x: Value, *, axis: int | None, exclusive: bool) -> Value:
     """ONNX Runtime sums in the four dtypes of 32 and 64 bits; in others the sum is rounded once."""
     given, wanted = ctx.type(x).dtype, ctx.result_type().dtype
     x, position = _flatten(ctx, x, axis)
@@ -121,15 +114,8 @@ def export_cumsum(
     return result if work == wanted else cast(ctx, result, wanted)
 
 
-@OPS.exports("cumprod")
-def export_cumprod(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    axis: int | None,
-    dtype: np.dtype[AnyValue] | None,
-    exclusive: bool,
-) -> Value:
+@OPS.exports("cumprod", ignored=("dtype",))
+def export_cumprod(ctx: ExportContext, x: Value, *, axis: int | None, exclusive: bool) -> Value:
     """CumProd came with 26; a Scan multiplies in the same order."""
     type_, wanted = ctx.type(x), ctx.result_type().dtype
     others = [each for each in range(type_.rank) if axis is not None and each != axis % type_.rank]

@@ -25,8 +25,8 @@ from serde.onnx.ops.index.scan import ScanInput, Step, emit_scan
 from serde.onnx.ops.index.slicing import END
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
+from serde.walk.pairs import reads
 
 SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}
 """Version of the operator set from which on ScatterElements and ScatterND reduce."""
@@ -105,14 +105,6 @@ def import_scatter_elements(
     return relay.scatter_elements(data, indices, updates, axis, how)
 
 
-@OPS.imports("Scatter", since=9)
-@OPS.imports("ScatterElements", since=(11, 13))
-def import_scatter(
-    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0
-) -> Expr:
-    return relay.scatter_elements(data, indices, updates, axis, "update")
-
-
 @OPS.exports("scatter_nd")
 def export_scatter_nd(
     ctx: ExportContext,
@@ -126,7 +118,13 @@ def export_scatter_nd(
     rank, dtype = ctx.type(indices).rank, ctx.type(x).dtype
     rows = to_int64(ctx, indices)
     if rank > 1:
-        rows = ctx.emit("Transpose", rows, perm=[*range(1, rank), 0])
+        perm = [*range(1, rank), 0]
+        known = rows.data
+        rows = (
+            ctx.emit("Transpose", rows, perm=perm)
+            if known is None
+            else ctx.const(known.transpose(perm))
+        )
     if mode == "update":
         return ctx.emit("ScatterND", x, rows, updates)
     work = (comparison_dtype if mode in ("min", "max") else compute_dtype)(dtype)
@@ -198,32 +196,7 @@ def _scatter_nd_reduce(
     return emit_scan(ctx, ScanInput("before", x, dtype), items, steps, after="after")
 
 
-@OPS.exports("sparse_to_dense")
-def export_sparse_to_dense(
-    ctx: ExportContext,
-    indices: Value,
-    values: Value,
-    default: Value,
-    *,
-    output_shape: tuple[Dim, ...],
-) -> Value:
-    return to_dense(ctx, indices, values, default, ctx.shape(ctx.result_type().shape))
-
-
-def to_dense(
-    ctx: ExportContext, indices: Value, values: Value, default: Value, shape: Value
-) -> Value:
-    """Return a tensor of `default` with the values at the indices, one index a row."""
-    rank = ctx.result_type().rank
-    rows = ctx.emit("Reshape", to_int64(ctx, indices), ctx.ints([-1, rank]))
-    if not ctx.type(values).rank:
-        count = ctx.emit("Gather", ctx.emit("Shape", rows), ctx.ints([0]), axis=0)
-        values = ctx.emit("Expand", values, count)
-    return ctx.emit("ScatterND", ctx.emit("Expand", default, shape), rows, values)
-
-
-@OPS.exports("dyn.sparse_to_dense")
-def export_dyn_sparse_to_dense(
-    ctx: ExportContext, indices: Value, values: Value, default: Value, shape: Value
-) -> Value:
-    return to_dense(ctx, indices, values, default, to_int64(ctx, shape))
+OPS.pairs(
+    reads("Scatter", "scatter_elements", since=9, axis=0),
+    reads("ScatterElements", "scatter_elements", since=(11, 13), axis=0),
+)

@@ -8,64 +8,14 @@ import numpy as np
 from onnx import helper
 
 import serde.relay as relay
-from serde.allocation import arange
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import as_dtype, cast, cast_to_bool, fill, to_int64
-from serde.onnx.ops.shape.reshape import unsqueeze
+from serde.onnx.ops.elementwise.convert import cast, cast_to_bool, fill
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-
-
-@OPS.exports("one_hot")
-def export_one_hot(
-    ctx: ExportContext,
-    indices: Value,
-    on: Value,
-    off: Value,
-    *,
-    depth: int,
-    axis: int,
-    dtype: np.dtype[AnyValue] | None,
-) -> Value:
-    """Written as a comparison: OneHot counts negative indices from the end, Relay ignores them."""
-    rank = ctx.result_type().rank
-    position = axis % rank
-    shape = [1] * rank
-    shape[position] = depth
-    counted = arange(depth).reshape(shape)
-    marks = ctx.emit(
-        "Equal", unsqueeze(ctx, indices, [position]), ctx.const(counted, ctx.type(indices).dtype)
-    )
-    wanted = ctx.result_type().dtype
-    return ctx.emit("Where", marks, as_dtype(ctx, on, wanted), as_dtype(ctx, off, wanted))
-
-
-@OPS.exports("sequence_mask")
-def export_sequence_mask(
-    ctx: ExportContext, x: Value, lengths: Value, *, mask_value: float, axis: int
-) -> Value:
-    """Positions run along `axis` (0 or 1), sequences along the other of the two."""
-    rank = ctx.type(x).rank
-    length = ctx.type(x).shape[axis]
-    if isinstance(length, Any):
-        end = ctx.emit("Gather", ctx.emit("Shape", x), ctx.const(axis, np.int64), axis=0)
-    else:
-        end = ctx.emit("Reshape", ctx.shape([length]), ctx.ints([]))
-    steps = ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
-    real = is_float(ctx.type(lengths).dtype)
-    bounds = lengths if real else cast(ctx, lengths, np.int64)
-    if real:
-        steps = cast(ctx, steps, ctx.type(lengths).dtype)
-    position_shape, length_shape = [1] * rank, [1] * rank
-    position_shape[axis] = length_shape[1 - axis] = -1
-    positions = ctx.emit("Reshape", steps, ctx.ints(position_shape))
-    inside = ctx.emit("Less", positions, ctx.emit("Reshape", bounds, ctx.ints(length_shape)))
-    return ctx.emit("Where", inside, x, ctx.scalar_like(x, mask_value))
+from serde.walk.pairs import pair
 
 
 @OPS.exports("argwhere")
@@ -77,29 +27,6 @@ def export_argwhere(ctx: ExportContext, x: Value) -> Value:
         return cast(ctx, rows, np.int32)
     count = ctx.emit("Reshape", cast(ctx, marks, np.int64), ctx.ints([1]))
     return fill(ctx, ctx.emit("Concat", count, ctx.ints([0]), axis=0), 0, "int32")
-
-
-@OPS.exports("dyn.one_hot")
-def export_dyn_one_hot(
-    ctx: ExportContext,
-    indices: Value,
-    on: Value,
-    off: Value,
-    depth: Value,
-    *,
-    axis: int,
-    dtype: np.dtype[AnyValue] | None,
-) -> Value:
-    """Written as a comparison, as the static form is."""
-    rank = ctx.result_type().rank
-    shape = [1] * rank
-    shape[axis % rank] = -1
-    end = ctx.emit("Reshape", to_int64(ctx, depth), ctx.ints([]))
-    steps = ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
-    wide = unsqueeze(ctx, to_int64(ctx, indices), [axis % rank])
-    marks = ctx.emit("Equal", wide, ctx.emit("Reshape", steps, ctx.ints(shape)))
-    wanted = ctx.result_type().dtype
-    return ctx.emit("Where", marks, as_dtype(ctx, on, wanted), as_dtype(ctx, off, wanted))
 
 
 _ONE_HOT = {"int32": ("float16", "float32"), "int64": ("float16", "float32", "int64")}
@@ -140,16 +67,6 @@ def import_one_hot(
     return call("dyn.one_hot", positions, on, off, end, axis=at, dtype=ctx.type(values).dtype)
 
 
-@OPS.exports("serde.nonzero")
-def export_nonzero(ctx: ExportContext, x: Value) -> Value:
-    return ctx.emit("NonZero", x)
-
-
-@OPS.imports("NonZero", since=(9, 13))
-def import_nonzero(ctx: ImportContext, x: Expr) -> Expr:
-    return call("serde.nonzero", x)
-
-
 @OPS.exports("serde.eye_like")
 def export_eye_like(
     ctx: ExportContext, x: Value, *, k: int, dtype: np.dtype[AnyValue] | None
@@ -161,3 +78,6 @@ def export_eye_like(
 @OPS.imports("EyeLike", since=(9, 22))
 def import_eye_like(ctx: ImportContext, x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
     return call("serde.eye_like", x, k=k, dtype=None if dtype is None else ctx.dtype(dtype))
+
+
+OPS.pairs(pair("NonZero", "serde.nonzero", since=(9, 13), target=1))

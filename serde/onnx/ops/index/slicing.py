@@ -12,7 +12,6 @@ from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import to_int64
-from serde.onnx.ops.shape.reshape import emit_range
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import Expr
@@ -88,24 +87,6 @@ def export_slice_like(
     else:
         ends = ctx.shape(wanted)
     return ctx.emit("Slice", x, ctx.ints([0] * len(indices)), ends, ctx.ints(indices))
-
-
-@OPS.exports("strided_set")
-def export_strided_set(
-    ctx: ExportContext, x: Value, region: Value, begin: Value, end: Value, strides: Value
-) -> Value:
-    """A Slice of the flat indices of all elements gives those that the region goes to."""
-    shape, flat = ctx.emit("Shape", x), ctx.ints([-1])
-    steps = emit_range(ctx, ctx.emit("Reshape", ctx.emit("Size", x), ctx.ints([1])))
-    indices = ctx.emit("Reshape", steps, shape)
-    (count,) = ctx.static_shape(begin, 1)
-    if count:
-        bounds = [to_int64(ctx, each) for each in (begin, end)]
-        axes = ctx.ints(range(count))
-        indices = ctx.emit("Slice", indices, *bounds, axes, to_int64(ctx, strides))
-    spread = ctx.emit("Expand", region, ctx.emit("Shape", indices))
-    operands = [ctx.emit("Reshape", each, flat) for each in (x, indices, spread)]
-    return ctx.emit("Reshape", ctx.emit("ScatterElements", *operands, axis=0), shape)
 
 
 @OPS.exports("dyn.strided_slice")

@@ -6,8 +6,6 @@ descending; where NaN goes, neither of the two says.
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import numpy as np
 
 import serde.relay as relay
@@ -47,18 +45,14 @@ def emit_topk(
     return values if wide == dtype else cast(ctx, values, dtype), indices
 
 
-@OPS.exports("sort")
-def export_sort(
-    ctx: ExportContext, x: Value, *, axis: int, is_ascend: bool, dtype: np.dtype[AnyValue] | None
-) -> Value:
+@OPS.exports("sort", ignored=("dtype",))
+def export_sort(ctx: ExportContext, x: Value, *, axis: int, is_ascend: bool) -> Value:
     """The attribute dtype has no meaning here."""
     return emit_topk(ctx, x, emit_lengths(ctx, x, [axis]), axis, is_ascend)[0]
 
 
-@OPS.exports("argsort")
-def export_argsort(
-    ctx: ExportContext, x: Value, *, axis: int, is_ascend: bool, dtype: np.dtype[AnyValue] | None
-) -> Value:
+@OPS.exports("argsort", ignored=("dtype",))
+def export_argsort(ctx: ExportContext, x: Value, *, axis: int, is_ascend: bool) -> Value:
     indices = emit_topk(ctx, x, emit_lengths(ctx, x, [axis]), axis, is_ascend)[1]
     return cast(ctx, indices, ctx.result_type().dtype)
 
@@ -107,20 +101,14 @@ def _build_topk(ctx: ImportContext, x: Expr, k: Expr, axis: int, is_ascend: bool
     return [relay.strided_slice(each, [0], end, axes=[position]) for each in found]
 
 
-@OPS.exports("invert_permutation")
-def export_invert_permutation(ctx: ExportContext, x: Value) -> Value:
-    indices = emit_topk(ctx, x, emit_lengths(ctx, x, [0]), 0, ascending=True)[1]
-    return _cast_from_int64(ctx, indices, ctx.type(x).dtype)
-
-
 def _cast_from_int64(ctx: ExportContext, indices: Value, dtype: str) -> Value:
     """Return indices, which are int64 in ONNX, in `dtype`."""
     return indices if dtype == "int64" else cast(ctx, indices, dtype)
 
 
-@OPS.exports("searchsorted")
+@OPS.exports("searchsorted", ignored=("dtype",))
 def export_searchsorted(
-    ctx: ExportContext, sequence: Value, values: Value, *, right: bool, dtype: np.dtype[AnyValue]
+    ctx: ExportContext, sequence: Value, values: Value, *, right: bool
 ) -> Value:
     """``y = sum(sequence < value)``, or ``<=`` if `right`: each value is compared with all.
 

@@ -9,6 +9,7 @@ from serde.onnx.ops.elementwise.convert import cast, has_dtype
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.walk.pairs import reads
 
 
 @OPS.exports("serde.compress")
@@ -18,13 +19,6 @@ def export_compress(ctx: ExportContext, x: Value, condition: Value, *, axis: int
         return ctx.emit("Compress", x, condition, axis=axis)
     found = ctx.emit("Compress", cast(ctx, x, "float32"), condition, axis=axis)
     return cast(ctx, found, "bfloat16")
-
-
-@OPS.imports("Compress", since=(9, 11, 28))
-def import_compress(
-    ctx: ImportContext, x: Expr, condition: Expr, *, axis: int | None = None
-) -> Expr:
-    return call("serde.compress", x, condition, axis=axis)
 
 
 UNIQUE_DTYPES = {
@@ -53,3 +47,6 @@ def import_unique(
 ) -> list[Expr]:
     found = call("serde.unique", x, axis=axis, sorted=sorted)
     return [relay.TupleGetItem(found, each) for each in range(4)]
+
+
+OPS.pairs(reads("Compress", "serde.compress", since=(9, 11, 28), axis=None))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import onnx
 
 import serde.relay as relay
-from serde.allocation import arange, ones, outer, repeat, zeros
+from serde.allocation import arange, ones, repeat
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import as_dtype, const_int64
+from serde.onnx.ops.elementwise.convert import const_int64
 from serde.onnx.ops.shape.create import build_arange
 from serde.onnx.ops.shape.reshape import as_scalar, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
@@ -21,7 +22,6 @@ from serde.relay.ir.expr import Call, Expr, If
 from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.relay.op.linalg.fourier import ShortTimeFourier
 
 
 @OPS.exports("dft", since=17)
@@ -39,36 +39,6 @@ def export_dft(ctx: ExportContext, re: Value, im: Value, *, inverse: bool) -> tu
     found = [ctx.emit("Gather", result, ctx.const(i, np.int64), axis=axis + 1) for i in (0, 1)]
     real, imaginary = (squeeze(ctx, part, [0]) if leading else part for part in found)
     return real, imaginary
-
-
-@OPS.exports("stft")
-def export_stft(ctx: ExportContext, x: Value, window: Value, *, stft: ShortTimeFourier) -> Value:
-    """A convolution with the twiddle factors ``exp(-2j * pi * k * n / N)`` times the window."""
-    dtype = ctx.type(x).dtype
-    frequencies = arange(stft.n_fft // 2 + 1 if stft.onesided else stft.n_fft)
-    taps = arange(stft.win_length)
-    twiddles = np.exp(-2j * np.pi * outer(frequencies, taps) / stft.win_length)
-    if stft.normalized:
-        twiddles = twiddles / np.sqrt(stft.n_fft)
-    filters = zeros((2 * len(frequencies), 1, stft.n_fft))
-    filters[:, 0, : stft.win_length] = np.concatenate([twiddles.real, twiddles.imag])
-    if window.data is not None:
-        filters[..., : stft.win_length] *= window.data[: stft.win_length]
-        weight = ctx.const(filters, dtype)
-    else:
-        shaped = as_dtype(ctx, window, dtype)
-        (given,) = ctx.static_lengths(window, [0])
-        if given > stft.n_fft:
-            shaped = ctx.emit("Slice", shaped, ctx.ints([0]), ctx.ints([stft.n_fft]))
-        if given < stft.n_fft:
-            shaped = ctx.emit("Concat", shaped, ctx.const(zeros(stft.n_fft - given), dtype), axis=0)
-        weight = ctx.emit("Mul", ctx.const(filters, dtype), shaped)
-    batched = ctx.type(x).rank == 2
-    signals = unsqueeze(ctx, x, [1] if batched else [0, 1])
-    found = ctx.emit("Conv", signals, weight, kernel_shape=[stft.n_fft], strides=[stft.hop_length])
-    whole = [0, 2, len(frequencies), -1] if batched else [2, len(frequencies), -1]
-    parts = ctx.emit("Reshape", found, ctx.ints(whole))
-    return ctx.emit("Transpose", parts, perm=[0, 2, 3, 1] if batched else [1, 2, 0])
 
 
 @OPS.imports("STFT", since=17)
@@ -265,37 +235,34 @@ def _arange_float64(ctx: ImportContext, count: Expr) -> Expr:
     return relay.cast(call("arange", *steps, dtype="int64"), "float64")
 
 
-def _make_window_importer(terms: Sequence[float]) -> Callable[..., Expr]:
-    """Return the importer of ``sum(terms[k] * cos(2 * pi * k * n / N))``."""
-
-    def import_window(
-        ctx: ImportContext,
-        size: Expr,
-        *,
-        output_datatype: int = onnx.TensorProto.FLOAT,
-        periodic: bool = True,
-    ) -> Expr:
-        count = _cast_scalar(ctx, size, "int64")
-        period = relay.cast(count, "float64")
-        if not periodic:
-            period = relay.subtract(period, _float64(1))
-        part = relay.divide(_arange_float64(ctx, count), period)
-        total = relay.full_like(part, _float64(terms[0]))
-        for number, factor in enumerate(terms[1:], 1):
-            wave = relay.cos(relay.multiply(part, _float64(2 * math.pi * number)))
-            total = relay.add(total, relay.multiply(wave, _float64(factor)))
-        return relay.cast(total, ctx.dtype(output_datatype))
-
-    return import_window
+def _import_window(
+    ctx: ImportContext,
+    size: Expr,
+    *,
+    terms: Sequence[float],
+    output_datatype: int = onnx.TensorProto.FLOAT,
+    periodic: bool = True,
+) -> Expr:
+    """Read ``sum(terms[k] * cos(2 * pi * k * n / N))``."""
+    count = _cast_scalar(ctx, size, "int64")
+    period = relay.cast(count, "float64")
+    if not periodic:
+        period = relay.subtract(period, _float64(1))
+    part = relay.divide(_arange_float64(ctx, count), period)
+    total = relay.full_like(part, _float64(terms[0]))
+    for number, factor in enumerate(terms[1:], 1):
+        wave = relay.cos(relay.multiply(part, _float64(2 * math.pi * number)))
+        total = relay.add(total, relay.multiply(wave, _float64(factor)))
+    return relay.cast(total, ctx.dtype(output_datatype))
 
 
-OPS.imports("HannWindow", since=17)(_make_window_importer((0.5, -0.5)))
+OPS.imports("HannWindow", since=17)(partial(_import_window, terms=(0.5, -0.5)))
 
 
-OPS.imports("HammingWindow", since=17)(_make_window_importer((25 / 46, -21 / 46)))
+OPS.imports("HammingWindow", since=17)(partial(_import_window, terms=(25 / 46, -21 / 46)))
 
 
-OPS.imports("BlackmanWindow", since=17)(_make_window_importer((0.42, -0.5, 0.08)))
+OPS.imports("BlackmanWindow", since=17)(partial(_import_window, terms=(0.42, -0.5, 0.08)))
 
 
 MEL, BREAK = 2595.0, 700.0

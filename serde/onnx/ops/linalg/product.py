@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any as AnyValue
 
 import numpy as np
 
@@ -14,24 +13,14 @@ from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, scalar_like
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.relay.op.linalg.product import MatMul, parse_equation
-from serde.walk.expansion.einsum import expand_einsum
+from serde.relay.op.linalg.product import parse_equation
 
 
-@OPS.exports("nn.dense")
-def export_dense(
-    ctx: ExportContext,
-    x: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
-) -> Value:
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
+def export_dense(ctx: ExportContext, x: Value, weight: Value, bias: Value | None = None) -> Value:
     if not is_float(ctx.type(x).dtype):
         result = emit_integer_matmul(ctx, x, weight, transpose_y=True)
         return result if bias is None else ctx.emit("Add", result, bias)
@@ -110,12 +99,11 @@ def emit_integer_matmul(
     ctx: ExportContext,
     x: Value,
     y: Value,
-    zero_points: tuple[Value, Value] | None = None,
     *,
     transpose_x: bool = False,
     transpose_y: bool = False,
 ) -> Value:
-    """Return the matrix product of integers, each without its zero point, in the result's dtype.
+    """Return the matrix product of integers in the result's dtype.
 
     MatMulInteger takes bytes and gives int32; everything else is a MatMul of wider integers.
 
@@ -123,64 +111,28 @@ def emit_integer_matmul(
         ctx: The context.
         x: Left side.
         y: Right side.
-        zero_points: Those of both sides, scalars or, of the right side, one for each column.
         transpose_x: Whether the last two axes of `x` are exchanged.
         transpose_y: Whether those of `y` are.
     """
     dtype = ctx.result_type().dtype
     left, right = _transpose(ctx, x, transpose_x), _transpose(ctx, y, transpose_y)
     sides = [ctx.type(x).dtype, ctx.type(y).dtype]
-    narrow = all(side in BYTE_DTYPES for side in sides) and dtype == "int32"
-    if narrow and (zero_points is None or all(map(_is_within, zero_points, sides))):
-        points = [
-            None if not zero.any() else ctx.const(zero, side)
-            for zero, side in zip(map(ctx.constant, zero_points or ()), sides, strict=False)
-        ]
-        return ctx.emit("MatMulInteger", left, right, *points)
+    if all(side in BYTE_DTYPES for side in sides) and dtype == "int32":
+        return ctx.emit("MatMulInteger", left, right)
     wide = "int64" if dtype == "int64" else "int32"
-    parts = [cast(ctx, left, wide), cast(ctx, right, wide)]
-    if zero_points is not None:
-        parts = [
-            ctx.emit("Sub", part, cast(ctx, zero, wide))
-            for part, zero in zip(parts, zero_points, strict=True)
-        ]
-    total = ctx.emit("MatMul", *parts)
+    total = ctx.emit("MatMul", cast(ctx, left, wide), cast(ctx, right, wide))
     return total if dtype == wide else cast(ctx, total, dtype)
 
 
-def _is_within(zero_point: Value, dtype: str) -> bool:
-    """Whether a zero point is constant and a number of `dtype`."""
-    if zero_point.data is None:
-        return False
-    limits = np.iinfo(dtype)
-    return bool(((zero_point.data >= limits.min) & (zero_point.data <= limits.max)).all())
-
-
-@OPS.exports("nn.matmul")
-def export_matmul(ctx: ExportContext, x: Value, y: Value, *, matmul: MatMul) -> Value:
-    return _emit_matmul(ctx, x, y, matmul.transpose_a, matmul.transpose_b)
-
-
-@OPS.exports("nn.batch_matmul")
-def export_batch_matmul(
-    ctx: ExportContext,
-    x: Value,
-    y: Value,
-    *,
-    out_dtype: np.dtype[AnyValue] | None,
-    transpose_a: bool,
-    transpose_b: bool,
-) -> Value:
-    return _emit_matmul(ctx, x, y, transpose_a, transpose_b)
-
-
-def _emit_matmul(
-    ctx: ExportContext, x: Value, y: Value, transpose_x: bool, transpose_y: bool
+@OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
+@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
+def export_matmul(
+    ctx: ExportContext, x: Value, y: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     if not is_float(ctx.type(x).dtype):
-        return emit_integer_matmul(ctx, x, y, transpose_x=transpose_x, transpose_y=transpose_y)
+        return emit_integer_matmul(ctx, x, y, transpose_x=transpose_a, transpose_y=transpose_b)
     _require_own_dtype(ctx, x)
-    left, right = _transpose(ctx, x, transpose_x), _transpose(ctx, y, transpose_y)
+    left, right = _transpose(ctx, x, transpose_a), _transpose(ctx, y, transpose_b)
     return ctx.emit("MatMul", left, right)
 
 
@@ -197,9 +149,6 @@ def export_bias_add(ctx: ExportContext, x: Value, bias: Value, *, axis: int) -> 
     rank = ctx.type(x).rank
     following = rank - 1 - axis % rank
     return ctx.emit("Add", x, ctx.view(bias, (*ctx.type(bias).shape, *(1,) * following)))
-
-
-OPS.expands("einsum")(expand_einsum)
 
 
 @OPS.exports("einsum", since=12)

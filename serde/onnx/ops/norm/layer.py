@@ -16,6 +16,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
+from serde.walk.pairs import writes
 from serde.weights import dtype_name
 
 
@@ -75,13 +76,6 @@ def _is_no_double(node: Call) -> bool:
     return tensor_type(node.args[0]).dtype != "float64"
 
 
-@OPS.exports("serde.rms_norm", since=23, when=_is_no_double)
-def export_rms_norm(
-    ctx: ExportContext, x: Value, gamma: Value, *, axis: int, epsilon: float
-) -> Value:
-    return ctx.emit("RMSNormalization", x, gamma, axis=axis, epsilon=epsilon)
-
-
 @OPS.imports("RMSNormalization", since=23, ignored=("stash_type",))
 def import_rms_norm(
     ctx: ImportContext, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
@@ -111,3 +105,8 @@ def _broadcast_to_axes(ctx: ImportContext, x: Expr, scale: Expr, axis: int) -> E
     if ctx.type(scale).shape == lengths:
         return scale
     return relay.broadcast_to(scale, lengths)
+
+
+OPS.pairs(
+    writes("RMSNormalization", "serde.rms_norm", "axis", "epsilon", since=23, when=_is_no_double)
+)

@@ -13,11 +13,11 @@ from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import fill, scalar_like
-from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
+from serde.walk.pairs import reads
 
 
 def _move_channel_second(ctx: ExportContext, x: Value, axis: int) -> tuple[Value, list[int] | None]:
@@ -58,16 +58,6 @@ class RelayNorm:
             gamma if self.scale else _repeat(ctx, 1.0, gamma),
             beta if self.center else _repeat(ctx, 0.0, beta),
         )
-
-    def apply(
-        self, ctx: ExportContext, x: Value, gamma: Value, beta: Value, trailing: tuple[int, ...]
-    ) -> Value:
-        """Return ``x * gamma + beta`` as far as the layer has them; `trailing` axes follow."""
-        if self.scale:
-            x = ctx.emit("Mul", x, ctx.view(gamma, (*ctx.type(gamma).shape, *trailing)))
-        if self.center:
-            x = ctx.emit("Add", x, ctx.view(beta, (*ctx.type(beta).shape, *trailing)))
-        return x
 
 
 @OPS.exports("nn.batch_norm")
@@ -186,7 +176,14 @@ def import_instance_norm(
     return relay.nn.instance_norm(x, scale, b, axis=1, epsilon=epsilon)
 
 
-@OPS.exports("nn.layer_norm", since=17)
+def _is_whole(node: Call) -> bool:
+    """ONNX normalises all axes from one on, so it must be the last, and not in float64."""
+    type_, attrs = tensor_type(node.args[0]), node.attrs
+    is_last = attrs["axis"] % type_.rank == type_.rank - 1
+    return is_last and attrs["scale"] and type_.dtype != "float64"
+
+
+@OPS.exports("nn.layer_norm", since=17, when=_is_whole)
 def export_layer_norm(
     ctx: ExportContext,
     x: Value,
@@ -195,31 +192,8 @@ def export_layer_norm(
     *,
     norm: RelayNorm,
 ) -> Value:
-    """ONNX normalises all axes from `axis` on, so it must be the last, and not in float64."""
-    is_last = norm.axis % ctx.type(x).rank == ctx.type(x).rank - 1
-    if not is_last or not norm.scale or ctx.type(x).dtype == "float64":
-        return export_layer_norm_v1(ctx, x, gamma, beta, norm=norm)
     shift = beta if norm.center else None
     return ctx.emit("LayerNormalization", x, gamma, shift, axis=-1, epsilon=norm.epsilon)
-
-
-@OPS.exports("nn.layer_norm")
-def export_layer_norm_v1(
-    ctx: ExportContext,
-    x: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    norm: RelayNorm,
-) -> Value:
-    rank = ctx.type(x).rank
-    position = norm.axis % rank
-    trailing = (1,) * (rank - 1 - position)
-    distance = ctx.emit("Sub", x, emit_reduce(ctx, "ReduceMean", x, [position], True))
-    spread = emit_reduce(ctx, "ReduceMean", ctx.emit("Mul", distance, distance), [position], True)
-    deviation = ctx.emit("Sqrt", ctx.emit("Add", spread, ctx.scalar_like(x, norm.epsilon)))
-    result = ctx.emit("Div", distance, deviation)
-    return norm.apply(ctx, result, gamma, beta, trailing)
 
 
 @OPS.exports("nn.group_norm", since=21)
@@ -245,30 +219,6 @@ def export_group_norm(
         epsilon=norm.epsilon,
         stash_type=onnx.TensorProto.DOUBLE if is_double else None,
     )
-    return _restore_axes(ctx, result, order)
-
-
-@OPS.exports("nn.group_norm")
-def export_group_norm_v1(
-    ctx: ExportContext,
-    x: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    num_groups: int,
-    norm: RelayNorm,
-) -> Value:
-    """Each group is one channel of an instance norm."""
-    rank = ctx.type(x).rank
-    dtype = ctx.type(x).dtype
-    moved, order = _move_channel_second(ctx, x, norm.axis)
-    shape = [ctx.type(x).shape[each] for each in order or range(rank)]
-    rows = ctx.emit("Reshape", moved, ctx.ints([0, num_groups, -1]))
-    ones, zeros = (ctx.const(full(num_groups, each), dtype) for each in (1.0, 0.0))
-    normal = ctx.emit("InstanceNormalization", rows, ones, zeros, epsilon=norm.epsilon)
-    result = ctx.emit("Reshape", normal, ctx.shape(shape))
-    trailing = (1,) * (rank - 2)
-    result = norm.apply(ctx, result, gamma, beta, trailing)
     return _restore_axes(ctx, result, order)
 
 
@@ -321,40 +271,11 @@ def export_lrn(
     return _restore_axes(ctx, result, order)
 
 
-@OPS.imports("LRN", since=(1, 13))
-def import_lrn(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    size: int,
-    alpha: float = 1e-4,
-    beta: float = 0.75,
-    bias: float = 1.0,
-) -> Expr:
-    return relay.nn.lrn(x, size=size, axis=1, bias=bias, alpha=alpha, beta=beta)
-
-
-@OPS.exports("nn.l2_normalize")
-def export_l2_normalize(
-    ctx: ExportContext, x: Value, *, eps: float, axis: tuple[int, ...] | None
-) -> Value:
-    rank = ctx.type(x).rank
-    axes = list(range(rank)) if axis is None else sorted(each % rank for each in axis)
-    total = emit_reduce(ctx, "ReduceSum", ctx.emit("Mul", x, x), axes, True)
-    return ctx.emit("Div", x, ctx.emit("Sqrt", ctx.emit("Max", total, ctx.scalar_like(x, eps))))
-
-
 def _build_batch_norm(
     ctx: ImportContext, x: Expr, scale: Expr, b: Expr, mean: Expr, var: Expr, epsilon: float
 ) -> Expr:
     """Return `x` normalised by statistics of each channel."""
     return relay.nn.batch_norm(x, scale, b, mean, var, axis=1, epsilon=epsilon)[0]
-
-
-@OPS.exports("nn.dropout")
-def export_dropout(ctx: ExportContext, x: Value, *, rate: float) -> tuple[Value, Value]:
-    """At inference nothing is dropped, and the mask is of ones."""
-    return x, fill(ctx, ctx.emit("Shape", x), 1, ctx.type(x).dtype)
 
 
 @OPS.imports("Dropout", since=(1, 6), ignored=("consumed_inputs",))
@@ -420,3 +341,6 @@ def _drop(
 def _keep_all(ctx: ImportContext, x: Expr, dtype: str) -> list[Expr]:
     """Return `x` and a mask that keeps all of it."""
     return [x, relay.cast(relay.ones_like(x), dtype)] if ctx.wants(1) else [x]
+
+
+OPS.pairs(reads("LRN", "nn.lrn", "size", since=(1, 13), bias=1.0, alpha=0.0001, beta=0.75))

@@ -5,269 +5,181 @@ ONNX requantises in float32: ``y = saturate(round(sum * factor) + zero_point)``,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
-from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import (
+    EXACT_DEPTH,
     ConvAttributes,
-    RelayConv,
-    arrange_filters,
     compute_padding,
     per_axis,
-    require_bytes,
     require_fixed,
-    require_kernel_shape,
     to_onnx_pads,
 )
 from serde.onnx.ops.elementwise.convert import cast, fill
 from serde.onnx.ops.qnn.zero_point import (
+    byte_points,
     cast_scale,
-    cast_zero_point,
     drop_zero,
     fits_qlinear,
-    is_scalar_within,
     requantize,
     runs_in_runtime,
     to_scalar,
 )
-from serde.onnx.ops.shape.layout import to_layout
-from serde.onnx.ops.shape.window import Windows
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
-from serde.relay.ir.types import TensorType
-from serde.relay.op.qnn.conv import channel_zero_point
+from serde.relay.op.qnn.parameters import (
+    is_zero,
+    narrow_zero_point,
+    without_zero_point,
+)
+from serde.walk.expansion.tensors import arranged, fixed_shape, has_filters_of_channels
 
 
-@OPS.exports("qnn.conv2d")
-def export_conv2d(
-    ctx: ExportContext,
-    x: Value,
-    weight: Value,
-    input_zero_point: Value,
-    weight_zero_point: Value,
-    input_scale: Value,
-    weight_scale: Value,
+@OPS.expands("qnn.conv2d")
+def expand_conv2d(
+    data: Expr,
+    weight: Expr,
+    input_zero_point: Expr,
+    weight_zero_point: Expr,
+    input_scale: Expr,
+    weight_scale: Expr,
     *,
-    conv: RelayConv,
-) -> Value:
-    """ConvInteger pads with the zero point, too; the scales do not enter the sums.
-
-    Of bytes with one zero point each; other integers are a product of windows with filters.
-    """
-    if not _has_integer_form(ctx, x, weight, input_zero_point, weight_zero_point):
-        sides = (
-            _subtract_zero_point(ctx, x, input_zero_point),
-            _subtract_zero_point(ctx, weight, weight_zero_point, conv.kernel_layout),
-        )
-        found = _conv_by_matmul(ctx, (x, weight), sides, conv)
-        return to_layout(ctx, found, "NCHW", conv.result_layout)
-    inputs = ctx.type(x).shape[conv.data_layout.index("C")]
-    result = ctx.emit(
-        "ConvInteger",
-        to_layout(ctx, x, conv.data_layout, "NCHW"),
-        arrange_filters(ctx, weight, conv.kernel_layout, "OIHW", conv.groups, inputs),
-        cast_zero_point(ctx, input_zero_point, x),
-        cast_zero_point(ctx, weight_zero_point, weight),
-        **conv.to_onnx(ctx, weight, 2),
-    )
-    if ctx.result_type().dtype == "int64":
-        result = cast(ctx, result, np.int64)
-    return to_layout(ctx, result, "NCHW", conv.result_layout)
-
-
-def _has_integer_form(
-    ctx: ExportContext, x: Value, weight: Value, zero_point: Value, weight_zero_point: Value
-) -> bool:
-    """Whether ConvInteger, and ONNX Runtime's, says a convolution."""
-    try:
-        require_bytes(ctx, x, weight)
-    except Unsupported:
-        return False
-    pairs = ((zero_point, x), (weight_zero_point, weight))
-    return all(is_scalar_within(point, ctx.type(each).dtype) for point, each in pairs)
-
-
-def _subtract_zero_point(
-    ctx: ExportContext, x: Value, zero_point: Value, layout: str | None = None
-) -> Value:
-    """Return integers less their zero point, as wide as the sums that they enter."""
-    wide = "int64" if ctx.result_type().dtype == "int64" else "int32"
-    if layout is not None and ctx.type(zero_point).size != 1:
-        points = channel_zero_point(ctx.constant(zero_point), ctx.static_shape(x), layout)
-        point = ctx.const(points, wide)
+    data_layout: str,
+    out_layout: str,
+    out_dtype: np.dtype[AnyValue],
+    **conv: AnyValue,
+) -> Expr:
+    """ConvInteger sums bytes; other integers are a product of windows with filters."""
+    x = arranged(data, data_layout, "NCHW")
+    w = _arrange_filters(weight, conv["kernel_layout"], tensor_type(x).shape[1], conv["groups"])
+    dtype = out_dtype.name
+    points = byte_points((x, input_zero_point), (w, weight_zero_point))
+    fits = dtype == "int32" or (dtype == "int64" and math.prod(fixed_shape(w)) < EXACT_DEPTH)
+    padding = tuple(to_onnx_pads(conv["padding"], 2))
+    window = {name: conv[name] for name in ("strides", "dilation", "groups")}
+    if points is not None and fits:
+        sums: Expr = call("serde.conv_integer", x, w, *points, padding=padding, **window)
     else:
-        point = ctx.emit("Reshape", cast(ctx, zero_point, wide), ctx.ints([1]))
-    return ctx.emit("Sub", cast(ctx, x, wide), point)
+        wide = "int64" if dtype == "int64" else "int32"
+        levels = (
+            without_zero_point(x, _scalar(input_zero_point), dtype=wide),
+            without_zero_point(w, weight_zero_point, 0, wide),
+        )
+        sums = _sum_windows(*levels, padding=padding, **window)
+    return arranged(as_dtype(sums, dtype), "NCHW", out_layout or data_layout)
 
 
-def _conv_by_matmul(
-    ctx: ExportContext,
-    given: tuple[Value, Value],
-    sides: tuple[Value, Value],
-    conv: RelayConv,
-) -> Value:
-    """Return a convolution of int32 or int64 as NCHW: its windows times its filters, by groups."""
-    x_type, w_type = (ctx.type(each) for each in given)
-    shape = [x_type.shape[conv.data_layout.index(letter)] for letter in "NCHW"]
-    dtype = "int64" if ctx.result_type().dtype == "int64" else "int32"
-    weight = replace(sides[1], type=TensorType(w_type.shape, dtype))
-    kernel = arrange_filters(ctx, weight, conv.kernel_layout, "OIHW", conv.groups, shape[1])
-    size = require_kernel_shape(ctx, given[1], conv.kernel_layout, "HW")
-    windows = Windows.of(
-        ctx,
-        shape,
-        [2, 3],
-        size,
-        strides=require_fixed(conv.strides, "strides"),
-        dilations=require_fixed(conv.dilation, "dilation"),
-        pads=to_onnx_pads(conv.padding, 2),
-    )
-    data = windows.pad(
-        ctx, to_layout(ctx, sides[0], conv.data_layout, "NCHW"), 4, ctx.const(0, dtype)
-    )
-    batch, channels, (rows, columns) = (
-        shape[0],
-        require_fixed([shape[1]], "channels")[0],
-        windows.counts,
-    )
-    depth = channels // conv.groups
-    cut = ctx.shape([batch, conv.groups, depth, rows, size[0], columns, size[1]])
-    parts = ctx.emit("Reshape", windows.gather(ctx, data), cut)
-    transposed = ctx.emit("Transpose", parts, perm=[0, 1, 3, 5, 2, 4, 6])
-    taps = depth * size[0] * size[1]
-    flat = ctx.emit("Reshape", transposed, ctx.shape([batch, conv.groups, rows * columns, taps]))
-    table = ctx.emit("Reshape", kernel, ctx.ints([conv.groups, -1, taps]))
-    found = ctx.emit("MatMul", flat, ctx.emit("Transpose", table, perm=[0, 2, 1]))
-    total = ctx.emit("Transpose", found, perm=[0, 1, 3, 2])
-    (out,) = require_fixed([w_type.size // taps], "channels")
-    result = ctx.emit("Reshape", total, ctx.shape([batch, out, rows, columns]))
-    wanted = ctx.result_type().dtype
-    return result if wanted == dtype else cast(ctx, result, wanted)
+def _scalar(x: Expr) -> Expr:
+    return relay.reshape(x, ()) if tensor_type(x).rank else x
 
 
-@OPS.exports("qnn.conv2d_transpose")
-def export_conv2d_transpose(
-    ctx: ExportContext,
-    x: Value,
-    weight: Value,
-    input_zero_point: Value,
-    weight_zero_point: Value,
-    input_scale: Value,
-    weight_scale: Value,
+def _arrange_filters(weight: Expr, layout: str, inputs: Dim, groups: int) -> Expr:
+    """Return a weight as OIHW, with all filters along its first axis."""
+    grouped = "G" in layout
+    moved = arranged(weight, layout, "GOIHW" if grouped else "OIHW")
+    outputs, inner, *rest = fixed_shape(moved)
+    if grouped:
+        return relay.reshape(moved, (outputs * inner, *rest))
+    if has_filters_of_channels(inputs, outputs, inner, groups):
+        return relay.reshape(moved, (outputs * inner, 1, *rest))
+    return moved
+
+
+def _sum_windows(
+    x: Expr,
+    w: Expr,
     *,
-    conv: RelayConv,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+) -> Expr:
+    """Return a convolution of int32 or int64: windows of NCHW times filters of OIHW, by groups."""
+    outputs, depth, *size = fixed_shape(w)
+    widths = ((0, 0), (0, 0), *zip(padding[:2], padding[2:], strict=True))
+    zero = relay.const(0, tensor_type(x).dtype)
+    padded = relay.nn.pad(x, widths, zero) if any(padding) else x
+    reach = [by * (length - 1) + 1 for by, length in zip(dilation, size, strict=True)]
+    windows: Expr = call("sliding_window", padded, axis=2, window_shape=reach, strides=strides)
+    if any(by > 1 for by in dilation):
+        windows = relay.strided_slice(windows, [0, 0], reach, list(dilation), axes=[4, 5])
+    batch, _, rows, columns = tensor_type(windows).shape[:4]
+    parts = relay.reshape(windows, (batch, groups, depth, rows, columns, *size))
+    parts = relay.transpose(parts, (0, 1, 3, 4, 2, 5, 6))
+    taps = depth * math.prod(size)
+    flat = relay.reshape(parts, (batch, groups, rows * columns, taps))
+    table = relay.transpose(relay.reshape(w, (groups, outputs // groups, taps)), (0, 2, 1))
+    total = relay.transpose(call("serde.matmul", flat, table), (0, 1, 3, 2))
+    return relay.reshape(total, (batch, outputs, rows, columns))
+
+
+@OPS.expands("qnn.conv2d_transpose")
+def expand_conv2d_transpose(
+    data: Expr,
+    weight: Expr,
+    input_zero_point: Expr,
+    weight_zero_point: Expr,
+    input_scale: Expr,
+    weight_scale: Expr,
+    *,
+    strides: tuple[int, ...],
     output_padding: tuple[int, ...],
-) -> Value:
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: np.dtype[AnyValue],
+    **_size: AnyValue,
+) -> Expr:
     """A convolution of the flipped weight with data between which zero points are put."""
-    strides, dilation = (
-        require_fixed(conv.strides, "strides"),
-        require_fixed(conv.dilation, "dilation"),
-    )
-    window = require_kernel_shape(ctx, weight, conv.kernel_layout, "HW")
-    pads = to_onnx_pads(conv.padding, 2)
-    around = _transpose_padding(window, strides, pads, dilation, output_padding)
-    has_form = _has_integer_form(ctx, x, weight, input_zero_point, weight_zero_point)
-    wide = "int64" if ctx.result_type().dtype == "int64" else "int32"
-    zero = cast_zero_point(ctx, input_zero_point, x) if has_form else ctx.const(0, wide)
-    left, right = x, weight
-    if not has_form:
-        left = _subtract_zero_point(ctx, x, input_zero_point)
-        right = _subtract_zero_point(ctx, weight, weight_zero_point, conv.kernel_layout)
-    shape = [ctx.type(x).shape[conv.data_layout.index(letter)] for letter in "NCHW"]
-    image = _dilate(ctx, to_layout(ctx, left, conv.data_layout, "NCHW"), shape, strides, zero)
-    image, space = _crop(ctx, image, shape, strides, around)
-    lengths = [ctx.type(weight).shape[conv.kernel_layout.index(letter)] for letter in "IOHW"]
-    ordered = to_layout(ctx, right, conv.kernel_layout, "IOHW")
-    flipped = _flip_weight(ctx, ordered, lengths, conv.groups)
-    borders = [max(0, each) for each in around]
-    if has_form:
-        point = cast_zero_point(ctx, weight_zero_point, weight)
-        result = ctx.emit(
-            "ConvInteger", image, flipped, zero, point,
-            kernel_shape=window, pads=borders, dilations=dilation, group=conv.groups,
-        )  # fmt: skip
-        result = cast(ctx, result, np.int64) if wide == "int64" else result
+    x = arranged(data, data_layout, "NCHW")
+    w = _flip_filters(arranged(weight, kernel_layout, "IOHW"), groups)
+    zero = narrow_zero_point(input_zero_point, tensor_type(x).dtype)
+    value, wide = 0.0, "int64" if out_dtype == np.int64 else "int32"
+    if zero is None or tensor_type(x).dtype == "uint16":
+        x = without_zero_point(x, _scalar(input_zero_point), dtype=wide)
+        w = without_zero_point(w, weight_zero_point, 0, wide)
     else:
-        numbers = [lengths[1] * conv.groups, lengths[0] // conv.groups, *window]
-        given = (
-            replace(image, type=TensorType([*shape[:2], *space], ctx.type(x).dtype)),
-            replace(flipped, type=TensorType(numbers, ctx.type(weight).dtype)),
-        )
-        plain = replace(
-            conv, strides=(1, 1), padding=tuple(borders), data_layout="NCHW", kernel_layout="OIHW"
-        )
-        result = _conv_by_matmul(ctx, given, given, plain)
-    return to_layout(ctx, result, "NCHW", conv.result_layout)
+        value = float(zero.data)
+    dilated: Expr = call("nn.dilate", x, strides=(1, 1, *strides), dilation_value=value)
+    reach = [by * (n - 1) for by, n in zip(dilation, fixed_shape(w)[2:], strict=True)]
+    widths = zip(reach * 2, [0, 0, *output_padding], to_onnx_pads(padding, 2), strict=True)
+    around = [length + more - side for length, more, side in widths]
+    if min(around) < 0:
+        ends = [each if each < 0 else np.iinfo(np.int32).max for each in around[2:]]
+        starts = [max(0, -each) for each in around[:2]]
+        dilated = relay.strided_slice(dilated, starts, ends, axes=[2, 3])
+    window: dict[str, AnyValue] = {
+        "padding": tuple(max(0, each) for each in around), "dilation": dilation, "groups": groups
+    }  # fmt: skip
+    if tensor_type(x).dtype == wide:
+        sums: Expr = as_dtype(_sum_windows(dilated, w, strides=(1, 1), **window), out_dtype.name)
+    else:
+        points = _scalar(input_zero_point), weight_zero_point
+        scales = _scalar(input_scale), weight_scale
+        sums = call("qnn.conv2d", dilated, w, *points, *scales, out_dtype=out_dtype, **window)
+    return arranged(sums, "NCHW", out_layout or data_layout)
 
 
-def _transpose_padding(
-    window: Sequence[int],
-    strides: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    output_padding: Sequence[int],
-) -> list[int]:
-    """Return how much is put around stuffed data, before all axes first; less is cut off."""
-    reach = [by * (length - 1) for by, length in zip(dilation, window, strict=True)]
-    extra = [more - (step - 1) for more, step in zip(output_padding, strides, strict=True)]
-    sums = zip(reach * 2, [0, 0, *extra], padding, strict=True)
-    return [length + more - side for length, more, side in sums]
-
-
-def _crop(
-    ctx: ExportContext,
-    x: Value,
-    shape: Sequence[Dim],
-    strides: Sequence[int],
-    around: Sequence[int],
-) -> tuple[Value, list[Dim]]:
-    """Return stuffed images without borders that are negative, and their height and width."""
-    space = [
-        length * stride + min(0, around[axis]) + min(0, around[2 + axis])
-        for axis, (length, stride) in enumerate(zip(shape[2:], strides, strict=True))
-    ]
-    if min(around) >= 0:
-        return x, space
-    starts = ctx.ints(max(0, -each) for each in around[:2])
-    stops = ctx.ints(each if each < 0 else np.iinfo(np.int64).max for each in around[2:])
-    return ctx.emit("Slice", x, starts, stops, ctx.ints([2, 3])), space
-
-
-def _dilate(
-    ctx: ExportContext, x: Value, shape: Sequence[Dim], strides: Sequence[int], value: Value
-) -> Value:
-    """Return images with a stride less one of `value` behind each pixel."""
-    if all(stride == 1 for stride in strides):
-        return x
-    batch, channels, height, width = shape
-    expanded = ctx.emit("Reshape", x, ctx.shape([batch, channels, height, 1, width, 1]))
-    widths = [0] * 9 + [strides[0] - 1, 0, strides[1] - 1]
-    wide = ctx.emit("Pad", expanded, ctx.ints(widths), value)
-    return ctx.emit(
-        "Reshape", wide, ctx.shape([batch, channels, height * strides[0], width * strides[1]])
-    )
-
-
-def _flip_weight(ctx: ExportContext, weight: Value, shape: Sequence[Dim], groups: int) -> Value:
-    """Return a weight ``(in, out of a group, ...)`` half a turn round, as ``(out, in, ...)``."""
-    last, first = ctx.ints([-1, -1]), ctx.ints([np.iinfo(np.int64).min] * 2)
-    transposed = ctx.emit("Slice", weight, last, first, ctx.ints([2, 3]), last)
-    if groups == 1:
-        return ctx.emit("Transpose", transposed, perm=[1, 0, 2, 3])
-    inputs, outputs, *window = shape
-    parts = ctx.shape([groups, inputs // groups, outputs, *window])
-    moved = ctx.emit("Transpose", ctx.emit("Reshape", transposed, parts), perm=[0, 2, 1, 3, 4])
-    return ctx.emit("Reshape", moved, ctx.shape([outputs * groups, inputs // groups, *window]))
+def _flip_filters(weight: Expr, groups: int) -> Expr:
+    """Return a weight of IOHW half a turn round, as OIHW."""
+    turned = relay.reverse(relay.reverse(weight, 2), 3)
+    inputs, outputs, *size = fixed_shape(weight)
+    parts = relay.reshape(turned, (groups, inputs // groups, outputs, *size))
+    moved = relay.transpose(parts, (0, 2, 1, 3, 4))
+    return relay.reshape(moved, (outputs * groups, inputs // groups, *size))
 
 
 @OPS.exports("serde.conv_integer")
@@ -407,10 +319,6 @@ def export_qlinear_conv2d(
     )
 
 
-def _is_zero(x: Expr) -> bool:
-    return isinstance(x, Constant) and not x.data.any()
-
-
 @OPS.expands("serde.qlinear_conv2d")
 def expand_qlinear_conv2d(
     data: Expr,
@@ -429,7 +337,7 @@ def expand_qlinear_conv2d(
     """The sums stay integers where ONNX Runtime has no operator for the whole."""
     padding = split_padding(window["padding"], 2)
     window["padding"] = (*padding[0], *padding[1])
-    zeros = (None if _is_zero(each) else each for each in (data_zero, weight_zero))
+    zeros = (None if is_zero(each) else each for each in (data_zero, weight_zero))
     total: Expr = call("serde.conv_integer", data, weight, *zeros, **window)
     if bias is not None:
         total = relay.nn.bias_add(total, bias, axis=1)

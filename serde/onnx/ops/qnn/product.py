@@ -11,8 +11,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.linalg.product import emit_integer_matmul
 from serde.onnx.ops.qnn.zero_point import (
+    byte_points,
     cast_scale,
     drop_zero,
     fits_qlinear,
@@ -28,44 +28,57 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import broadcast
 from serde.relay.ir.types import TensorType
+from serde.relay.op.qnn.sums import body_of_sums
 
 
-@OPS.exports("qnn.dense")
-def export_dense(
-    ctx: ExportContext,
-    x: Value,
-    weight: Value,
-    input_zero_point: Value,
-    weight_zero_point: Value,
-    input_scale: Value,
-    weight_scale: Value,
+@OPS.expands("qnn.dense")
+def expand_dense(
+    data: Expr,
+    weight: Expr,
+    input_zero_point: Expr,
+    weight_zero_point: Expr,
+    input_scale: Expr,
+    weight_scale: Expr,
     *,
     units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
-) -> Value:
-    """``y = (x - x_zero_point) @ (w - w_zero_point)``, without the scales."""
-    return emit_integer_matmul(
-        ctx, x, weight, (input_zero_point, weight_zero_point), transpose_y=True
-    )
+    out_dtype: np.dtype[AnyValue],
+) -> Expr:
+    """MatMulInteger sums bytes in int32, a MatMul other integers."""
+    points = byte_points((data, input_zero_point), (weight, weight_zero_point))
+    if points is None or out_dtype != np.int32:
+        given = (data, weight, input_zero_point, weight_zero_point, input_scale, weight_scale)
+        return _IN_INTEGERS["qnn.dense"](*given, units=units, out_dtype=out_dtype)
+    return call("serde.matmul_integer", data, relay.transpose(weight, (1, 0)), *points)
 
 
-@OPS.exports("qnn.batch_matmul")
-def export_batch_matmul(
-    ctx: ExportContext,
-    x: Value,
-    y: Value,
-    x_zero_point: Value,
-    y_zero_point: Value,
-    x_scale: Value,
-    y_scale: Value,
+@OPS.expands("qnn.batch_matmul")
+def expand_batch_matmul(
+    x: Expr,
+    y: Expr,
+    x_zero_point: Expr,
+    y_zero_point: Expr,
+    x_scale: Expr,
+    y_scale: Expr,
     *,
-    out_dtype: np.dtype[AnyValue] | None,
     transpose_a: bool,
     transpose_b: bool,
-) -> Value:
-    """``y = (x - x_zero_point) @ (w - w_zero_point)``, without the scales."""
-    points = (x_zero_point, y_zero_point)
-    return emit_integer_matmul(ctx, x, y, points, transpose_x=transpose_a, transpose_y=transpose_b)
+    **out: AnyValue,
+) -> Expr:
+    points = byte_points((x, x_zero_point), (y, y_zero_point))
+    turns = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+    if points is None:
+        given = (x, y, x_zero_point, y_zero_point, x_scale, y_scale)
+        return _IN_INTEGERS["qnn.batch_matmul"](*given, **turns, **out)
+    sides = [
+        relay.transpose(side, (0, 2, 1)) if turned else side
+        for side, turned in ((x, transpose_a), (y, transpose_b))
+    ]
+    return call("serde.matmul_integer", *sides, *points)
+
+
+_IN_INTEGERS = {
+    name: body_of_sums(name, floats=False) for name in ("qnn.dense", "qnn.batch_matmul")
+}
 
 
 def _has_matmul_form(node: Call) -> bool:

@@ -8,11 +8,12 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.relay.ir.expr import Call, Expr
+from serde.onnx.ops.linalg.product import BYTE_DTYPES
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.relay.op.qnn.parameters import is_zero, narrow_zero_point
 
 
 def to_scalar(ctx: ImportContext, x: Expr | None) -> Expr | None:
@@ -74,28 +75,6 @@ def cast_scale(ctx: ImportContext, x: Expr | None) -> Expr:
     return x if ctx.type(x).dtype == "float32" else relay.cast(x, "float32")
 
 
-def cast_zero_point(ctx: ExportContext, zero_point: Value, like: Value) -> Value:
-    """Return a constant zero point in the dtype of what it belongs to.
-
-    Raises:
-        Unsupported: It is computed at run time, or no number of that dtype.
-    """
-    dtype = ctx.type(like).dtype
-    data = ctx.constant(zero_point)
-    limits = np.iinfo(dtype)
-    if (data < limits.min).any() or (data > limits.max).any():
-        raise Unsupported(f"a zero point of {data.tolist()} is outside {dtype}")
-    return ctx.const(data.reshape(()) if data.size == 1 else data, dtype)
-
-
-def is_scalar_within(zero_point: Value, dtype: str) -> bool:
-    """Whether a zero point is one constant number of `dtype`."""
-    data = zero_point.data
-    if data is None or data.size != 1:
-        return False
-    return bool(np.iinfo(dtype).min <= data.item() <= np.iinfo(dtype).max)
-
-
 def runs_in_runtime(node: Call) -> bool:
     """ONNX Runtime wants one dtype before and after, and signed weights for signed data."""
     data, weight = (argument.type for argument in node.args[:2])
@@ -103,3 +82,12 @@ def runs_in_runtime(node: Call) -> bool:
         return False
     signed = data.dtype == "uint8" or weight.dtype == "int8"
     return signed and node.attrs["out_dtype"].name == data.dtype
+
+
+def byte_points(*sides: tuple[Expr, Expr]) -> list[Expr | None] | None:
+    """Return the zero points of bytes, nothing for 0; None if one is no constant byte."""
+    if any(tensor_type(x).dtype not in BYTE_DTYPES for x, _ in sides):
+        return None
+    narrow = [narrow_zero_point(zero, tensor_type(x).dtype) for x, zero in sides]
+    known = [each for each in narrow if each is not None]
+    return [None if is_zero(x) else x for x in known] if len(known) == len(sides) else None

@@ -103,10 +103,8 @@ def export_bernoulli(
     return ctx.emit("Bernoulli", x, dtype=kind, seed=seed)
 
 
-@OPS.exports("serde.bernoulli")
-def export_bernoulli_v1(
-    ctx: ExportContext, x: Value, *, dtype: DType | None, seed: float | None
-) -> Value:
+@OPS.exports("serde.bernoulli", ignored=("dtype",))
+def export_bernoulli_v1(ctx: ExportContext, x: Value, *, seed: float | None) -> Value:
     """What defines the operator from 15 on."""
     unit = ctx.emit("RandomUniformLike", x, seed=seed)
     return cast(ctx, ctx.emit("Less", unit, x), ctx.result_type().dtype)

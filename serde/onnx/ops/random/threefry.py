@@ -198,30 +198,18 @@ def _draw_unit(
     return after, _reshape(ctx, unit, shape)
 
 
-@OPS.exports("random.uniform")
+@OPS.exports("random.uniform", ignored=("out_dtype",))
 def export_uniform(
-    ctx: ExportContext,
-    key: Value,
-    low: Value,
-    high: Value,
-    *,
-    out_shape: tuple[int, ...],
-    out_dtype: np.dtype[AnyValue] | None,
+    ctx: ExportContext, key: Value, low: Value, high: Value, *, out_shape: tuple[int, ...]
 ) -> tuple[Value, Value]:
     after, unit = _draw_unit(ctx, key, out_shape, ctx.type(low).dtype)
     spread = ctx.emit("Mul", unit, ctx.emit("Sub", high, low))
     return after, ctx.emit("Add", spread, low)
 
 
-@OPS.exports("random.normal")
+@OPS.exports("random.normal", ignored=("out_dtype",))
 def export_normal(
-    ctx: ExportContext,
-    key: Value,
-    mean: Value,
-    scale: Value,
-    *,
-    out_shape: tuple[int, ...],
-    out_dtype: np.dtype[AnyValue] | None,
+    ctx: ExportContext, key: Value, mean: Value, scale: Value, *, out_shape: tuple[int, ...]
 ) -> tuple[Value, Value]:
     """Box and Muller: ``sqrt(-2 * log(1 - u)) * sin(2 * pi * v) * scale + mean``."""
     dtype = ctx.type(mean).dtype

@@ -47,7 +47,7 @@ def export_reverse(ctx: ExportContext, x: Value, *, axis: int | None) -> Value:
 def export_reverse_sequence(
     ctx: ExportContext, x: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
-    """ONNX has the two axes in front; a sequence of length 0 stays, as one of length 1 does."""
+    """ONNX has the two axes in front, and lengths from 0 (older: 1) to that of the time axis."""
     dtype = ctx.type(x).dtype
     if dtype == "bfloat16" and ctx.version < 28:
         wide = retype(ctx, cast(ctx, x, "float32"), x, "float32")
@@ -58,9 +58,13 @@ def export_reverse_sequence(
     rank = ctx.type(x).rank
     time, batch = seq_axis % rank, batch_axis % rank
     count = to_int64(ctx, seq_lengths)
-    one = ctx.const(1, np.int64)
-    if count.data is None or count.data.min(initial=1) < 1:
-        count = ctx.emit("Where", ctx.emit("Less", count, one), one, count)
+    length = ctx.type(x).shape[time]
+    most = ctx.ints([length]) if isinstance(length, int) else ctx.axis_length(x, time)
+    if ctx.version >= 12:
+        count = ctx.emit("Min", ctx.emit("Max", count, ctx.ints([1])), most)
+    else:
+        count = ctx.emit("Where", ctx.emit("Less", count, ctx.ints([1])), ctx.ints([1]), count)
+        count = ctx.emit("Where", ctx.emit("Less", most, count), most, count)
     order = [batch, time, *(axis for axis in range(rank) if axis not in (batch, time))]
     if {batch, time} == {0, 1}:
         return ctx.emit("ReverseSequence", x, count, batch_axis=batch, time_axis=time)

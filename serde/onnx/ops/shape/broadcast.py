@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
 
 import numpy as np
 
@@ -11,9 +10,7 @@ import serde.relay as relay
 from serde.allocation import ones
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import as_dtype, cast, compute_dtype, to_int64
-from serde.onnx.ops.reduce import emit_reduce
-from serde.onnx.ops.shape.reshape import emit_lengths
+from serde.onnx.ops.elementwise.convert import to_int64
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
@@ -21,10 +18,8 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import broadcast
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, x: Value, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
-) -> Value:
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Expand", x, ctx.shape(ctx.result_type().shape))
 
 
@@ -71,57 +66,6 @@ def _pad_shape(ctx: ImportContext, shape: Expr, count: int, other: int) -> Expr:
     return relay.concatenate((leading, shape), 0)
 
 
-@OPS.exports("collapse_sum_like")
-def export_collapse_sum_like(ctx: ExportContext, x: Value, like: Value) -> Value:
-    wanted = ctx.type(like).shape
-    return _collapse(ctx, x, wanted, emit_lengths(ctx, like, range(len(wanted))))
-
-
-@OPS.exports("collapse_sum_to")
-def export_collapse_sum_to(
-    ctx: ExportContext, x: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
-) -> Value:
-    return _collapse(ctx, x, ctx.result_type().shape, to_int64(ctx, shape))
-
-
-def _collapse(ctx: ExportContext, x: Value, wanted: Sequence[Dim], shape: Value) -> Value:
-    """Sum over the axes in front of `wanted` and those of length 1 there."""
-    given, dtype = ctx.type(x).shape, ctx.type(x).dtype
-    offset = len(given) - len(wanted)
-    pairs = list(zip(given[offset:], wanted, strict=True))
-    work = compute_dtype(dtype)
-    numbers = as_dtype(ctx, x, work)
-    if all(isinstance(want, int) or (have == want and have != Any()) for have, want in pairs):
-        short = [i + offset for i, (have, want) in enumerate(pairs) if want == 1 != have]
-        total = emit_reduce(ctx, "ReduceSum", numbers, [*range(offset), *short], True)
-    else:
-        total = _sum_at_run_time(ctx, numbers, shape, len(given), offset)
-    found = ctx.emit("Reshape", total, shape)
-    return found if work == dtype else cast(ctx, found, dtype)
-
-
-def _sum_at_run_time(ctx: ExportContext, x: Value, shape: Value, rank: int, offset: int) -> Value:
-    """Which axes are short shows when the model runs; before 13 the axes are an attribute.
-
-    There, the sum or the data itself is taken along each axis, and as much of it as is wanted.
-    """
-    if ctx.version >= 13:
-        whole = ctx.emit("Concat", ctx.ints([1] * offset), shape, axis=0)
-        short = ctx.emit("NonZero", ctx.emit("Equal", whole, ctx.ints([1])))
-        axes = ctx.emit("Reshape", short, ctx.ints([-1]))
-        return ctx.emit("ReduceSum", x, axes, keepdims=1, noop_with_empty_axes=1)
-    x = emit_reduce(ctx, "ReduceSum", x, range(offset), True)
-    for number in range(rank - offset):
-        axis = offset + number
-        length = ctx.emit("Gather", shape, ctx.ints([number]), axis=0)
-        short = ctx.emit("Equal", length, ctx.ints([1]))
-        x = ctx.emit("Where", short, emit_reduce(ctx, "ReduceSum", x, [axis], True), x)
-        x = ctx.emit("Slice", x, ctx.ints([0]), length, ctx.ints([axis]))
-    return x
-
-
-@OPS.exports("dyn.broadcast_to")
-def export_dyn_broadcast_to(
-    ctx: ExportContext, x: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
-) -> Value:
+@OPS.exports("dyn.broadcast_to", ignored=("dtype",))
+def export_dyn_broadcast_to(ctx: ExportContext, x: Value, shape: Value) -> Value:
     return ctx.emit("Expand", x, to_int64(ctx, shape))

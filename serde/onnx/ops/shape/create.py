@@ -22,19 +22,14 @@ from serde.onnx.ops.elementwise.convert import (
 )
 from serde.onnx.ops.shape.reshape import as_scalar
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.walk.pairs import reads
 
 
-@OPS.exports("shape_of")
-def export_shape_of(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
+@OPS.exports("shape_of", ignored=("dtype",))
+def export_shape_of(ctx: ExportContext, x: Value) -> Value:
     return _cast_to_result(ctx, ctx.emit("Shape", x))
-
-
-@OPS.imports("Shape", since=(1, 13))
-def import_shape_v1(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.shape_of(x, dtype="int64")
 
 
 @OPS.imports("Shape", since=(15, 19, 21, 23, 24, 25))
@@ -48,14 +43,9 @@ def import_shape(ctx: ImportContext, x: Expr, *, start: int = 0, end: int | None
     return relay.strided_slice(shape, [min(first, rank)], [max(min(last, rank), first)])
 
 
-@OPS.exports("ndarray_size")
-def export_ndarray_size(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
+@OPS.exports("ndarray_size", ignored=("dtype",))
+def export_ndarray_size(ctx: ExportContext, x: Value) -> Value:
     return _cast_to_result(ctx, ctx.emit("Size", x))
-
-
-@OPS.imports("Size", since=(1, 13, 19, 21, 23, 24, 25))
-def import_size(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.ndarray_size(x, dtype="int64")
 
 
 def _cast_to_result(ctx: ExportContext, x: Value) -> Value:
@@ -64,30 +54,20 @@ def _cast_to_result(ctx: ExportContext, x: Value) -> Value:
     return x if dtype == "int64" else cast(ctx, x, dtype)
 
 
-@OPS.exports("zeros")
-def export_zeros(
-    ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
-) -> Value:
+@OPS.exports("zeros", ignored=("shape", "dtype"))
+def export_zeros(ctx: ExportContext) -> Value:
     result = ctx.result_type()
     return fill(ctx, ctx.shape(result.shape), 0, result.dtype)
 
 
-@OPS.exports("ones")
-def export_ones(
-    ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
-) -> Value:
+@OPS.exports("ones", ignored=("shape", "dtype"))
+def export_ones(ctx: ExportContext) -> Value:
     result = ctx.result_type()
     return fill(ctx, ctx.shape(result.shape), 1, result.dtype)
 
 
-@OPS.exports("full")
-def export_full(
-    ctx: ExportContext,
-    value: Value,
-    *,
-    shape: tuple[Dim, ...] | None,
-    dtype: np.dtype[AnyValue] | None,
-) -> Value:
+@OPS.exports("full", ignored=("shape", "dtype"))
+def export_full(ctx: ExportContext, value: Value) -> Value:
     result = ctx.result_type()
     if value.data is not None:
         return fill(ctx, ctx.shape(result.shape), value.data.item(), result.dtype)
@@ -182,22 +162,24 @@ def export_full_like(ctx: ExportContext, x: Value, value: Value) -> Value:
     return ctx.emit("Expand", as_dtype(ctx, value, ctx.type(x).dtype), emit_shape(ctx, x))
 
 
-@OPS.exports("dyn.zeros")
-def export_dyn_zeros(
-    ctx: ExportContext, shape: Value, *, dtype: np.dtype[AnyValue] | None
-) -> Value:
+@OPS.exports("dyn.zeros", ignored=("dtype",))
+def export_dyn_zeros(ctx: ExportContext, shape: Value) -> Value:
     return fill(ctx, to_int64(ctx, shape), 0, ctx.result_type().dtype)
 
 
-@OPS.exports("dyn.ones")
-def export_dyn_ones(ctx: ExportContext, shape: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
+@OPS.exports("dyn.ones", ignored=("dtype",))
+def export_dyn_ones(ctx: ExportContext, shape: Value) -> Value:
     return fill(ctx, to_int64(ctx, shape), 1, ctx.result_type().dtype)
 
 
-@OPS.exports("dyn.full")
-def export_dyn_full(
-    ctx: ExportContext, value: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
-) -> Value:
+@OPS.exports("dyn.full", ignored=("dtype",))
+def export_dyn_full(ctx: ExportContext, value: Value, shape: Value) -> Value:
     wanted = ctx.result_type().dtype
     whole = value if ctx.type(value).dtype == wanted else cast(ctx, value, wanted)
     return ctx.emit("Expand", whole, to_int64(ctx, shape))
+
+
+OPS.pairs(
+    reads("Shape", "shape_of", since=(1, 13), fixed={"dtype": "int64"}),
+    reads("Size", "ndarray_size", since=(1, 13, 19, 21, 23, 24, 25), fixed={"dtype": "int64"}),
+)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Literal
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from serde.allocation import iterations
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.shape.reshape import emit_lengths, reshape_along, unsqueeze
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TupleType
@@ -32,16 +31,6 @@ def import_concat_v1(ctx: ImportContext, first: Expr, *others: Expr, axis: int =
 @OPS.imports("Concat", since=(4, 11, 13))
 def import_concat(ctx: ImportContext, first: Expr, *others: Expr, axis: int) -> Expr:
     return relay.concatenate((first, *others), axis) if others else first
-
-
-@OPS.exports("nn.fifo_buffer")
-def export_fifo_buffer(ctx: ExportContext, x: Value, buffer: Value, *, axis: int) -> Value:
-    position = axis % ctx.type(x).rank
-    joined = ctx.emit("Concat", buffer, x, axis=position)
-    start = ctx.shape([ctx.type(x).shape[position]])
-    return ctx.emit(
-        "Slice", joined, start, ctx.ints([np.iinfo(np.int64).max]), ctx.ints([position])
-    )
 
 
 @OPS.exports("stack")
@@ -155,20 +144,3 @@ def _split_computed_lengths(ctx: ImportContext, x: Expr, axis: int, lengths: Exp
         found.append(relay.strided_slice(x, start, stop, axes=[position]))
         start = stop
     return found
-
-
-@OPS.exports("meshgrid")
-def export_meshgrid(
-    ctx: ExportContext, data: tuple[Value, ...], *, indexing: Literal["ij", "xy"]
-) -> tuple[Value, ...]:
-    """With "xy", the first two axes of the grid are exchanged."""
-    indices = list(range(len(data)))
-    if indexing == "xy":
-        indices[:2] = indices[1::-1]
-    sizes = [
-        emit_lengths(ctx, data[i], [0]) if ctx.type(data[i]).rank else ctx.ints([1])
-        for i in indices
-    ]
-    shape = ctx.emit("Concat", *sizes, axis=0)
-    spread = [reshape_along(ctx, x, indices.index(i), len(data)) for i, x in enumerate(data)]
-    return tuple(ctx.emit("Expand", each, shape) for each in spread)

@@ -207,18 +207,7 @@ def export_dyn_pad(
     return emit_pad(ctx, x, dtype, sides, filler)
 
 
-@OPS.imports("Pad", since=1)
-def import_pad_v1(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    paddings: tuple[int, ...],
-    mode: Mode = "constant",
-    value: float = 0.0,
-) -> Expr:
-    return pad_or_cut(ctx, x, paddings, mode, scalar_like(ctx, x, value))
-
-
+@OPS.imports("Pad", since=1, renamed={"paddings": "pads"})
 @OPS.imports("Pad", since=2)
 def import_pad_v2(
     ctx: ImportContext,

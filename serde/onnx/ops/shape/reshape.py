@@ -17,7 +17,7 @@ from serde.relay.ir.dims import Any, Dim, product, same_length
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
-from serde.relay.op.shape.reshape import ReshapeLike
+from serde.walk.pairs import reads, writes
 
 
 def unsqueeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
@@ -206,7 +206,11 @@ def export_reshape(
 ) -> Value:
     if _needs_codes(ctx, x, newshape, allowzero):
         return ctx.emit("Reshape", x, ctx.ints(newshape))
-    return emit_reshape(ctx, x, ctx.result_type().shape)
+    dims = ctx.result_type().shape
+    if len(newshape) == len(dims) and sum(isinstance(dim, Any) for dim in dims) == 1:
+        pairs = zip(newshape, dims, strict=True)
+        dims = tuple(-1 if code == -1 and isinstance(dim, Any) else dim for code, dim in pairs)
+    return emit_reshape(ctx, x, dims)
 
 
 @OPS.exports("contrib_reverse_reshape")
@@ -227,19 +231,6 @@ def export_reverse_reshape(
     return ctx.emit("Reshape", x, ctx.emit("Concat", *parts, axis=0))
 
 
-@OPS.exports("reshape_like")
-def export_reshape_like(ctx: ExportContext, x: Value, like: Value, *, ranges: ReshapeLike) -> Value:
-    whole = ranges == ReshapeLike()
-    if whole and any(isinstance(dim, Any) for dim in ctx.result_type().shape):
-        return ctx.emit("Reshape", x, ctx.emit("Shape", like))
-    return emit_reshape(ctx, x, ctx.result_type().shape)
-
-
-@OPS.exports("nn.batch_flatten")
-def export_batch_flatten(ctx: ExportContext, x: Value) -> Value:
-    return ctx.emit("Flatten", x, axis=1)
-
-
 @OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
 def import_flatten(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
     shape = ctx.type(x).shape
@@ -257,11 +248,6 @@ def export_transpose(ctx: ExportContext, x: Value, *, axes: tuple[int, ...] | No
     rank = ctx.type(x).rank
     order = range(rank - 1, -1, -1) if axes is None else (axis % rank for axis in axes)
     return ctx.emit("Transpose", x, perm=list(order) or None)
-
-
-@OPS.imports("Transpose", since=(1, 13, 21, 23, 24, 25))
-def import_transpose(ctx: ImportContext, x: Expr, *, perm: tuple[int, ...] | None = None) -> Expr:
-    return relay.transpose(x, axes=perm)
 
 
 @OPS.exports("expand_dims")
@@ -384,3 +370,11 @@ def import_squeeze(ctx: ImportContext, x: Expr, axes: Expr | None = None) -> Exp
     if ctx.is_constant(axes):
         return relay.squeeze(x, axis=ctx.ints(axes))
     return call("dyn.squeeze", x, axes)
+
+
+OPS.pairs(
+    writes("Flatten", "nn.batch_flatten", constants={"axis": 1}),
+    reads(
+        "Transpose", "transpose", since=(1, 13, 21, 23, 24, 25), perm=None, renamed={"perm": "axes"}
+    ),
+)

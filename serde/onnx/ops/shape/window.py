@@ -10,7 +10,6 @@ import numpy as np
 from serde.allocation import arange
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.shape.reshape import emit_range, reshape_along
-from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import pool_dim
 from serde.weights import Array
@@ -86,26 +85,3 @@ def _window_indices(ctx: ExportContext, count: Dim, stride: int, offsets: Array)
     """Return the indices of `count` windows, one a row."""
     starts = ctx.emit("Mul", emit_range(ctx, ctx.shape([count])), ctx.ints([stride]))
     return ctx.emit("Add", reshape_along(ctx, starts, 0, 2), ctx.const(offsets, np.int64))
-
-
-@OPS.exports("sliding_window")
-def export_sliding_window(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    axis: int,
-    window_shape: tuple[int, ...],
-    strides: tuple[int, ...],
-) -> Value:
-    """Each axis becomes two; those within the windows then go to the end."""
-    rank = ctx.type(x).rank
-    first = axis % rank
-    axes = list(range(first, rank))
-    ones, zeros = [1] * len(axes), [0] * (2 * len(axes))
-    windows = Windows.of(
-        ctx, ctx.type(x).shape, axes, list(window_shape), strides=list(strides),
-        dilations=ones, pads=zeros,
-    )  # fmt: skip
-    last = rank + len(axes)
-    order = [*range(first), *range(first, last, 2), *range(first + 1, last, 2)]
-    return ctx.emit("Transpose", windows.gather(ctx, x), perm=order)

@@ -188,15 +188,6 @@ def import_max_roi_pool(
     return relay.vision.roi_pool(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
 
 
-@OPS.exports("vision.yolo_reorg")
-def export_yolo_reorg(ctx: ExportContext, x: Value, *, stride: int) -> Value:
-    batch, channels, height, width = ctx.type(x).shape
-    fewer = channels // (stride * stride)
-    parts = ctx.emit("Reshape", x, ctx.shape([batch, fewer, height, stride, width, stride]))
-    moved = ctx.emit("Transpose", parts, perm=[0, 3, 5, 1, 2, 4])
-    return ctx.emit("Reshape", moved, ctx.shape(ctx.result_type().shape))
-
-
 def _is_first_form(node: Call) -> bool:
     """Before 16, the first centre is at zero."""
     return not node.attrs["half_pixel"]

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any as AnyValue
 
-import numpy as np
-
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.ops.conv.windows import arrange, arrange_weight, cast, sum_dtype
 from serde.relax.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import split_padding
 
 __all__: list[str] = []
@@ -45,7 +42,7 @@ def _read_between(
     return total
 
 
-@OPS.exports("nn.deformable_conv2d")
+@OPS.exports("nn.deformable_conv2d", ignored=("channels", "kernel_size", "out_dtype"))
 def export_deformable_conv2d(
     ctx: ExportContext,
     data: Value,
@@ -57,12 +54,9 @@ def export_deformable_conv2d(
     dilation: tuple[int, ...],
     deformable_groups: int,
     groups: int,
-    channels: Dim | None,
-    kernel_size: tuple[int, ...] | None,
     data_layout: str,
     kernel_layout: str,
     out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     """What all taps read is a stage of its own."""
     framework, dtype = ctx.framework, ctx.type(data).dtype
@@ -103,57 +97,3 @@ def export_deformable_conv2d(
     operands = [cast(ctx, each, dtype, wide) for each in (*operands, w)]
     made = cast(ctx, ctx.emit_te(deformable_conv2d, *operands), wide, ctx.result_type().dtype)
     return arrange(ctx, made, "NCHW", out_layout or data_layout)
-
-
-@OPS.exports("nn.correlation")
-def export_correlation(
-    ctx: ExportContext,
-    data1: Value,
-    data2: Value,
-    *,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: tuple[int, ...],
-    is_multiply: bool,
-    layout: str,
-) -> Value:
-    framework, dtype = ctx.framework, ctx.type(data1).dtype
-    te, tir = framework.te, framework.tir
-    wide = sum_dtype(dtype, None)
-    before, after = split_padding(padding, 2)
-    border, reach = max_displacement + kernel_size // 2, max_displacement // stride2
-    count = 2 * reach + 1
-
-    def correlation(one: AnyValue, other: AnyValue) -> AnyValue:
-        batch, channels, *space = one.shape
-        lengths = [
-            tir.floordiv(n + b + a - 2 * border + stride1 - 1, stride1)
-            for n, b, a in zip(space, before, after, strict=True)
-        ]
-        channel = te.reduce_axis((0, channels), name="c")
-        taps = [te.reduce_axis((0, kernel_size), name=f"k{axis}") for axis in (0, 1)]
-
-        def read(image: AnyValue, n: AnyValue, places: Sequence[AnyValue]) -> AnyValue:
-            inner = [p - b for p, b in zip(places, before, strict=True)]
-            inside = [tir.all(p >= 0, p < end) for p, end in zip(inner, space, strict=True)]
-            value = image[(n, channel, *inner)]
-            return tir.if_then_else(tir.all(*inside), value, tir.const(0, wide))
-
-        def add_up(n: AnyValue, d: AnyValue, *at: AnyValue) -> AnyValue:
-            moves = (tir.floordiv(d, count) - reach, tir.floormod(d, count) - reach)
-            axes = zip(at, taps, strict=True)
-            places = [max_displacement + p * stride1 + k for p, k in axes]
-            moved = [p + m * stride2 for p, m in zip(places, moves, strict=True)]
-            first, second = read(one, n, places), read(other, n, moved)
-            likeness = first * second if is_multiply else tir.abs(first - second)
-            return te.sum(likeness, axis=[channel, *taps])
-
-        sums = te.compute((batch, count * count, *lengths), add_up, name="likeness")
-        size = channels * (kernel_size * kernel_size)
-        divisor = tir.const(float(size), wide) if isinstance(size, int) else size.astype(wide)
-        return te.compute(sums.shape, lambda *at: sums[at] / divisor, name="correlation")
-
-    operands = [cast(ctx, each, dtype, wide) for each in (data1, data2)]
-    return cast(ctx, ctx.emit_te(correlation, *operands), wide, dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any as AnyValue
 from typing import Final
 
@@ -34,42 +35,32 @@ _COMPARISONS: Final = ("less", "less_equal", "greater", "greater_equal")
 _LOGICAL: Final = ("logical_and", "logical_or", "logical_xor")
 
 
-def _make_exporter(op: str, of_bits: str) -> Callable[..., Value]:
-    def export(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        return ctx.emit(of_bits if ctx.type(lhs).dtype == "bool" else op, lhs, rhs)
-
-    return export
+def _export(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str, of_bits: str) -> Value:
+    return ctx.emit(of_bits if ctx.type(lhs).dtype == "bool" else op, lhs, rhs)
 
 
 for _op in _ARITHMETIC:
-    OPS.exports(_op)(_make_exporter(_op, _op))
+    OPS.exports(_op)(partial(_export, op=_op, of_bits=_op))
 for _op, _bits in _OF_BITS.items():
-    OPS.exports(_op)(_make_exporter(_op, _bits))
+    OPS.exports(_op)(partial(_export, op=_op, of_bits=_bits))
 
 
-def _make_shift(op: str) -> Callable[..., Value]:
-    def export(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        """By as many bits as there are, or more, nothing is left; processors do otherwise."""
-        dtype = np.dtype(ctx.type(lhs).dtype)
-        last = 8 * dtype.itemsize - 1
-        if rhs.data is not None and ((rhs.data >= 0) & (rhs.data <= last)).all():
-            return ctx.emit(op, lhs, rhs)
-        zero, most = ctx.const(0, dtype), ctx.const(last, dtype)
-        few = ctx.emit("less_equal", rhs, most)
-        if dtype.kind == "i":
-            few = ctx.emit("logical_and", few, ctx.emit("greater_equal", rhs, zero))
-        made = ctx.emit(op, lhs, ctx.emit("where", few, rhs, most))
-        return (
-            made
-            if op == "right_shift" and dtype.kind == "i"
-            else ctx.emit("where", few, made, zero)
-        )
-
-    return export
+def _export_shift(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    """By as many bits as there are, or more, nothing is left; processors do otherwise."""
+    dtype = np.dtype(ctx.type(lhs).dtype)
+    last = 8 * dtype.itemsize - 1
+    if rhs.data is not None and ((rhs.data >= 0) & (rhs.data <= last)).all():
+        return ctx.emit(op, lhs, rhs)
+    zero, most = ctx.const(0, dtype), ctx.const(last, dtype)
+    few = ctx.emit("less_equal", rhs, most)
+    if dtype.kind == "i":
+        few = ctx.emit("logical_and", few, ctx.emit("greater_equal", rhs, zero))
+    made = ctx.emit(op, lhs, ctx.emit("where", few, rhs, most))
+    return made if op == "right_shift" and dtype.kind == "i" else ctx.emit("where", few, made, zero)
 
 
 for _op in ("left_shift", "right_shift"):
-    OPS.exports(_op)(_make_shift(_op))
+    OPS.exports(_op)(partial(_export_shift, op=_op))
 
 
 @OPS.exports("equal")
@@ -86,33 +77,27 @@ def export_not_equal(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return ctx.emit("logical_xor" if of_bool else "not_equal", lhs, rhs)
 
 
-def _make_comparison(op: str) -> Callable[..., Value]:
-    def export(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        """Truth values are compared as numbers, which they are not in Relax."""
-        if ctx.type(lhs).dtype == "bool":
-            lhs, rhs = (ctx.emit("astype", each, "uint8") for each in (lhs, rhs))
-        return ctx.emit(op, lhs, rhs)
-
-    return export
+def _export_comparison(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    """Truth values are compared as numbers, which they are not in Relax."""
+    if ctx.type(lhs).dtype == "bool":
+        lhs, rhs = (ctx.emit("astype", each, "uint8") for each in (lhs, rhs))
+    return ctx.emit(op, lhs, rhs)
 
 
 for _op in _COMPARISONS:
-    OPS.exports(_op)(_make_comparison(_op))
+    OPS.exports(_op)(partial(_export_comparison, op=_op))
 
 
-def _make_logical(op: str) -> Callable[..., Value]:
-    def export(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        dtype = ctx.type(lhs).dtype
-        if dtype == "bool":
-            return ctx.emit(op, lhs, rhs)
-        found = ctx.emit(op, *(truth_of(ctx, each) for each in (lhs, rhs)))
-        return ctx.emit("astype", found, dtype)
-
-    return export
+def _export_logical(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    dtype = ctx.type(lhs).dtype
+    if dtype == "bool":
+        return ctx.emit(op, lhs, rhs)
+    found = ctx.emit(op, *(truth_of(ctx, each) for each in (lhs, rhs)))
+    return ctx.emit("astype", found, dtype)
 
 
 for _op in _LOGICAL:
-    OPS.exports(_op)(_make_logical(_op))
+    OPS.exports(_op)(partial(_export_logical, op=_op))
 
 
 def truth_of(ctx: ExportContext, x: Value) -> Value:

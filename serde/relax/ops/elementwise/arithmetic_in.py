@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -15,50 +14,25 @@ from serde.relax.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.walk.pairs import reads
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 
-_OF_TWO: Final = (
+_SAME: Final = (
     "add", "subtract", "multiply", "divide", "floor_divide", "floor_mod", "mod", "power",
     "maximum", "minimum",
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
     "logical_and", "logical_or", "logical_xor",
     "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
-)  # fmt: skip
-"""Operators of two tensors that Relay calls the same."""
-
-_OF_ONE: Final = (
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_not", "ceil", "cos",
     "cosh", "erf", "exp", "floor", "isfinite", "isinf", "isnan", "log", "logical_not",
     "negative", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+    "where",
 )  # fmt: skip
-"""Likewise, of one tensor."""
+"""Operators that Relay calls the same."""
 
-
-def _import_two(op: str) -> Callable[..., Expr]:
-    build = getattr(relay, op)
-
-    def convert(ctx: ImportContext, x1: Expr, x2: Expr) -> Expr:
-        return build(x1, x2)
-
-    return convert
-
-
-def _import_one(op: str) -> Callable[..., Expr]:
-    build = getattr(relay, op)
-
-    def convert(ctx: ImportContext, x: Expr) -> Expr:
-        return build(x)
-
-    return convert
-
-
-for _op in _OF_TWO:
-    OPS.imports(f"relax.{_op}")(_import_two(_op))
-
-for _op in _OF_ONE:
-    OPS.imports(f"relax.{_op}")(_import_one(_op))
+OPS.pairs(*(reads(f"relax.{op}", op) for op in _SAME))
 
 
 @OPS.imports("relax.round")
@@ -104,11 +78,6 @@ def _has_sign(ctx: ImportContext, x: Expr) -> Expr:
 @OPS.imports("relax.ewise_fma")
 def import_ewise_fma(ctx: ImportContext, x1: Expr, x2: Expr, x3: Expr) -> Expr:
     return relay.add(relay.multiply(x1, x2), x3)
-
-
-@OPS.imports("relax.where")
-def import_where(ctx: ImportContext, condition: Expr, x1: Expr, x2: Expr) -> Expr:
-    return relay.where(condition, x1, x2)
 
 
 @OPS.imports("relax.astype", "relax.wrap_param")

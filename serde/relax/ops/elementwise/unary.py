@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -15,6 +15,7 @@ from serde.relax.precision import NARROW, compute_wide, widen
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.elementwise.unary import clip_limits
+from serde.walk.pairs import writes
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -34,30 +35,24 @@ _EXACT: Final = {
 """Functions that TVM rounds once in float16, too."""
 
 
-def _make_function(op: str, narrow: tuple[str, ...]) -> Callable[..., Value]:
-    def export(ctx: ExportContext, data: Value) -> Value:
-        return compute_wide(ctx, lambda x: ctx.emit(op, x), data, narrow=narrow)
-
-    return export
+def _export_function(ctx: ExportContext, data: Value, *, op: str, narrow: tuple[str, ...]) -> Value:
+    return compute_wide(ctx, lambda x: ctx.emit(op, x), data, narrow=narrow)
 
 
 for _name, _op in _ROUNDED.items():
-    OPS.exports(_name)(_make_function(_op, NARROW))
+    OPS.exports(_name)(partial(_export_function, op=_op, narrow=NARROW))
 for _name, _op in _EXACT.items():
-    OPS.exports(_name)(_make_function(_op, ("bfloat16",)))
+    OPS.exports(_name)(partial(_export_function, op=_op, narrow=("bfloat16",)))
 
 
-def _make_logarithm(op: str) -> Callable[..., Value]:
-    def export(ctx: ExportContext, data: Value) -> Value:
-        """Relax has the natural one alone; a quotient of two would not be exact at powers."""
-        function = getattr(ctx.framework.topi, op)
-        return compute_wide(ctx, lambda x: ctx.emit_te(function, x), data)
-
-    return export
+def _export_logarithm(ctx: ExportContext, data: Value, *, op: str) -> Value:
+    """Relax has the natural one alone; a quotient of two would not be exact at powers."""
+    function = getattr(ctx.framework.topi, op)
+    return compute_wide(ctx, lambda x: ctx.emit_te(function, x), data)
 
 
 for _name in ("log2", "log10"):
-    OPS.exports(_name)(_make_logarithm(_name))
+    OPS.exports(_name)(partial(_export_logarithm, op=_name))
 
 
 @OPS.exports("abs")
@@ -85,20 +80,12 @@ def export_sign(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("astype", truth_of(ctx, data), dtype)
 
 
-def _make_rounding(op: str) -> Callable[..., Value]:
-    def export(ctx: ExportContext, data: Value) -> Value:
-        return ctx.emit(op, data) if is_float(ctx.type(data).dtype) else data
-
-    return export
+def _export_rounding(ctx: ExportContext, data: Value, *, op: str) -> Value:
+    return ctx.emit(op, data) if is_float(ctx.type(data).dtype) else data
 
 
 for _name in ("ceil", "floor", "trunc"):
-    OPS.exports(_name)(_make_rounding(_name))
-
-
-@OPS.exports("serde.round_even")
-def export_round_even(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("round", data)
+    OPS.exports(_name)(partial(_export_rounding, op=_name))
 
 
 @OPS.exports("round")
@@ -116,28 +103,15 @@ def export_round(ctx: ExportContext, data: Value) -> Value:
     return ctx.spell(away, data)
 
 
-def _make_class(op: str, of_integers: str) -> Callable[..., Value]:
-    def export(ctx: ExportContext, data: Value) -> Value:
-        if not is_float(ctx.type(data).dtype):
-            return ctx.emit(of_integers, data, "bool")
-        return ctx.emit(op, widen(ctx, data))
-
-    return export
+def _export_class(ctx: ExportContext, data: Value, *, op: str, of_integers: str) -> Value:
+    if not is_float(ctx.type(data).dtype):
+        return ctx.emit(of_integers, data, "bool")
+    return ctx.emit(op, widen(ctx, data))
 
 
 for _name in ("isinf", "isnan"):
-    OPS.exports(_name)(_make_class(_name, "zeros_like"))
-OPS.exports("isfinite")(_make_class("isfinite", "ones_like"))
-
-
-@OPS.exports("ones_like")
-def export_ones_like(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("ones_like", data)
-
-
-@OPS.exports("zeros_like")
-def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("zeros_like", data)
+    OPS.exports(_name)(partial(_export_class, op=_name, of_integers="zeros_like"))
+OPS.exports("isfinite")(partial(_export_class, op="isfinite", of_integers="ones_like"))
 
 
 @OPS.exports("bitwise_not")
@@ -172,3 +146,10 @@ def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) 
     if low > least:
         data = ctx.emit("maximum", data, ctx.const(low, dtype))
     return ctx.emit("minimum", data, ctx.const(high, dtype)) if high < most else data
+
+
+OPS.pairs(
+    writes("round", "serde.round_even"),
+    writes("ones_like", "ones_like"),
+    writes("zeros_like", "zeros_like"),
+)

@@ -17,9 +17,7 @@ from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.op.image.crop import CropAndResize
 from serde.walk.expansion.blocks import (
-    expand_batch_to_space,
     expand_depth_to_space,
-    expand_space_to_batch,
     expand_space_to_depth,
 )
 from serde.weights import dtype_name, numpy_dtype
@@ -28,8 +26,6 @@ __all__: list[str] = []
 
 OPS.expands("nn.depth_to_space")(expand_depth_to_space)
 OPS.expands("nn.space_to_depth")(expand_space_to_depth)
-OPS.expands("nn.space_to_batch_nd")(expand_space_to_batch)
-OPS.expands("nn.batch_to_space_nd")(expand_batch_to_space)
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any as AnyValue
 from typing import Final
-
-import numpy as np
 
 from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
@@ -30,8 +27,10 @@ from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
 
 __all__: list[str] = []
 
+
 _GUARD: Final = 1e-5
 """Distance from a whole number below which floor and ceil take it for that number, as in Relay."""
+
 
 _MOST_PARTS: Final = 1 << 16
 """Denominator of a factor whose product with a length is computed in integers."""
@@ -204,32 +203,6 @@ def export_dynamic_resize(
     return resize_axes(ctx, data, _axes(resize.layout), sizes, vars(resize), used, dtype)
 
 
-def _scaled_lengths(
-    ctx: ExportContext, data: Value, axes: Sequence[int], scales: Sequence[float]
-) -> list[AnyValue]:
-    """Return lengths times factors, rounded to the nearest, halves up."""
-    extents, found = ctx.extents(data), []
-    for axis, scale in zip(axes, scales, strict=True):
-        length = extents[axis]
-        if isinstance(length, int):
-            found.append(int(np.floor(length * scale + 0.5)))
-            continue
-        exact = Fraction(scale)
-        if exact.denominator > _MOST_PARTS:
-            raise Unsupported(f"a length of {length} times {scale} is not known")
-        twice = length * (2 * exact.numerator) + exact.denominator
-        found.append(ctx.framework.tir.floordiv(twice, 2 * exact.denominator))
-    return found
-
-
-@OPS.exports("nn.upsampling")
-def export_upsampling(
-    ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
-) -> Value:
-    sizes = _scaled_lengths(ctx, data, _axes(upsampling.layout), (scale_h, scale_w))
-    return _upsample(ctx, data, sizes, upsampling)
-
-
 def _upsample(
     ctx: ExportContext,
     data: Value,
@@ -239,68 +212,3 @@ def _upsample(
     how = upsampling.interpolation
     attrs = {"method": how.method, "coordinate_transformation_mode": how.mode}
     return resize_axes(ctx, data, _axes(upsampling.layout), sizes, attrs)
-
-
-@OPS.exports("nn.upsampling3d")
-def export_upsampling3d(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    upsampling: Upsampling3d,
-) -> Value:
-    sizes = _scaled_lengths(ctx, data, _axes(upsampling.layout), (scale_d, scale_h, scale_w))
-    return _upsample(ctx, data, sizes, upsampling)
-
-
-def _computed_lengths(
-    ctx: ExportContext, data: Value, axes: Sequence[int], scales: Sequence[Value]
-) -> list[AnyValue]:
-    """Return lengths times factors that are computed, rounded to the nearest, halves up."""
-    if all(each.data is not None for each in scales):
-        known = [ctx.constant(each).item() for each in scales]
-        return _scaled_lengths(ctx, data, axes, known)
-    framework = ctx.framework
-    tir, te = framework.tir, framework.te
-    half = tir.const(0.5, "float64")
-
-    def scaled_lengths(image: AnyValue, *factors: AnyValue) -> AnyValue:
-        found = []
-        for axis, factor in zip(axes, factors, strict=True):
-            value = factor[(0,) * len(factor.shape)].astype("float64")
-            length = as_float(framework, image.shape[axis])
-            found.append(tir.floor(length * value + half).astype("int64"))
-
-        def choose(which: AnyValue) -> AnyValue:
-            result = found[-1]
-            for number in range(len(found) - 2, -1, -1):
-                result = tir.Select(which == number, found[number], result)
-            return result
-
-        return te.compute((len(found),), choose, name="lengths")
-
-    return ctx.read_shape(ctx.emit_te(scaled_lengths, data, *scales))
-
-
-@OPS.exports("dyn.nn.upsampling")
-def export_dynamic_upsampling(
-    ctx: ExportContext, data: Value, scale_h: Value, scale_w: Value, *, upsampling: Upsampling
-) -> Value:
-    sizes = _computed_lengths(ctx, data, _axes(upsampling.layout), (scale_h, scale_w))
-    return _upsample(ctx, data, sizes, upsampling)
-
-
-@OPS.exports("dyn.nn.upsampling3d")
-def export_dynamic_upsampling3d(
-    ctx: ExportContext,
-    data: Value,
-    scale_d: Value,
-    scale_h: Value,
-    scale_w: Value,
-    *,
-    upsampling: Upsampling3d,
-) -> Value:
-    sizes = _computed_lengths(ctx, data, _axes(upsampling.layout), (scale_d, scale_h, scale_w))
-    return _upsample(ctx, data, sizes, upsampling)

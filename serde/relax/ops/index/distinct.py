@@ -122,10 +122,8 @@ def _is_flat(call: Call) -> bool:
     return call.attrs["axis"] is None or tensor_type(call.args[0]).rank == 1
 
 
-@OPS.exports("serde.unique", when=_is_flat)
-def export_flat_unique(
-    ctx: ExportContext, data: Value, *, axis: int | None, sorted: bool
-) -> tuple[Value, ...]:
+@OPS.exports("serde.unique", when=_is_flat, ignored=("axis",))
+def export_flat_unique(ctx: ExportContext, data: Value, *, sorted: bool) -> tuple[Value, ...]:
     values, places, inverse, counts, number = _distinct(ctx, flatten(ctx, data), ordered=sorted)
     (length,) = ctx.read_shape(number)
     kept = [cut(ctx, each, [0], [0], [1], [length]) for each in (values, places, counts)]

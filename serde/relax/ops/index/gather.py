@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any as AnyValue
 
 from serde.errors import Unsupported
@@ -100,69 +99,3 @@ def export_gather_nd(
         return te.compute(shape, one, name="gather_nd")
 
     return ctx.emit_te(gather_nd, data, indices)
-
-
-def _are_comparable(ctx: ExportContext, shapes: Sequence[Sequence[AnyValue]], rank: int) -> bool:
-    """Whether it is known of every axis which shapes are spread over it."""
-    for axis in range(-rank, 0):
-        lengths = [own[axis] for own in shapes if len(own) >= -axis]
-        first, *others = [each for each in lengths if not isinstance(each, int) or each != 1] or [1]
-        if not all(ctx.framework.are_equal(first, each) for each in others):
-            return False
-    return True
-
-
-@OPS.exports("adv_index")
-def export_adv_index(ctx: ExportContext, inputs: tuple[Value, ...]) -> Value:
-    te = ctx.framework.te
-    data, *indices = inputs
-    rank = max(ctx.type(each).rank for each in indices)
-    extents = [ctx.extents(each) for each in indices]
-    if not _are_comparable(ctx, extents, rank):
-        indices = ctx.spread(indices)
-        extents = [ctx.extents(each) for each in indices]
-    shape: list[AnyValue] = []
-    for axis in range(rank):
-        known = [own[axis - rank] for own in extents if axis - rank >= -len(own)]
-        spread = [each for each in known if not (isinstance(each, int) and each == 1)]
-        shape.append(spread[0] if spread else 1)
-    shape += ctx.extents(data)[len(indices) :]
-
-    def adv_index(x: AnyValue, at: Sequence[AnyValue]) -> AnyValue:
-        def one(*out: AnyValue) -> AnyValue:
-            places = []
-            for each in at:
-                inner = out[rank - len(each.shape) : rank]
-                own = [
-                    0 if getattr(n, "value", None) == 1 else place
-                    for n, place in zip(each.shape, inner, strict=True)
-                ]
-                places.append(each(*own).astype("int64"))
-            return x(*places, *out[rank:])
-
-        return te.compute(ctx.wide(shape), one, name="adv_index")
-
-    return ctx.emit_te(adv_index, data, list(indices))
-
-
-@OPS.exports("unravel_index")
-def export_unravel_index(ctx: ExportContext, data: Value, shape: Value) -> Value:
-    te, tir = ctx.framework.te, ctx.framework.tir
-    dtype = ctx.type(data).dtype
-    (rank,) = ctx.extents(shape)
-    if not isinstance(rank, int):
-        raise Unsupported("a number of axes that only the model's run shows")
-
-    def unravel_index(x: AnyValue, lengths: AnyValue) -> AnyValue:
-        steps = [lengths[axis].astype("int64") for axis in range(rank)]
-
-        def one(axis: AnyValue, *out: AnyValue) -> AnyValue:
-            rest, found = x(*out).astype("int64"), tir.IntImm("int64", 0)
-            for number in reversed(range(rank)):
-                found = tir.Select(axis == number, tir.floormod(rest, steps[number]), found)
-                rest = tir.floordiv(rest, steps[number])
-            return found.astype(dtype)
-
-        return te.compute([*ctx.wide([rank]), *x.shape], one, name="unravel_index")
-
-    return ctx.emit_te(unravel_index, data, shape)

@@ -15,6 +15,7 @@ from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import Expr, Tuple, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.walk.pairs import reads
 
 __all__: list[str] = []
 
@@ -90,11 +91,6 @@ def import_dynamic_strided_slice(
     return relay.strided_slice(x, begin, end, strides)
 
 
-@OPS.imports("relax.gather_elements")
-def import_gather_elements(ctx: ImportContext, data: Expr, indices: Expr, *, axis: int) -> Expr:
-    return relay.gather(data, axis, indices)
-
-
 @OPS.imports("relax.gather_nd")
 def import_gather_nd(ctx: ImportContext, data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
     """An index lies along the last axis, in Relay along the first."""
@@ -126,19 +122,6 @@ def _broadcast_shape(ctx: ImportContext, operands: Sequence[Expr]) -> tuple[Dim,
     for each in operands[1:]:
         whole = relay.add(whole, each)
     return ctx.type(whole).shape
-
-
-@OPS.imports("relax.scatter_elements")
-def import_scatter_elements(
-    ctx: ImportContext,
-    data: Expr,
-    indices: Expr,
-    updates: Expr,
-    *,
-    axis: int,
-    reduction: Literal["update", "add", "mul", "mean", "min", "max"],
-) -> Expr:
-    return relay.scatter_elements(data, indices, updates, axis=axis, reduction=reduction)
 
 
 @OPS.imports("relax.scatter_nd")
@@ -233,3 +216,9 @@ def import_bucketize(
 ) -> Expr:
     dtype = "int32" if out_int32 else "int64"
     return relay.searchsorted(boundaries, input_tensor, right=right, dtype=dtype)
+
+
+OPS.pairs(
+    reads("relax.gather_elements", "gather", "axis"),
+    reads("relax.scatter_elements", "scatter_elements", "axis", "reduction"),
+)

@@ -9,10 +9,8 @@ from typing import Final
 import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.index.gather import widen_indices
-from serde.relax.ops.shape.create import fill
 from serde.relax.ops.table import OPS
 from serde.relax.precision import NARROW
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, tensor_type
 
 __all__: list[str] = []
@@ -167,64 +165,3 @@ def export_scatter_nd(
         return ctx.emit_te(_make_scatter(ctx, how, locate), x, indices, new)
 
     return _accumulate(ctx, write, data, updates, mode)
-
-
-def _sparse_to_dense(
-    ctx: ExportContext, indices: Value, values: Value, default: Value, lengths: list[AnyValue]
-) -> Value:
-    """The values are written into a tensor of the default value."""
-    given, rank = ctx.type(indices).rank, len(lengths)
-    whole = fill(ctx, default, lengths, ctx.type(values).dtype)
-
-    def locate(read: AnyValue, own: Sequence[AnyValue], _shape: AnyValue) -> list[AnyValue]:
-        if given == 2:
-            return [read(own[0], axis) for axis in range(rank)]
-        return [read(*own)]
-
-    if given and not ctx.type(values).rank:
-        values = fill(ctx, values, ctx.extents(indices)[:1], ctx.type(values).dtype)
-    if 0 in ctx.extents(indices):
-        return whole
-    return ctx.emit_te(_make_scatter(ctx, "update", locate), whole, indices, values)
-
-
-@OPS.exports("sparse_to_dense")
-def export_sparse_to_dense(
-    ctx: ExportContext,
-    sparse_indices: Value,
-    sparse_values: Value,
-    default_value: Value,
-    *,
-    output_shape: tuple[Dim, ...],
-) -> Value:
-    lengths = ctx.dims(output_shape)
-    return _sparse_to_dense(ctx, sparse_indices, sparse_values, default_value, lengths)
-
-
-@OPS.exports("dyn.sparse_to_dense")
-def export_dyn_sparse_to_dense(
-    ctx: ExportContext,
-    sparse_indices: Value,
-    sparse_values: Value,
-    default_value: Value,
-    output_shape: Value,
-) -> Value:
-    lengths = ctx.read_shape(output_shape)
-    return _sparse_to_dense(ctx, sparse_indices, sparse_values, default_value, lengths)
-
-
-@OPS.exports("invert_permutation")
-def export_invert_permutation(ctx: ExportContext, data: Value) -> Value:
-    """Each place is written where its entry says."""
-    framework = ctx.framework
-    statements = framework.statements
-    dtype = ctx.type(data).dtype
-
-    def invert(x: AnyValue) -> AnyValue:
-        def write(given: AnyValue, out: AnyValue) -> None:
-            with statements.serial(0, x.shape[0]) as place:
-                out[given[place]] = place.astype(dtype)
-
-        return framework.extern("invert", [x], [x.shape], [dtype], write)[0]
-
-    return ctx.emit_te(invert, data)

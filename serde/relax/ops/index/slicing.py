@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
-from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.shape.dynamic import compute_lengths
 from serde.relax.ops.table import OPS
@@ -164,38 +163,3 @@ def export_dyn_strided_slice(
     found = compute_lengths(ctx, 3 * count, regions, *operands)
     starts, steps, counts = (found[n * count : (n + 1) * count] for n in range(3))
     return cut(ctx, data, over, starts, steps, counts)
-
-
-@OPS.exports("strided_set")
-def export_strided_set(
-    ctx: ExportContext, data: Value, v: Value, begin: Value, end: Value, strides: Value
-) -> Value:
-    te, tir = ctx.framework.te, ctx.framework.tir
-    counts = [ctx.extents(each)[0] for each in (begin, end, strides)]
-    if not all(isinstance(each, int) for each in counts):
-        raise Unsupported("a region of as many axes as only the model's run shows")
-    count, given = max(counts[:2]), counts[2]
-
-    def strided_set(
-        x: AnyValue, new: AnyValue, first: AnyValue, last: AnyValue, by: AnyValue
-    ) -> AnyValue:
-        def one(*places: AnyValue) -> AnyValue:
-            source, inside = list(places), []
-            for axis in range(count):
-                start, stop = (each[axis].astype("int64") for each in (first, last))
-                step = by[axis].astype("int64") if axis < given else tir.IntImm("int64", 1)
-                start, number = find_ends(tir, start, stop, step, x.shape[axis])
-                size = tir.max(step, tir.IntImm("int64", 0) - step)
-                offset = tir.Select(step < 0, start - places[axis], places[axis] - start)
-                source[axis] = tir.floordiv(offset, tir.max(size, tir.IntImm("int64", 1)))
-                inside += [offset >= 0, source[axis] * size == offset, source[axis] < number]
-            if not inside:
-                return new(*source)
-            within = inside[0]
-            for each in inside[1:]:
-                within = tir.And(within, each)
-            return tir.if_then_else(within, new(*source), x(*places))
-
-        return te.compute(x.shape, one, name="strided_set")
-
-    return ctx.emit_te(strided_set, data, v, begin, end, strides)

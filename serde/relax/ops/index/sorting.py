@@ -75,10 +75,8 @@ def pick(ctx: ExportContext, data: Value, places: Value, axis: int) -> Value:
     return ctx.emit("gather_elements", data, places, axis)
 
 
-@OPS.exports("sort")
-def export_sort(
-    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
-) -> Value:
+@OPS.exports("sort", ignored=("dtype",))
+def export_sort(ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool) -> Value:
     along = axis % ctx.type(data).rank
     return pick(ctx, data, argsort(ctx, data, along, ascending=is_ascend), along)
 

@@ -10,15 +10,13 @@ import numpy as np
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
 from serde.relax.precision import NARROW, widen
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TupleType
-from serde.relay.op.linalg.product import MatMul
-from serde.walk.expansion.einsum import expand_einsum
 from serde.weights import dtype_name
 
 __all__ = ["multiply_matrices"]
+
 
 OutDtype = np.dtype[AnyValue] | None
 
@@ -71,29 +69,22 @@ def _product(
     return multiply_matrices(ctx, left, right, dtypes, out_dtype)
 
 
-@OPS.exports("nn.dense")
+@OPS.exports("nn.dense", ignored=("units",))
 def export_dense(
     ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None = None,
     *,
-    units: Dim | None,
     out_dtype: OutDtype,
 ) -> Value:
     made = _product(ctx, data, weight, out_dtype, False, True)
     return made if bias is None else ctx.emit("add", made, bias)
 
 
-@OPS.exports("nn.matmul")
-def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmul: MatMul) -> Value:
-    return _product(
-        ctx, tensor_a, tensor_b, matmul.out_dtype, matmul.transpose_a, matmul.transpose_b
-    )
-
-
+@OPS.exports("nn.matmul", ignored=("units",))
 @OPS.exports("nn.batch_matmul")
-def export_batch_matmul(
+def export_matmul(
     ctx: ExportContext,
     tensor_a: Value,
     tensor_b: Value,
@@ -130,6 +121,3 @@ def export_einsum(ctx: ExportContext, data: Sequence[Value], *, equation: str) -
     dtype = ctx.type(data[0]).dtype
     made = ctx.emit("einsum", [widen(ctx, each) for each in data], equation)
     return ctx.emit("astype", made, dtype) if dtype in NARROW else made
-
-
-OPS.expands("einsum")(expand_einsum)

@@ -8,9 +8,10 @@ import numpy as np
 
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.conv.windows import cast, sum_dtype
-from serde.relax.ops.norm.standard import affine, centre, unit_variance, vectors
+from serde.relax.ops.norm.standard import centre, vectors
 from serde.relax.ops.table import OPS
-from serde.relay.op.norm.plain import ChannelNorm, GroupNorm
+from serde.relay.ir.expr import Call, tensor_type
+from serde.relay.op.norm.plain import ChannelNorm
 from serde.weights import dtype_name
 
 __all__: list[str] = []
@@ -49,77 +50,41 @@ def export_batch_norm(
     return cast(ctx, result, wide, dtype), moving_mean, moving_var
 
 
-@OPS.exports("nn.layer_norm")
+def _is_single(node: Call) -> bool:
+    """Whether TVM has a norm: it has none of float64."""
+    return tensor_type(node.args[0]).dtype != "float64"
+
+
+def _is_single_by_channel(node: Call) -> bool:
+    """Whether it has one of channels: they are axis 1, and others follow."""
+    type_ = tensor_type(node.args[0])
+    return _is_single(node) and type_.rank > 2 and node.attrs["axis"] % type_.rank == 1
+
+
+@OPS.exports("nn.layer_norm", when=_is_single)
 def export_layer_norm(
     ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
-    axis = norm.axis
     type_ = ctx.type(data)
-    rank, axis = type_.rank, axis % type_.rank
-    wide = sum_dtype(type_.dtype, None)
-    used = {"center": norm.center, "scale": norm.scale}
-    made = centre(ctx, cast(ctx, data, type_.dtype, wide), [axis])
-    if wide == "float64":
-        made = unit_variance(ctx, made, [axis], norm.epsilon, wide)
-        return affine(ctx, made, (gamma, beta), rank, axis, wide, **used)
-    pair = vectors(ctx, gamma, beta, wide, **used)
-    made = ctx.emit("nn.layer_norm", made, *pair, axes=[axis], epsilon=norm.epsilon)
-    return cast(ctx, made, wide, type_.dtype)
+    axes = [norm.axis % type_.rank]
+    made = centre(ctx, cast(ctx, data, type_.dtype, "float32"), axes)
+    pair = vectors(ctx, gamma, beta, "float32", center=norm.center, scale=norm.scale)
+    made = ctx.emit("nn.layer_norm", made, *pair, axes=axes, epsilon=norm.epsilon)
+    return cast(ctx, made, "float32", type_.dtype)
 
 
-@OPS.exports("nn.instance_norm")
+@OPS.exports("nn.instance_norm", when=_is_single_by_channel)
 def export_instance_norm(
     ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
-    axis = norm.axis
     type_ = ctx.type(data)
-    rank, axis = type_.rank, axis % type_.rank
-    wide = sum_dtype(type_.dtype, None)
-    used = {"center": norm.center, "scale": norm.scale}
-    axes = [each for each in range(1, rank) if each != axis]
-    made = cast(ctx, data, type_.dtype, wide)
-    made = centre(ctx, made, axes) if axes else ctx.emit("subtract", made, made)
-    if wide == "float64" or axis != 1 or not axes:
-        made = unit_variance(ctx, made, axes, norm.epsilon, wide) if axes else made
-        made = affine(ctx, made, (gamma, beta), rank, axis, wide, **used)
-    else:
-        pair = vectors(ctx, gamma, beta, wide, **used)
-        made = ctx.emit(
-            "nn.instance_norm", made, *pair, channel_axis=axis, axes=axes, epsilon=norm.epsilon
-        )
-    return cast(ctx, made, wide, type_.dtype)
-
-
-@OPS.exports("nn.group_norm")
-def export_group_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: GroupNorm
-) -> Value:
-    """Groups are an axis of their own for the mean, and in single steps for the variance too."""
-    axis = norm.axis
-    type_ = ctx.type(data)
-    rank, axis, shape = type_.rank, axis % type_.rank, ctx.named_shape(data)
-    wide = sum_dtype(type_.dtype, None)
-    used = {"center": norm.center, "scale": norm.scale}
-    split = [*shape[:axis], norm.num_groups, shape[axis] // norm.num_groups, *shape[axis + 1 :]]
-    axes = [each for each in range(1, rank + 1) if each != axis]
-    made = cast(ctx, data, type_.dtype, wide)
-    made = centre(ctx, ctx.emit("reshape", made, ctx.shape_expr(split)), axes)
-    if wide == "float64" or axis != 1:
-        made = unit_variance(ctx, made, axes, norm.epsilon, wide)
-        made = ctx.emit("reshape", made, ctx.shape_expr(shape))
-        made = affine(ctx, made, (gamma, beta), rank, axis, wide, **used)
-    else:
-        made = ctx.emit("reshape", made, ctx.shape_expr(shape))
-        made = ctx.emit(
-            "nn.group_norm",
-            made,
-            *vectors(ctx, gamma, beta, wide, **used),
-            num_groups=norm.num_groups,
-            channel_axis=axis,
-            axes=list(range(2, rank)),
-            epsilon=norm.epsilon,
-        )
-    return cast(ctx, made, wide, type_.dtype)
+    axes = list(range(2, type_.rank))
+    made = centre(ctx, cast(ctx, data, type_.dtype, "float32"), axes)
+    pair = vectors(ctx, gamma, beta, "float32", center=norm.center, scale=norm.scale)
+    made = ctx.emit(
+        "nn.instance_norm", made, *pair, channel_axis=1, axes=axes, epsilon=norm.epsilon
+    )
+    return cast(ctx, made, "float32", type_.dtype)
 
 
 def _last_axes(ctx: ExportContext, data: Value, axis: int) -> list[int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -11,17 +12,19 @@ import numpy as np
 import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
-from serde.relax.precision import NARROW, compute_wide, make_wide_expansion, widen
+from serde.relax.precision import compute_wide, make_wide_expansion, widen
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.reduce.plain import reduced_axes
 
 __all__: list[str] = []
 
+
 Axes = tuple[int, ...] | None
 
+
 _TRUTH: Final = {"all": "min", "any": "max"}
+
 
 _OF_SUMS: Final = (
     "serde.logsumexp",
@@ -31,26 +34,22 @@ _OF_SUMS: Final = (
     "serde.reduce_sum_square",
 )
 
+
 for _name in _OF_SUMS:
     OPS.expands(_name)(make_wide_expansion(_name))
 
 
-def _make_sum(op: str) -> Callable[..., Value]:
-    def export(
-        ctx: ExportContext, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
-    ) -> Value:
-        axes = reduced_axes(ctx.type(data).rank, axis, exclude)
-        if not axes:
-            return data
-        return compute_wide(
-            ctx, lambda x: ctx.emit(op, x, axis=list(axes), keepdims=keepdims), data
-        )
-
-    return export
+def _export_sum(
+    ctx: ExportContext, data: Value, *, op: str, axis: Axes, keepdims: bool, exclude: bool
+) -> Value:
+    axes = reduced_axes(ctx.type(data).rank, axis, exclude)
+    if not axes:
+        return data
+    return compute_wide(ctx, lambda x: ctx.emit(op, x, axis=list(axes), keepdims=keepdims), data)
 
 
 for _name in ("sum", "prod"):
-    OPS.exports(_name)(_make_sum(_name))
+    OPS.exports(_name)(partial(_export_sum, op=_name))
 
 
 def _extreme_of_floats(
@@ -67,30 +66,27 @@ def _extreme_of_floats(
     return ctx.emit("multiply", found, ctx.const(2, dtype))
 
 
-def _make_extreme(op: str) -> Callable[..., Value]:
-    def export(
-        ctx: ExportContext, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
-    ) -> Value:
-        """Truth values are compared as numbers, which they are not in Relax."""
-        type_ = ctx.type(data)
-        axes = reduced_axes(type_.rank, axis, exclude)
-        if not axes:
-            return data
-        if is_float(type_.dtype):
-            return _extreme_of_floats(ctx, op, data, axes, keepdims=keepdims)
-        if type_.dtype != "bool":
-            return ctx.emit(op, data, axis=list(axes), keepdims=keepdims)
-        if any(type_.shape[each] == 0 for each in axes):
-            shape = ctx.shape_expr(ctx.result_type().shape)
-            return ctx.emit("zeros" if op == "max" else "ones", shape, "bool")
-        number = ctx.emit("astype", data, "uint8")
-        return ctx.emit("astype", ctx.emit(op, number, axis=list(axes), keepdims=keepdims), "bool")
-
-    return export
+def _export_extreme(
+    ctx: ExportContext, data: Value, *, op: str, axis: Axes, keepdims: bool, exclude: bool
+) -> Value:
+    """Truth values are compared as numbers, which they are not in Relax."""
+    type_ = ctx.type(data)
+    axes = reduced_axes(type_.rank, axis, exclude)
+    if not axes:
+        return data
+    if is_float(type_.dtype):
+        return _extreme_of_floats(ctx, op, data, axes, keepdims=keepdims)
+    if type_.dtype != "bool":
+        return ctx.emit(op, data, axis=list(axes), keepdims=keepdims)
+    if any(type_.shape[each] == 0 for each in axes):
+        shape = ctx.shape_expr(ctx.result_type().shape)
+        return ctx.emit("zeros" if op == "max" else "ones", shape, "bool")
+    number = ctx.emit("astype", data, "uint8")
+    return ctx.emit("astype", ctx.emit(op, number, axis=list(axes), keepdims=keepdims), "bool")
 
 
 for _name, _op in {"max": "max", "min": "min", **_TRUTH}.items():
-    OPS.exports(_name)(_make_extreme(_op))
+    OPS.exports(_name)(partial(_export_extreme, op=_op))
 
 
 @OPS.exports("mean")
@@ -121,68 +117,38 @@ def export_mean(
     return ctx.spell(of_integers, data)
 
 
-@OPS.exports("variance")
-def export_variance(
+def _export_place(
     ctx: ExportContext,
     data: Value,
-    mean: Value,
     *,
+    op: str,
     axis: Axes,
     keepdims: bool,
+    select_last_index: bool,
     exclude: bool,
-    unbiased: bool,
 ) -> Value:
-    """The mean is given, so that it need not be that of the data."""
+    """Relax reduces one axis, or all, and takes the first of equals.
+
+    TVM begins with the least number of the dtype, or the greatest, at place -1, where it stays
+    if nothing else is found.
+    """
     type_ = ctx.type(data)
     axes = reduced_axes(type_.rank, axis, exclude)
-    wide = "float32" if type_.dtype in NARROW else type_.dtype
-
-    def about(x: Expr, center: Expr) -> Expr:
-        x, center = (call("cast", each, dtype=wide) for each in (x, center))
-        distance = relay.subtract(x, center)
-        square = relay.multiply(distance, distance)
-        total = relay.sum(square, axis=axes, keepdims=keepdims)
-        ones = relay.sum(relay.ones_like(square), axis=axes, keepdims=keepdims)
-        count = relay.subtract(ones, relay.const(float(unbiased), wide))
-        return call("cast", relay.divide(total, count), dtype=type_.dtype)
-
-    return ctx.spell(about, data, mean)
-
-
-def _make_place(op: str) -> Callable[..., Value]:
-    def export(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        axis: Axes,
-        keepdims: bool,
-        select_last_index: bool,
-        exclude: bool,
-    ) -> Value:
-        """Relax reduces one axis, or all, and takes the first of equals.
-
-        TVM begins with the least number of the dtype, or the greatest, at place -1, where it stays
-        if nothing else is found.
-        """
-        type_ = ctx.type(data)
-        axes = reduced_axes(type_.rank, axis, exclude)
-        if not axes:
-            return ctx.emit("zeros_like", data, "int32")
-        number = ctx.emit("astype", data, "uint8") if type_.dtype == "bool" else data
-        if type_.dtype == "bfloat16":
-            number = widen(ctx, data)
-        if select_last_index or len(axes) not in (1, type_.rank):
-            function = getattr(ctx.framework.topi, op)
-            options = {"keepdims": keepdims, "select_last_index": select_last_index}
-            found = ctx.emit_te(function, number, axis=list(axes), **options)
-        else:
-            along = None if len(axes) == type_.rank else axes[0]
-            found = ctx.emit(op, number, axis=along, keepdims=keepdims)
-        place = ctx.emit("astype", found, "int32")
-        return ctx.emit("maximum", place, ctx.const(0, "int32"))
-
-    return export
+    if not axes:
+        return ctx.emit("zeros_like", data, "int32")
+    number = ctx.emit("astype", data, "uint8") if type_.dtype == "bool" else data
+    if type_.dtype == "bfloat16":
+        number = widen(ctx, data)
+    if select_last_index or len(axes) not in (1, type_.rank):
+        function = getattr(ctx.framework.topi, op)
+        options = {"keepdims": keepdims, "select_last_index": select_last_index}
+        found = ctx.emit_te(function, number, axis=list(axes), **options)
+    else:
+        along = None if len(axes) == type_.rank else axes[0]
+        found = ctx.emit(op, number, axis=along, keepdims=keepdims)
+    place = ctx.emit("astype", found, "int32")
+    return ctx.emit("maximum", place, ctx.const(0, "int32"))
 
 
 for _name in ("argmax", "argmin"):
-    OPS.exports(_name)(_make_place(_name))
+    OPS.exports(_name)(partial(_export_place, op=_name))

@@ -37,7 +37,8 @@ def export_reverse_sequence(
 
     def reverse_sequence(x: AnyValue, lengths: AnyValue) -> AnyValue:
         def one(*places: AnyValue) -> AnyValue:
-            length, step = lengths(places[batch]).astype("int64"), places[time]
+            length = tir.min(lengths(places[batch]).astype("int64"), x.shape[time])
+            step = places[time]
             source = tir.Select(step < length, length - 1 - step, step)
             return x(*places[:time], source, *places[time + 1 :])
 

@@ -13,6 +13,7 @@ from serde.relax.import_context import ImportContext, Scalar, Shape
 from serde.relax.ops.table import OPS
 from serde.relay.ir.expr import Expr, Tuple
 from serde.relay.ir.shapes import normalize_axis
+from serde.walk.pairs import reads
 
 __all__: list[str] = []
 
@@ -25,21 +26,6 @@ def import_reshape(ctx: ImportContext, x: Expr, *, shape: Shape) -> Expr:
 @OPS.imports("relax.broadcast_to")
 def import_broadcast_to(ctx: ImportContext, x: Expr, *, shape: Shape) -> Expr:
     return ctx.broadcast_to(x, shape)
-
-
-@OPS.imports("relax.flatten")
-def import_flatten(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.reshape(x, (-1,))
-
-
-@OPS.imports("relax.nn.batch_flatten")
-def import_batch_flatten(ctx: ImportContext, data: Expr) -> Expr:
-    return relay.nn.batch_flatten(data)
-
-
-@OPS.imports("relax.permute_dims")
-def import_permute_dims(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | None) -> Expr:
-    return relay.transpose(x, axes=axes)
 
 
 @OPS.imports("relax.expand_dims")
@@ -105,18 +91,6 @@ def import_repeat(ctx: ImportContext, data: Expr, *, repeats: int, axis: int | N
     if axis is None:
         data, axis = relay.reshape(data, (-1,)), 0
     return relay.repeat(data, repeats, axis=axis)
-
-
-@OPS.imports("relax.flip")
-def import_flip(ctx: ImportContext, data: Expr, *, axis: int) -> Expr:
-    return relay.reverse(data, axis=axis)
-
-
-@OPS.imports("relax.reverse_sequence")
-def import_reverse_sequence(
-    ctx: ImportContext, data: Expr, seq_lengths: Expr, *, seq_axis: int, batch_axis: int
-) -> Expr:
-    return relay.reverse_sequence(data, seq_lengths, seq_axis=seq_axis, batch_axis=batch_axis)
 
 
 @OPS.imports("relax.nn.pad")
@@ -204,25 +178,11 @@ def import_layout_transform(
     "relax.grad.end_checkpoint",
     "relax.grad.no_grad",
     "relax.grad.start_checkpoint",
+    "relax.memory.ensure_zero_offset",
 )
-def import_identity(ctx: ImportContext, x: Expr) -> Expr:
-    return x
-
-
-@OPS.imports(
-    "relax.hint_on_device", ignored=("device_type", "index", "memory_scope"),
-)  # fmt: skip
-def import_hint_on_device(ctx: ImportContext, data: Expr) -> Expr:
-    return data
-
-
+@OPS.imports("relax.hint_on_device", ignored=("device_type", "index", "memory_scope"))
 @OPS.imports("relax.to_vdevice", ignored=("dst_vdevice",))
-def import_to_vdevice(ctx: ImportContext, data: Expr) -> Expr:
-    return data
-
-
-@OPS.imports("relax.memory.ensure_zero_offset")
-def import_ensure_zero_offset(ctx: ImportContext, x: Expr) -> Expr:
+def import_identity(ctx: ImportContext, x: Expr) -> Expr:
     return x
 
 
@@ -237,3 +197,12 @@ def import_size(ctx: ImportContext, input: Expr) -> Expr:
 @OPS.imports("relax.shape_to_tensor")
 def import_shape_to_tensor(ctx: ImportContext, *, input: Shape) -> Expr:
     return ctx.shape_tensor(input)
+
+
+OPS.pairs(
+    reads("relax.flatten", "reshape", fixed={"newshape": (-1,)}),
+    reads("relax.nn.batch_flatten", "nn.batch_flatten"),
+    reads("relax.permute_dims", "transpose", axes=None),
+    reads("relax.flip", "reverse", "axis"),
+    reads("relax.reverse_sequence", "reverse_sequence", "seq_axis", "batch_axis"),
+)

@@ -41,10 +41,8 @@ OPS.exports("zeros")(_make_exporter("zeros"))
 OPS.exports("ones")(_make_exporter("ones"))
 
 
-@OPS.exports("full")
-def export_full(
-    ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
-) -> Value:
+@OPS.exports("full", ignored=("dtype",))
+def export_full(ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...] | None) -> Value:
     return _full(ctx, fill_value, ctx.dims(shape or ()), ctx.result_type().dtype)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
@@ -41,19 +42,16 @@ def compute_lengths(
     return ctx.read_shape(ctx.emit_te(lengths, *operands)) if count else []
 
 
-def _make_exporter(op: str) -> Callable[..., Value]:
-    def export(ctx: ExportContext, shape: Value, *, dtype: AnyValue) -> Value:
-        return ctx.emit(op, _shape(ctx, shape), str(dtype))
-
-    return export
+def _export(ctx: ExportContext, shape: Value, *, op: str, dtype: AnyValue) -> Value:
+    return ctx.emit(op, _shape(ctx, shape), str(dtype))
 
 
 def _shape(ctx: ExportContext, shape: Value) -> AnyValue:
     return ctx.framework.relax.ShapeExpr(ctx.wide(ctx.read_shape(shape)))
 
 
-OPS.exports("dyn.zeros")(_make_exporter("zeros"))
-OPS.exports("dyn.ones")(_make_exporter("ones"))
+OPS.exports("dyn.zeros")(partial(_export, op="zeros"))
+OPS.exports("dyn.ones")(partial(_export, op="ones"))
 
 
 @OPS.exports("dyn.full")

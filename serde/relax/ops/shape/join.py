@@ -77,34 +77,3 @@ def _part(ctx: ExportContext, data: Value, axis: int, first: Dim, last: Dim) -> 
         return te.compute(shape, one, name="split")
 
     return ctx.emit_te(part, data, start)
-
-
-@OPS.exports("meshgrid")
-def export_meshgrid(
-    ctx: ExportContext, data: tuple[Value, ...], *, indexing: str
-) -> tuple[Value, ...]:
-    order = list(range(len(data)))
-    if indexing == "xy" and len(data) > 1:
-        order[:2] = [1, 0]
-    lengths: list[Dim] = [1] * len(data)
-    for place, each in zip(order, data, strict=True):
-        lengths[place] = (*ctx.named_shape(each), 1)[0]
-    grids = []
-    for place, each in zip(order, data, strict=True):
-        shape: list[Dim] = [1] * len(data)
-        shape[place] = lengths[place]
-        line = ctx.emit("reshape", each, ctx.shape_expr(shape)) if 0 not in shape else None
-        if line is None:
-            grids.append(ctx.emit("zeros", ctx.shape_expr(lengths), ctx.type(each).dtype))
-        else:
-            grids.append(ctx.emit("broadcast_to", line, ctx.shape_expr(lengths)))
-    return tuple(grids)
-
-
-@OPS.exports("nn.fifo_buffer")
-def export_fifo_buffer(ctx: ExportContext, data: Value, buffer: Value, *, axis: int) -> Value:
-    """The last entries of the two together, as many as the buffer has."""
-    along = axis % ctx.type(data).rank
-    new, old = ctx.named_shape(data)[along], ctx.named_shape(buffer)[along]
-    joined = ctx.emit("concat", [buffer, data], axis=along)
-    return _part(ctx, joined, along, new, new + old)

@@ -115,28 +115,3 @@ def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: 
         return data
     zero = ctx.const(0, ctx.type(data).dtype)
     return pad_with(ctx, data, zero, pad_width, mode.lower())
-
-
-@OPS.exports("nn.dilate")
-def export_dilate(
-    ctx: ExportContext, x: Value, *, strides: tuple[int, ...], dilation_value: float
-) -> Value:
-    te, tir = ctx.framework.te, ctx.framework.tir
-    fill = ctx.const(dilation_value, "float64")
-    wanted = ctx.dims(
-        [0 if n == 0 else (n - 1) * s + 1 for n, s in zip(ctx.named_shape(x), strides, strict=True)]
-    )
-
-    def dilate(data: AnyValue, value: AnyValue) -> AnyValue:
-        def one(*places: AnyValue) -> AnyValue:
-            pairs = list(zip(places, strides, strict=True))
-            source = [tir.floordiv(place, stride) for place, stride in pairs]
-            hits = [tir.floormod(place, stride) == 0 for place, stride in pairs if stride > 1]
-            own = data(*source)
-            for hit in hits:
-                own = tir.if_then_else(hit, own, value().astype(str(data.dtype)))
-            return own
-
-        return te.compute(ctx.wide(wanted), one, name="dilate")
-
-    return ctx.emit_te(dilate, x, fill)

@@ -11,7 +11,7 @@ from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.registry import get
 from serde.relay.ir.types import TensorType
-from serde.relay.op.shape.reshape import ReshapeLike, new_shape
+from serde.relay.op.shape.reshape import new_shape
 
 __all__ = ["flatten", "reshape"]
 
@@ -55,18 +55,6 @@ def _make_exporter(op: str) -> AnyValue:
 
 
 OPS.exports("contrib_reverse_reshape")(_make_exporter("contrib_reverse_reshape"))
-
-
-@OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext, data: Value, shape_like: Value, *, ranges: ReshapeLike
-) -> Value:
-    type_ = get("reshape_like").infer(
-        _named_type(ctx, data),
-        _named_type(ctx, shape_like),
-        **vars(ranges),
-    )
-    return reshape(ctx, data, type_.shape)
 
 
 @OPS.exports("nn.batch_flatten")

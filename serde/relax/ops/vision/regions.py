@@ -12,11 +12,8 @@ from serde.relax.ops.conv.windows import arrange
 from serde.relax.ops.table import OPS
 from serde.relax.ops.vision.boxes import emit_loops
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.walk.expansion.blocks import named_dims
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -293,13 +290,3 @@ def export_roi_pool(
     operands = [arrange(ctx, data, layout, "NCHW"), rois]
     (made,) = emit_loops(ctx, "roi_pool", write, operands, forms, 1)
     return arrange(ctx, made, "NCHW", layout)
-
-
-@OPS.expands("vision.yolo_reorg")
-def expand_yolo_reorg(data: Expr, *, stride: int) -> Expr:
-    """Darknet takes the tensor for one of fewer channels."""
-    n, c, h, w = named_dims(data)
-    b = stride
-    parts = call("reshape", data, newshape=(n, c // (b * b), h, b, w, b))
-    moved = call("transpose", parts, axes=(0, 3, 5, 1, 2, 4))
-    return call("reshape", moved, newshape=(n, c * b * b, h // b, w // b))

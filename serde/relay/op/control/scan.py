@@ -11,7 +11,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.bodies import Apply, Blank, Kernel, instantiate
 from serde.relay.ir.builders import wrap_tuple
-from serde.relay.ir.dims import Dim
+from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
 from serde.relay.ir.registry import (
     Array,
@@ -22,6 +22,7 @@ from serde.relay.ir.registry import (
 )
 from serde.relay.ir.shapes import join_dim, normalize_axis
 from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.lowering.lengths import length_of
 from serde.relay.op.control import body as bodies
 from serde.relay.op.control import samples
 
@@ -133,7 +134,7 @@ def _decompose_scan(
     walked = _tensors("scanned", [each.checked_type for each in scanned])
     ranks = [each.rank for each in bodies.tensors("body", bodies.results(body))[len(state) :]]
     walk = _walk([type_.rank for type_ in walked], ranks, **directions)
-    limit = _length(scanned[0], walk.axes[0])
+    limit = length_of(scanned[0], walk.axes[0])
     number = Var("i", bodies.SCALAR_INT)
     states = body.params[: len(state)]
     inner = [Var(param.name_hint, param.type) for param in states]
@@ -157,18 +158,16 @@ def _decompose_scan(
     taken = [*scanned, *captures, *[call("subtract", limit, const(1, "int64")) for _ in last]]
     looped = call("serde.loop", limit, None, tuple(state), tuple(taken), body=function)
     fields: list[Expr] = [TupleGetItem(looped, index) for index in range(len(state) + len(ranks))]
-    stacks = zip(fields[len(state) :], ranks, walk.out_axes, walk.out_reverse, strict=True)
+    stacked = fields[len(state) :]
+    if isinstance(walked[0].shape[walk.axes[0]], SymDim):
+        # A loop forgets the name of its length.
+        axis = walk.axes[0]
+        stacked = [
+            call("reshape_like", x, scanned[0], lhs_end=1, rhs_begin=axis, rhs_end=axis + 1)
+            for x in stacked
+        ]
+    stacks = zip(stacked, ranks, walk.out_axes, walk.out_reverse, strict=True)
     return Tuple([*fields[: len(state)], *(_move_stack_axis(*stack) for stack in stacks)])
-
-
-def _length(data: Expr, axis: int) -> Expr:
-    """Return the length of an axis as a scalar of int64."""
-    type_ = data.checked_type
-    dim = type_.shape[axis] if isinstance(type_, TensorType) else None
-    if isinstance(dim, int):
-        return const(dim, "int64")
-    shape = call("shape_of", data, dtype="int64")
-    return call("take", shape, const(axis, "int64"), axis=0, mode="clip")
 
 
 def _move_stack_axis(stack: Expr, rank: int, axis: int, reverse: bool) -> Expr:

@@ -11,8 +11,9 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import (
     at,
     join_dim,
@@ -239,9 +240,51 @@ def _correlation_type(
     return TensorType((batch, reach * reach, *lengths), dtype)
 
 
+def _decompose_correlation(
+    data1: Expr,
+    data2: Expr,
+    *,
+    kernel_size: int,
+    max_displacement: int,
+    stride1: int,
+    stride2: int,
+    padding: tuple[int, ...],
+    is_multiply: bool,
+    layout: str,
+) -> Expr:
+    """A mean over channels for each displacement, then one over patches of all of them."""
+    dtype = tensor_type(data1).dtype
+    wide = "float64" if dtype == "float64" else "float32"
+    sides = ((0, 0), (0, 0), *zip(*split_padding(padding, 2), strict=True))
+    images = [call("cast", each, dtype=wide) if dtype != wide else each for each in (data1, data2)]
+    if any(map(any, sides)):
+        images = [call("nn.pad", each, const(0, wide), pad_width=sides) for each in images]
+
+    def shifted(image: Expr, shift: Sequence[int]) -> Expr:
+        """Return an image without a border, the cut moved down and to the right."""
+        begin = [max_displacement + each for each in shift]
+        end = [each - max_displacement if each < max_displacement else 2**31 - 1 for each in shift]
+        return call("strided_slice", image, begin=begin, end=end, strides=[1, 1], axes=[2, 3])
+
+    reach, middle = max_displacement // stride2, shifted(images[0], (0, 0))
+    steps = [step * stride2 for step in range(-reach, reach + 1)]
+    maps = []
+    for shift in product(steps, repeat=2):
+        name = "multiply" if is_multiply else "subtract"
+        likeness = call(name, middle, shifted(images[1], shift))
+        likeness = likeness if is_multiply else call("abs", likeness)
+        maps.append(call("mean", likeness, axis=(1,), keepdims=True))
+    result = call("concatenate", maps, axis=1)
+    if kernel_size > 1 or stride1 > 1:
+        size, apart = (kernel_size,) * 2, (stride1,) * 2
+        result = call("nn.avg_pool2d", result, pool_size=size, strides=apart)
+    return result if dtype == wide else call("cast", result, dtype=dtype)
+
+
 @relay_op(
     "nn.correlation", traits=(pairs(factor=8), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_correlation_type,
+    decompose=_decompose_correlation,
     samples=[
         sample((1, 3, 7, 8), (1, 3, 7, 8), max_displacement=2, padding=(2, 2)),
         sample(tensor((2, 2, 9, 9)), (2, 2, 9, 9), kernel_size=3, max_displacement=2, stride1=2,

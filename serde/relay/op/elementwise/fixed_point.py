@@ -8,12 +8,13 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
+from serde.relay.ir.expr import Expr, const, tensor_type
+from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import at, join_dim, normalize_axes
 from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, SameType
 from serde.relay.ir.types import TensorType
 
-__all__: list[str] = []
+__all__ = ["scale_fixed_point"]
 
 _WIDE = dict(low=-1000, high=1000)
 _Q31 = dict(low=2**30, high=2**31 - 1)
@@ -26,6 +27,30 @@ def _multiply(data: Array, multiplier: Array, left: Array, right: Array) -> Arra
     return ((product + half) >> (np.int64(31) + right)).astype(data.dtype)
 
 
+def scale_fixed_point(data: Expr, factor: Expr, bits: Expr, *, away: bool = False) -> Expr:
+    """Return ``round(data * factor / 2**bits)`` in int32, of a factor and bits of int64.
+
+    Args:
+        data: Integers.
+        factor: What broadcasts to them.
+        bits: Likewise, at least 1.
+        away: Whether halves go away from zero instead of up.
+    """
+    one = const(1, "int64")
+    product = call("multiply", call("cast", data, dtype="int64"), factor)
+    half = _power_of_two(call("subtract", bits, one))
+    if away:
+        negative = call("less", product, const(0, "int64"))
+        half = call("where", negative, call("subtract", half, one), half)
+    return call("cast", call("right_shift", call("add", product, half), bits), dtype="int32")
+
+
+def _power_of_two(exponent: Expr) -> Expr:
+    """Return ``2**exponent`` of int64, below 2**63; targets lack shifts of one number by many."""
+    powers = const(np.int64(1) << np.arange(63, dtype=np.int64), "int64")
+    return call("take", powers, exponent, axis=0, mode="clip")
+
+
 def _require_int32(data: TensorType) -> None:
     if data.dtype != "int32":
         raise TypeInferenceError(f"expected an int32 tensor, found {data.dtype}")
@@ -36,10 +61,16 @@ def _fixed_point_type(data: TensorType, **_: AnyValue) -> TensorType:
     return data
 
 
+def _decompose_multiply(data: Expr, *, multiplier: int, shift: int) -> Expr:
+    factor = np.asarray(multiplier, np.int64) << np.int64(max(shift, 0))
+    return scale_fixed_point(data, const(factor, "int64"), const(31 + max(-shift, 0), "int64"))
+
+
 @relay_op(
     "fixed_point_multiply",
     traits=(Elementwise, SameType),
     infer=_fixed_point_type,
+    decompose=_decompose_multiply,
     samples=[
         sample(tensor((2, 3), "int32", **_WIDE), multiplier=2**30, shift=2),
         sample(tensor((4,), "int32", **_WIDE), multiplier=1_500_000_000, shift=-3),
@@ -71,10 +102,39 @@ def _per_axis_type(
     return data
 
 
+def _decompose_per_axis(
+    data: Expr,
+    fp_multiplier: Expr,
+    left_shift: Expr,
+    right_shift: Expr,
+    *,
+    is_lshift_required: bool,
+    is_rshift_required: bool,
+    axes: tuple[int, ...],
+) -> Expr:
+    rank = tensor_type(data).rank
+    along = normalize_axes(axes, rank)
+
+    def spread(x: Expr) -> Expr:
+        wide = call("cast", x, dtype="int64")
+        for axis in range(rank):
+            wide = wide if axis in along else call("expand_dims", wide, axis=axis)
+        return wide
+
+    factor = spread(fp_multiplier)
+    bits: Expr = const(31, "int64")
+    if is_lshift_required:
+        factor = call("multiply", factor, _power_of_two(spread(left_shift)))
+    if is_rshift_required:
+        bits = call("add", spread(right_shift), bits)
+    return scale_fixed_point(data, factor, bits)
+
+
 @relay_op(
     "fixed_point_multiply_per_axis",
     traits=(Fusion(FusionPattern.BROADCAST),),
     infer=_per_axis_type,
+    decompose=_decompose_per_axis,
     samples=[
         sample(
             tensor((2, 3), "int32", **_WIDE),

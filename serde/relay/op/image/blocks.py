@@ -8,12 +8,13 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Constant, Expr, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Moves, Values
 from serde.relay.ir.types import TensorType
+from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 
@@ -148,6 +149,43 @@ def _space_to_batch_type(
     return TensorType((batch, *space, *data.shape[1 + rank :]), data.dtype)
 
 
+def _reshape(x: Expr, *steps: tuple[int, ...], right: bool = False) -> Expr:
+    """Return `x` reshaped by codes, step by step, or at once where all lengths have names.
+
+    What has none is known by the axes around it alone, one for each step; `right` counts these
+    from the last axis.
+    """
+    found = x
+    for codes in steps:
+        found = call("contrib_reverse_reshape" if right else "reshape", found, newshape=codes)
+    shape = tensor_type(found).shape
+    if any(isinstance(length, Any) for length in shape):
+        return found
+    return call("reshape", x, newshape=shape)
+
+
+def _decompose_space_to_batch(
+    data: Expr,
+    *,
+    block_shape: tuple[int, ...],
+    paddings: tuple[tuple[int, int], ...],
+    pad_value: float,
+) -> Expr:
+    """Each axis is cut in two, and the places within the blocks go to the front."""
+    type_, count = tensor_type(data), len(block_shape)
+    rest = type_.rank - 1 - count
+    if any(map(any, paddings)):
+        value = Constant(np.asarray(pad_value).astype(numpy_dtype(type_.dtype)))
+        data = call("nn.pad", data, value, pad_width=((0, 0), *paddings, *[(0, 0)] * rest))
+    zeros = [(0,) * place for place in range(1, 2 * count, 2)]
+    steps = [(*z, -4, -1, block, -2) for z, block in zip(zeros, block_shape, strict=True)]
+    parts = _reshape(data, *steps)
+    places, blocks = range(1, 2 * count, 2), range(2, 2 * count + 1, 2)
+    order = (*blocks, 0, *places, *range(2 * count + 1, 2 * count + 1 + rest))
+    moved = call("transpose", parts, axes=order)
+    return _reshape(moved, (-1, *[0] * (count + rest)), right=True)
+
+
 @relay_op(
     "nn.space_to_batch_nd",
     traits=(
@@ -155,6 +193,7 @@ def _space_to_batch_type(
         Fusion(FusionPattern.INJECTIVE),
     ),
     infer=_space_to_batch_type,
+    decompose=_decompose_space_to_batch,
     samples=[
         sample((1, 4, 6, 1), block_shape=(2, 2), paddings=((0, 0), (2, 0))),
         sample((2, 5, 3), block_shape=(3,), paddings=((1, 0),), pad_value=0.5),
@@ -200,10 +239,36 @@ def _batch_to_space_type(
     return TensorType((batch, *space, *data.shape[1 + rank :]), data.dtype)
 
 
+def _decompose_batch_to_space(
+    data: Expr, *, block_shape: tuple[int, ...], crops: tuple[tuple[int, int], ...]
+) -> Expr:
+    """The places within the blocks come back behind their axes, which are then cut."""
+    rank, count = tensor_type(data).rank, len(block_shape)
+    kept = [0] * (rank - 1)
+    parts = _reshape(data, (*block_shape, -1, *kept), right=True)
+    pairs = [axis for place in range(count) for axis in (count + 1 + place, place)]
+    order = (count, *pairs, *range(2 * count + 1, count + rank))
+    moved = call("transpose", parts, axes=order)
+    whole = _reshape(moved, *[((0,) * (1 + place) + (-3, -2)) for place in range(count)])
+    cut = [place for place, pair in enumerate(crops) if any(pair)]
+    if not cut:
+        return whole
+    begin, end = zip(*(crops[place] for place in cut), strict=True)
+    return call(
+        "strided_slice",
+        whole,
+        begin=begin,
+        end=[-each if each else 2**31 - 1 for each in end],
+        strides=[1] * len(cut),
+        axes=[1 + place for place in cut],
+    )
+
+
 @relay_op(
     "nn.batch_to_space_nd",
     traits=(Moves(),),
     infer=_batch_to_space_type,
+    decompose=_decompose_batch_to_space,
     samples=[
         sample((4, 2, 3, 1), block_shape=(2, 2), crops=((0, 0), (1, 0))),
         sample((6, 2, 3), block_shape=(3,), crops=((1, 2),)),

@@ -14,7 +14,12 @@ from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layou
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image import upsampling as planes
 from serde.relay.op.image.resize import ImageResize, run_resize
-from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
+from serde.relay.op.image.upsampling import (
+    Upsampling,
+    Upsampling3d,
+    decompose_upsampling,
+    decompose_upsampling3d,
+)
 from serde.relay.op.shape.dynamic import Given, integers_of, static_type
 from serde.weights import dtype_name
 
@@ -105,6 +110,7 @@ _TWICE = tensor((), low=2, high=2)
     "dyn.nn.upsampling",
     traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32()),
     infer=_upsampling_type,
+    decompose=decompose_upsampling,
     by_value=["scale_h", "scale_w"],
     samples=[
         sample((1, 2, 3, 4), np.float32(2), np.float32(1.5)),
@@ -129,6 +135,7 @@ def _upsampling3d_type(
 @relay_op(
     "dyn.nn.upsampling3d", traits=(Layout(), Fusion(FusionPattern.INJECTIVE)),
     infer=_upsampling3d_type,
+    decompose=decompose_upsampling3d,
     by_value=["scale_d", "scale_h", "scale_w"],
     samples=[
         sample((1, 2, 2, 3, 4), np.float32(2), np.float32(2), np.float32(3)),

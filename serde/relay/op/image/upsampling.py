@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -11,16 +12,21 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.layout import layout_rank, spatial_axes
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
-from serde.relay.ir.shapes import at
+from serde.relay.ir.shapes import at, is_float, layout_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
-from serde.relay.op.image.interpolation import Interpolation, widen_for_method, with_lengths
+from serde.relay.op.image.interpolation import (
+    SPATIAL,
+    Interpolation,
+    widen_for_method,
+    with_lengths,
+)
 from serde.relay.op.shape.reshape import integers
 
-__all__ = ["Upsampling", "Upsampling3d"]
+__all__ = ["Upsampling", "Upsampling3d", "decompose_upsampling", "decompose_upsampling3d"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +65,12 @@ def _scale_length(length: Dim, scale: float) -> Dim:
         raise TypeInferenceError(f"expected a positive scale, found {scale}")
     if type(length) is int:
         return int(np.floor(length * scale + 0.5))
-    return length * int(scale) if scale == int(scale) else Any()
+    exact = Fraction(scale)
+    if exact.denominator == 1:
+        return length * exact.numerator
+    if isinstance(length, Any) or exact.denominator > 1 << 16:
+        return Any()
+    return (length * (2 * exact.numerator) + exact.denominator) // (2 * exact.denominator)
 
 
 def _upsampling_type(
@@ -83,10 +94,93 @@ def _upsample(
     return result.astype(data.dtype, copy=False)
 
 
+def _scaled(data: Expr, layout: str, scales: Sequence[AnyValue], how: Interpolation) -> Expr:
+    """Return `data` resized by factors, numbers or scalars of any shape of one element.
+
+    Lengths are told where they are known, and computed where they are not.
+    """
+    usual = "NC" + SPATIAL[len(scales)]
+    factors = [each.data.item() if isinstance(each, Constant) else each for each in scales]
+    axes, shape, lengths = spatial_axes(layout, usual), tensor_type(data).shape, []
+    if not any(isinstance(each, Expr) for each in factors):
+        lengths = [_scale_length(shape[axis], by) for axis, by in zip(axes, factors, strict=True)]
+    if lengths and not any(isinstance(length, Any) for length in lengths):
+        return call(
+            f"image.resize{len(scales)}d",
+            data,
+            size=tuple(lengths),
+            layout=layout,
+            method=how.method,
+            coordinate_transformation_mode=how.mode,
+            rounding_method="",
+        )
+    dtype = tensor_type(data).dtype
+    whole = not is_float(dtype) and how.method != "nearest_neighbor"
+    images = call("cast", data, dtype="float32") if whole else data
+    order = layout_axes(layout, usual)
+    images = images if layout == usual else call("transpose", images, axes=order)
+    found = call(
+        "serde.resize",
+        images,
+        None,
+        None,
+        _scaled_shape(images, factors),
+        method=how.method.removesuffix("_neighbor"),
+        mode=how.mode,
+        rounding="round_prefer_ceil" if how.mode == "align_corners" else "floor",
+        cubic_alpha=how.alpha,
+    )
+    found = found if layout == usual else call("transpose", found, axes=layout_axes(usual, layout))
+    return call("cast", found, dtype=dtype) if whole else found
+
+
+def _scaled_shape(images: Expr, factors: Sequence[AnyValue]) -> Expr:
+    """Return the lengths of all axes afterwards, those of the first two as they are."""
+    wide = "float64"
+    parts: list[Expr] = [const(np.ones(2), wide)]
+    for each in factors:
+        number = each if isinstance(each, Expr) else const(each, wide)
+        parts.append(call("cast", call("reshape", number, newshape=(1,)), dtype=wide))
+    by = call("concatenate", parts, axis=0)
+    grown = call("multiply", call("cast", call("shape_of", images, dtype="int64"), dtype=wide), by)
+    return call("cast", call("floor", call("add", grown, const(0.5, wide))), dtype="int64")
+
+
+def _upsampling_of(method: str, align_corners: bool) -> Interpolation:
+    """Return how images are read by ``nn.upsampling``."""
+    mode = "align_corners" if align_corners else "asymmetric"
+    return Interpolation(method.removeprefix("bi"), mode)
+
+
+def decompose_upsampling(
+    data: Expr,
+    *scales: Expr,
+    layout: str,
+    method: str,
+    align_corners: bool,
+    **factors: float,
+) -> Expr:
+    how = _upsampling_of(method, align_corners)
+    return _scaled(data, layout, scales or [factors[name] for name in sorted(factors)], how)
+
+
+def decompose_upsampling3d(
+    data: Expr,
+    *scales: Expr,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+    **factors: float,
+) -> Expr:
+    how = Interpolation(method.removeprefix("tri"), coordinate_transformation_mode)
+    return _scaled(data, layout, scales or [factors[name] for name in sorted(factors)], how)
+
+
 @relay_op(
     "nn.upsampling",
     traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
     infer=_upsampling_type,
+    decompose=decompose_upsampling,
     samples=[
         sample((1, 2, 3, 4), scale_h=2.0, scale_w=3.0),
         sample((1, 3, 4, 2), scale_h=2.0, scale_w=1.5, layout="NHWC", method="bilinear"),
@@ -141,6 +235,7 @@ def _upsampling3d_type(
 @relay_op(
     "nn.upsampling3d", traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
     infer=_upsampling3d_type,
+    decompose=decompose_upsampling3d,
     samples=[
         sample((1, 2, 2, 3, 4), scale_d=2.0, scale_h=2.0, scale_w=3.0),
         sample((1, 2, 3, 4, 2), scale_d=1.5, scale_h=2.0, scale_w=1.0, layout="NDHWC",

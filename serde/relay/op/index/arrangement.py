@@ -7,14 +7,23 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
-from serde.relay.ir.traits import Fusion, FusionPattern, Moves, SameAxes, SameType, Truth, TypeOnly
+from serde.relay.ir.traits import (
+    Fusion,
+    FusionPattern,
+    Moves,
+    SameAxes,
+    SameType,
+    Selects,
+    Truth,
+    TypeOnly,
+)
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.lengths import positions
 from serde.weights import dtype_name
 
 __all__: list[str] = []
@@ -33,6 +42,7 @@ def _decompose_nonzero(data: Expr) -> Expr:
 
 @relay_op(
     "serde.nonzero",
+    traits=(Selects,),
     infer=_nonzero_type,
     decompose=_decompose_nonzero,
     samples=[
@@ -53,13 +63,10 @@ def _eye_like_type(data: TensorType, *, k: int, dtype: np.dtype[AnyValue] | None
 
 
 def _decompose_eye_like(data: Expr, *, k: int, dtype: np.dtype[AnyValue] | None) -> Expr:
-    """Counts of ones give the places, since lengths may be symbolic."""
-    ones = call("cast", call("ones_like", data), dtype="int32")
-    down, right = (call("cumsum", ones, axis=axis) for axis in (0, 1))
-    marks = call("equal", call("subtract", right, down), const(k, "int32"))
-    return call(
-        "cast", marks, dtype=tensor_type(data).dtype if dtype is None else dtype_name(dtype)
-    )
+    rows, columns = (positions(data, axis) for axis in (0, 1))
+    apart = call("subtract", columns, call("expand_dims", rows, axis=1))
+    wanted = tensor_type(data).dtype if dtype is None else dtype_name(dtype)
+    return call("cast", call("equal", apart, const(k, "int64")), dtype=wanted)
 
 
 @relay_op(
@@ -86,26 +93,14 @@ def _roll_type(data: TensorType, *, shift: tuple[int, ...], axes: tuple[int, ...
     return data
 
 
-def _ones_along(data: Expr, axis: int, rank: int) -> Expr:
-    """Return a vector of ones as long as an axis."""
-    ends = [2**31 - 1 if each == axis else 1 for each in range(rank)]
-    zeros, steps = [0] * rank, [1] * rank
-    line = call("strided_slice", data, begin=zeros, end=ends, strides=steps, axes=None)
-    flat = call("reshape", line, newshape=(-1,))
-    return call("cast", call("ones_like", flat), dtype="int64")
-
-
 def _decompose_roll(data: Expr, *, shift: tuple[int, ...], axes: tuple[int, ...]) -> Expr:
-    """Each axis is looked up where its entries were; a symbolic one is counted first."""
-    rank = tensor_type(data).rank
+    """Each axis is looked up where its entries were."""
     result = data
-    for axis, steps in zip(normalize_axes(axes, rank), shift, strict=True):
+    for axis, steps in zip(normalize_axes(axes, tensor_type(data).rank), shift, strict=True):
+        places = call("subtract", positions(data, axis), const(steps, "int64"))
         length = tensor_type(data).shape[axis]
         if isinstance(length, int):
-            places: Expr = const((allocation.arange(length) - steps) % max(length, 1), "int64")
-        else:
-            count = call("cumsum", _ones_along(data, axis, rank), axis=0, exclusive=True)
-            places = call("subtract", count, const(steps, "int64"))
+            places = call("floor_mod", places, const(max(length, 1), "int64"))
         result = call("take", result, places, axis=axis, mode="wrap")
     return result
 

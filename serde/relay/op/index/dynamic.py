@@ -15,6 +15,8 @@ from serde.relay.ir.registry import Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Ordering, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.index import decompose_dyn_one_hot
+from serde.relay.lowering.sparse import decompose_dyn_sparse_to_dense
 from serde.relay.op.index import scatter, select, slicing, sorting
 from serde.relay.op.shape.dynamic import Given, count_of, integers_of, scalar_of, static_type
 
@@ -58,6 +60,7 @@ _ON, _OFF = np.array(1, np.float32), np.array(0, np.float32)
     "dyn.one_hot",
     traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), InRange(ranges.below_operand_depth)),
     infer=_one_hot_type,
+    decompose=decompose_dyn_one_hot,
     by_value=["depth"],
     samples=[
         sample(tensor((2, 3), "int32"), _ON, _OFF, np.array(4, np.int64), dtype="float32"),
@@ -189,6 +192,7 @@ def _sparse_to_dense_type(
 @relay_op(
     "dyn.sparse_to_dense",
     infer=_sparse_to_dense_type,
+    decompose=decompose_dyn_sparse_to_dense,
     by_value=["output_shape"],
     samples=[
         sample(np.array([[0, 1], [2, 2]]), (2,), _OFF, np.array([3, 4], np.int64)),

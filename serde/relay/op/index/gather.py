@@ -15,6 +15,7 @@ from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, s
 from serde.relay.ir.shapes import broadcast, is_float, join_dim, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.index import decompose_adv_index, decompose_unravel_index
 
 __all__ = ["index_depth", "require_integers"]
 
@@ -193,6 +194,7 @@ def _adv_index_type(inputs: Sequence[TensorType]) -> TensorType:
     "adv_index",
     traits=(Values(0), Fusion(FusionPattern.INJECTIVE), InRange(ranges.advanced_indices)),
     infer=_adv_index_type,
+    decompose=decompose_adv_index,
     samples=[
         sample([(5, 6), tensor((3,), "int64", low=0, high=4), tensor((3,), "int64", low=0)]),
         sample([(5, 6, 2), tensor((3, 1), "int32", low=0), tensor((4,), "int32", low=0)]),
@@ -215,6 +217,7 @@ def _unravel_type(data: TensorType, shape: TensorType) -> TensorType:
     "unravel_index",
     traits=(Fusion(FusionPattern.INJECTIVE), InRange(ranges.flat_indices)),
     infer=_unravel_type,
+    decompose=decompose_unravel_index,
     samples=[
         sample(tensor((3,), "int64", low=0, high=11), np.array([3, 4])),
         sample(tensor((), "int32", low=0, high=23), np.array([2, 3, 4], np.int32)),

@@ -16,6 +16,7 @@ from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tens
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import InRange, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.sparse import decompose_sparse_to_dense
 from serde.relay.op.index.gather import index_depth, require_integers
 from serde.relay.op.shape.reshape import integers, lengths
 
@@ -181,6 +182,7 @@ def _sparse_type(
 @relay_op(
     "sparse_to_dense",
     infer=_sparse_type,
+    decompose=decompose_sparse_to_dense,
     samples=[
         sample(np.array([1, 4, 7]), (3,), np.array(0, np.float32), output_shape=[9]),
         sample(np.array([[0, 1], [2, 2]]), (2,), np.array(-1, np.float32), output_shape=[3, 4]),

@@ -12,8 +12,13 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis
-from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Values
+from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Selects, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.index import (
+    decompose_invert_permutation,
+    decompose_one_hot,
+    decompose_sequence_mask,
+)
 from serde.relay.op.index.gather import require_integers
 from serde.relay.op.shape.reshape import integers
 
@@ -26,6 +31,7 @@ def _argwhere_type(condition: TensorType) -> TensorType:
 
 @relay_op(
     "argwhere",
+    traits=(Selects,),
     infer=_argwhere_type,
     samples=[sample(tensor((2, 3), "bool")), sample((4,))],
 )
@@ -61,6 +67,7 @@ _ON, _OFF = np.array(1, np.float32), np.array(0, np.float32)
     "one_hot",
     traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), InRange(ranges.below_depth)),
     infer=_one_hot_type,
+    decompose=decompose_one_hot,
     samples=[
         sample(tensor((2, 3), "int32"), _ON, _OFF, depth=5, dtype="float32"),
         sample(tensor((2, 3), "int64", low=0), _ON, _OFF, depth=3, axis=1, dtype="int32"),
@@ -119,6 +126,7 @@ def _sequence_mask_type(
         InRange(ranges.along_axis(1, "axis", least=1)),
     ),
     infer=_sequence_mask_type,
+    decompose=decompose_sequence_mask,
     samples=[
         sample((4, 3, 2), tensor((3,), "int32", low=0, high=4), mask_value=-1.0),
         sample((3, 4), tensor((3,), low=0, high=4), axis=1),
@@ -148,6 +156,7 @@ def _permutation_type(data: TensorType) -> TensorType:
     "invert_permutation",
     traits=(Fusion(FusionPattern.INJECTIVE),),
     infer=_permutation_type,
+    decompose=decompose_invert_permutation,
     samples=[sample(np.array([2, 0, 3, 1], np.int32)), sample(np.array([0, 1]))],
 )
 def invert_permutation(data: Array) -> Array:

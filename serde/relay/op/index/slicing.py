@@ -16,6 +16,7 @@ from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import normalize_axes, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, TypeOnly, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.index import decompose_strided_set
 from serde.relay.op.index.gather import require_integers
 from serde.relay.op.shape.reshape import integers
 
@@ -202,6 +203,7 @@ def _strided_set_type(
     "strided_set",
     traits=(Values(0, 1), Fusion(FusionPattern.INJECTIVE)),
     infer=_strided_set_type,
+    decompose=decompose_strided_set,
     samples=[
         sample((3, 4), (2, 2), np.array([1, 0]), np.array([3, 4]), np.array([1, 2])),
         sample((4,), (2,), np.array([-1]), np.array([-5]), np.array([-2])),

@@ -10,7 +10,15 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Tuple, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Ordering, UsuallyInRange, Values
+from serde.relay.ir.traits import (
+    Fusion,
+    FusionPattern,
+    Moves,
+    Ordering,
+    Selects,
+    UsuallyInRange,
+    Values,
+)
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 
@@ -35,7 +43,12 @@ def _decompose_compress(data: Expr, condition: Expr, *, axis: int | None) -> Exp
 
 @relay_op(
     "serde.compress",
-    traits=(Moves(), Fusion(FusionPattern.OPAQUE), UsuallyInRange(ranges.within(1, (0, 1)))),
+    traits=(
+        Moves(),
+        Selects,
+        Fusion(FusionPattern.OPAQUE),
+        UsuallyInRange(ranges.within(1, (0, 1))),
+    ),
     infer=_compress_type,
     decompose=_decompose_compress,
     samples=[
@@ -114,7 +127,7 @@ def _decompose_unique(data: Expr, *, axis: int | None, sorted: bool) -> Expr:
 
 @relay_op(
     "serde.unique",
-    traits=(times(32), Values(0), Ordering),
+    traits=(times(32), Values(0), Selects, Ordering),
     infer=_unique_type,
     decompose=_decompose_unique,
     samples=[

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import serde.allocation as allocation
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const, tensor_type
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import join_dim, normalize_axis, require_float
+from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.lengths import positions
 
 __all__ = [
     "identity_like",
-    "indices_along",
     "narrow_like",
     "select_where",
     "square_type",
@@ -51,22 +50,6 @@ def narrow_like(result: Expr, like: Expr) -> Expr:
     return result if tensor_type(result).dtype == dtype else call("cast", result, dtype=dtype)
 
 
-def indices_along(data: Expr, axis: int) -> Expr:
-    """Return 0, 1, 2... of int64, as many as an axis is long.
-
-    Where that is a symbol, they are counted on the matrices themselves, so that it keeps its name.
-    """
-    type_ = tensor_type(data)
-    own = normalize_axis(axis, type_.rank)
-    length = type_.shape[own]
-    if isinstance(length, int):
-        return const(allocation.arange(length), "int64")
-    others = tuple(each for each in range(type_.rank) if each != own)
-    nothing = call("sum", call("zeros_like", data), axis=others)
-    ones = call("ones_like", call("cast", nothing, dtype="int64"))
-    return call("cumsum", ones, axis=0, exclusive=True)
-
-
 def take_row(data: Expr, place: Expr) -> Expr:
     """Return one row of each matrix, without its axis."""
     return call("take", data, place, axis=tensor_type(data).rank - 2, mode="fast")
@@ -84,8 +67,8 @@ def select_where(mask: Expr, data: Expr, other: float = 0.0) -> Expr:
 
 def identity_like(data: Expr) -> Expr:
     """Return ones on the diagonal, zeros elsewhere, in the shape and dtype of `data`."""
-    down = call("expand_dims", indices_along(data, -2), axis=1)
-    mask = call("equal", down, indices_along(data, -1))
+    down = call("expand_dims", positions(data, -2), axis=1)
+    mask = call("equal", down, positions(data, -1))
     return call("where", mask, const(1.0, tensor_type(data).dtype), call("zeros_like", data))
 
 
@@ -103,7 +86,7 @@ def walk(
     """Return the last states and what is stacked of a ``serde.scan``.
 
     Args:
-        along: A vector to walk along, see :func:`indices_along`.
+        along: A vector to walk along, see :func:`positions`.
         states: What goes into the first step.
         captures: What every step gets alike.
         step: Gets an element of `along`, the states, slices and captures; returns the next

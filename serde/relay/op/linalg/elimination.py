@@ -11,9 +11,9 @@ from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import powers
+from serde.relay.lowering.lengths import positions
 from serde.relay.op.linalg.columns import (
     identity_like,
-    indices_along,
     narrow_like,
     select_where,
     square_type,
@@ -51,7 +51,7 @@ def _decompose_solve(a: Expr, b: Expr) -> Expr:
     if 0 in tensor_type(a).shape:
         return b
     rank = tensor_type(a).rank
-    index = indices_along(a, -1)
+    index = positions(a, -1)
 
     def step(
         place: Expr, left: Expr, right: Expr, index: Expr
@@ -117,7 +117,7 @@ def _factors(data: Expr) -> Expr:
     Rows are eliminated one after the other; each exchange of two turns the sign.
     """
     rank = tensor_type(data).rank
-    index = indices_along(data, -1)
+    index = positions(data, -1)
 
     def step(place: Expr, rest: Expr, index: Expr) -> tuple[Sequence[Expr], Sequence[Expr]]:
         greatest = _greatest(take_column(rest, place), place, index)

@@ -14,6 +14,7 @@ from serde.relay.ir.shapes import is_float, join_dim, require_float, require_sam
 from serde.relay.ir.traits import Work
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import elements
+from serde.relay.lowering.fourier import decompose_dft, decompose_stft
 
 __all__ = ["ShortTimeFourier"]
 
@@ -41,6 +42,7 @@ def _dft_type(re_data: TensorType, im_data: TensorType, *, inverse: bool) -> lis
 @relay_op(
     "dft",
     infer=_dft_type,
+    decompose=decompose_dft,
     meta_class="relay.attrs.DFTAttrs",
     samples=[
         sample((2, 3, 8), (2, 3, 8)),
@@ -95,6 +97,7 @@ def _count_stft(call: Call) -> int:
     "stft",
     traits=(Work(_count_stft),),
     infer=_stft_type,
+    decompose=decompose_stft,
     meta_class="relay.attrs.StftAttrs",
     samples=[
         sample((2, 40), (8,), **_WHOLE),

@@ -25,6 +25,7 @@ from serde.relay.ir.shapes import (
 from serde.relay.ir.traits import Fusion, FusionPattern, Linear, SameAxes, Work
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT, lengths
+from serde.relay.lowering.einsum import decompose_einsum
 from serde.weights import dtype_name
 
 __all__ = ["MatMul", "exact_operand", "parse_equation", "product_dtype", "to_product_dtype"]
@@ -344,6 +345,7 @@ def _count_products(call: Call) -> int:
         Fusion(FusionPattern.INJECTIVE),
     ),
     infer=_einsum_type,
+    decompose=decompose_einsum,
     samples=[
         sample([(2, 3), (3, 4)], equation="ij,jk->ik"),
         sample([(2, 3, 4), (2, 4, 5)], equation="...ij,...jk"),

@@ -7,6 +7,7 @@ coordinates with their values are the other form here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -20,33 +21,19 @@ from serde.relay.ir.shapes import join_dim, layout_axes, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
+from serde.relay.lowering.sparse import (
+    decompose_sparse_add,
+    decompose_sparse_conv2d,
+    decompose_sparse_dense,
+    decompose_sparse_fill_empty_rows,
+    decompose_sparse_reshape,
+    decompose_sparse_transpose,
+    rows_of_elements,
+)
 from serde.relay.op.linalg.product import exact_operand, to_product_dtype
 from serde.relay.op.shape.reshape import new_shape
 
-__all__ = ["resolve_shape", "starts_of_columns"]
-
-
-def starts_of_columns(columns: Array, count: int) -> Array:
-    """Return where each column of a square CSR matrix starts, counted in elements.
-
-    Args:
-        columns: The column of each element.
-        count: Number of columns.
-
-    Raises:
-        Unsupported: One of the columns is not there.
-    """
-    if columns.size and not (columns.min() >= 0 and columns.max() < count):
-        raise Unsupported(f"columns {columns.min()} to {columns.max()} of {count}")
-    return np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=count))])
-
-
-def _rows_of_elements(indptr: Array, stored: int) -> Array:
-    """Return the row, of elements or of blocks, that each of those stored lies in."""
-    counts = np.diff(indptr)
-    if counts.size and (counts.min() < 0 or sum(counts.tolist()) > stored):
-        raise Unsupported(f"rows end at {indptr[-1]} of {stored} elements")
-    return np.repeat(np.arange(len(counts)), counts)
+__all__: list[str] = []
 
 
 def _require_sparse(data: TensorType, indices: TensorType, indptr: TensorType) -> None:
@@ -68,7 +55,7 @@ def _rows(data: TensorType, indptr: TensorType) -> Dim:
 def _dense(data: Array, indices: Array, indptr: Array, columns: int) -> Array:
     """Return the matrix with all its elements; what a row names twice is added."""
     height, width = data.shape[1:] or (1, 1)
-    rows, count = _rows_of_elements(indptr, len(indices)), len(indptr) - 1
+    rows, count = rows_of_elements(indptr, len(indices)), len(indptr) - 1
     blocks = np.zeros((count, columns // width, height, width), data.dtype)
     stored = data.reshape(-1, height, width)[: len(rows)]
     np.add.at(blocks, (rows, indices[: len(rows)]), stored)
@@ -113,6 +100,7 @@ _COLUMNS = np.array([0, 4, 1, 2, 5], np.int32)
     "nn.sparse_dense",
     traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_sparse_dense_type,
+    decompose=decompose_sparse_dense,
     samples=[
         sample((3, 6), (5,), _COLUMNS, _POINTERS),
         sample((3, 6), (5,), _COLUMNS, _POINTERS, sparse_lhs=True),
@@ -154,6 +142,7 @@ def build_sparse_dense(dense_mat: Expr, sparse_mat: AnyValue, sparse_lhs: bool =
 @relay_op(
     "nn.internal.sparse_dense_padded", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_padded_dense_type,
+    decompose=partial(call, "nn.sparse_dense"),
     samples=[
         sample((3, 6), (7,), np.array([0, 4, 0, 1, 0, 2, 5], np.int32),
                np.array([0, 2, 3, 5, 7], np.int32)),
@@ -188,6 +177,7 @@ def _sparse_transpose_type(
     "nn.sparse_transpose",
     traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_sparse_transpose_type,
+    decompose=decompose_sparse_transpose,
     samples=[
         sample((5,), np.array([0, 3, 1, 2, 3], np.int32), _POINTERS),
         sample((3,), np.array([2, 0, 1], np.int64), np.array([0, 1, 3, 3], np.int64)),
@@ -197,9 +187,12 @@ def sparse_transpose(
     sparse_data: Array, sparse_indices: Array, sparse_indptr: Array
 ) -> tuple[Array, Array, Array]:
     """The transpose of a square CSR matrix."""
-    rows = _rows_of_elements(sparse_indptr, len(sparse_indices))
+    rows = rows_of_elements(sparse_indptr, len(sparse_indices))
     order = np.argsort(sparse_indices, kind="stable")
-    starts = starts_of_columns(sparse_indices, len(sparse_indptr) - 1)
+    count = len(sparse_indptr) - 1
+    if not np.all((sparse_indices >= 0) & (sparse_indices < count)):
+        raise Unsupported(f"columns {sparse_indices.min()} to {sparse_indices.max()} of {count}")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(sparse_indices, minlength=count))])
     return (
         sparse_data[order],
         rows[order].astype(sparse_indices.dtype),
@@ -230,6 +223,7 @@ def _sparse_add_type(
 @relay_op(
     "nn.sparse_add",
     infer=_sparse_add_type,
+    decompose=decompose_sparse_add,
     samples=[
         sample((4, 6), (5,), _COLUMNS, _POINTERS),
         sample(tensor((4, 6), "int32"), tensor((5,), "int32"), _COLUMNS, _POINTERS),
@@ -272,6 +266,7 @@ def _sparse_conv2d_type(
 @relay_op(
     "nn.sparse_conv2d", traits=(times(8), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_sparse_conv2d_type,
+    decompose=decompose_sparse_conv2d,
     samples=[
         sample((1, 3, 4, 6), (5,), _COLUMNS, _POINTERS),
         sample((1, 2, 3, 4), (5,), np.array([0, 9, 4, 17, 13], np.int32), _POINTERS,
@@ -339,6 +334,7 @@ def _fill_type(
 @relay_op(
     "sparse_fill_empty_rows",
     infer=_fill_type,
+    decompose=decompose_sparse_fill_empty_rows,
     samples=[
         sample(np.array([[0, 1], [0, 3], [2, 0], [3, 1]], np.int64), (4,),
                np.array([5, 6], np.int64), np.float32(9)),
@@ -377,6 +373,7 @@ def _sparse_reshape_type(
 @relay_op(
     "sparse_reshape", traits=(Fusion(FusionPattern.INJECTIVE),),
     infer=_sparse_reshape_type,
+    decompose=decompose_sparse_reshape,
     samples=[
         sample(tensor((4, 3), "int64", low=0, high=1), np.array([2, 3, 6], np.int64),
                np.array([9, -1], np.int64)),
@@ -389,13 +386,13 @@ def sparse_reshape(
 ) -> tuple[Array, Array]:
     """The coordinates of the same elements in another shape, and that shape without its -1."""
     before = tuple(int(length) for length in prev_shape)
-    after = resolve_shape(before, new_shape)
+    after = _resolve_shape(before, new_shape)
     flat = np.ravel_multi_index(tuple(sparse_indices.T), before)
     moved = np.stack(np.unravel_index(flat, after), -1)
     return moved.astype(sparse_indices.dtype), np.array(after, new_shape.dtype)
 
 
-def resolve_shape(before: Sequence[int], after: Array) -> tuple[int, ...]:
+def _resolve_shape(before: Sequence[int], after: Array) -> tuple[int, ...]:
     """Return `after`, of as many elements as `before`, with the length that a -1 stands for."""
     result = new_shape(before, [int(length) for length in after], allowzero=True)
     return tuple(length for length in result if isinstance(length, int))

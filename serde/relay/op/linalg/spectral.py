@@ -15,9 +15,9 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_float
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import powers
+from serde.relay.lowering.lengths import positions
 from serde.relay.op.linalg.columns import (
     identity_like,
-    indices_along,
     narrow_like,
     select_where,
     square_type,
@@ -61,7 +61,7 @@ def _decompose_lq(data: Expr) -> Expr:
     rank = tensor_type(data).rank
     matrix = widen_narrow(data)
     dtype = tensor_type(matrix).dtype
-    down, along = indices_along(data, -2), indices_along(data, -1)
+    down, along = positions(data, -2), positions(data, -1)
     zero, one = const(0.0, dtype), const(1.0, dtype)
 
     def reflect(

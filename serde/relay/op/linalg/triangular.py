@@ -14,8 +14,8 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_same_dtype
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import powers
+from serde.relay.lowering.lengths import positions
 from serde.relay.op.linalg.columns import (
-    indices_along,
     narrow_like,
     select_where,
     square_type,
@@ -40,7 +40,7 @@ def _decompose_cholesky(data: Expr) -> Expr:
     if tensor_type(data).shape[-1] == 0:
         return data
     rank = tensor_type(data).rank
-    index = indices_along(data, -1)
+    index = positions(data, -1)
 
     def step(place: Expr, rest: Expr, index: Expr) -> tuple[Sequence[Expr], Sequence[Expr]]:
         found = take_column(rest, place)
@@ -99,7 +99,7 @@ def _decompose_triangular_solve(a: Expr, b: Expr, *, lower: bool, transpose: boo
     if tensor_type(a).shape[-1] == 0:
         return b
     rank = tensor_type(a).rank
-    index = indices_along(a, -1)
+    index = positions(a, -1)
     forward = lower != transpose
     later = "greater" if forward else "less"
 

@@ -9,7 +9,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir.precision import as_dtype, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_float
 from serde.relay.ir.traits import Float32
@@ -100,12 +100,6 @@ def _complete_layer_norm(
     return data, gamma or vector, beta or vector
 
 
-def _as(data: Expr, dtype: str) -> Expr:
-    if isinstance(data.type, TensorType) and data.type.dtype == dtype:
-        return data
-    return call("cast", data, dtype=dtype)
-
-
 def _decompose_layer_norm(
     data: Expr,
     gamma: Expr,
@@ -118,12 +112,12 @@ def _decompose_layer_norm(
     type_ = tensor_type(data)
     stash, dtype, rank = dtype_name(stash_dtype), type_.dtype, type_.rank
     axes = tuple(range(normalize_axis(axis, rank), rank))
-    wide = _as(data, stash)
+    wide = as_dtype(data, stash)
     mean = call("mean", wide, axis=axes, keepdims=True)
     centred = call("subtract", wide, mean)
     variance = call("mean", call("multiply", centred, centred), axis=axes, keepdims=True)
     inverse = call("rsqrt", call("add", variance, const(epsilon, stash)))
-    result = call("multiply", _as(call("multiply", centred, inverse), dtype), gamma)
+    result = call("multiply", as_dtype(call("multiply", centred, inverse), dtype), gamma)
     if beta is not None:
         result = call("add", result, beta)
     return Tuple([result, mean, inverse])

@@ -17,6 +17,7 @@ from serde.relay.ir.shapes import join_dim, normalize_axes, normalize_axis, requ
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, SameAxes, SameType, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
+from serde.relay.op.norm import bodies
 
 __all__ = ["ChannelNorm", "GroupNorm"]
 
@@ -114,6 +115,7 @@ _VARIANCE = tensor((3,), low=0.5, high=2.0)
     "nn.batch_norm",
     traits=(SameAxes(("axis",)), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Float32("norms")),
     infer=_batch_norm_type,
+    decompose=bodies.batch_norm_body,
     complete=_complete_norm,
     samples=[
         sample((2, 3, 4), (3,), (3,), (3,), _VARIANCE),
@@ -211,6 +213,7 @@ def _affine(
     "nn.layer_norm",
     traits=(SameAxes(("axis",)), Float32("norms")),
     infer=_affine_type,
+    decompose=bodies.layer_norm_body,
     complete=_complete_norm,
     samples=[
         sample((2, 3, 4), (4,), (4,)),
@@ -228,6 +231,7 @@ def layer_norm(data: Array, gamma: Array, beta: Array, *, norm: ChannelNorm = _L
     "nn.instance_norm",
     traits=(SameAxes(("axis",), batch=True), Float32("norms")),
     infer=_affine_type,
+    decompose=bodies.instance_norm_body,
     complete=_complete_norm,
     samples=[
         sample((2, 3, 4, 5), (3,), (3,)),
@@ -269,6 +273,7 @@ def _complete_group_norm(*types: TensorType | None, axis: int, **_: AnyValue) ->
     "nn.group_norm",
     traits=(SameAxes(("axis",), batch=True), Float32("norms")),
     infer=_group_norm_type,
+    decompose=bodies.group_norm_body,
     complete=_complete_group_norm,
     samples=[
         sample((2, 6, 4), (6,), (6,), num_groups=3),
@@ -301,6 +306,7 @@ def _lrn_type(data: TensorType, *, size: int, axis: int, **_: AnyValue) -> Tenso
     "nn.lrn",
     traits=(windows("size"), SameAxes(("axis",)), SameType, Float32()),
     infer=_lrn_type,
+    decompose=bodies.lrn_body,
     samples=[
         sample((2, 7, 3, 4)),
         sample((1, 3, 4, 6), size=3, axis=3, bias=1.0, alpha=0.5, beta=0.5),
@@ -342,7 +348,12 @@ def _l2_normalize_type(data: TensorType, *, eps: float, axis: tuple[int, ...]) -
     "nn.l2_normalize",
     traits=(SameAxes(("axis",)), SameType, Float32()),
     infer=_l2_normalize_type,
-    samples=[sample((2, 3, 4), eps=1e-5, axis=(1,)), sample((2, 3), eps=1e3, axis=())],
+    decompose=bodies.l2_normalize_body,
+    samples=[
+        sample((2, 3, 4), eps=1e-5, axis=(1,)),
+        sample((2, 3), eps=1e3, axis=()),
+        sample((2, 3), eps=1e-5, axis=()),
+    ],
 )
 def l2_normalize(data: Array, *, eps: float, axis: tuple[int, ...]) -> Array:
     """``y = x / sqrt(max(sum(x**2), eps))``, the sum over `axis`.
@@ -370,6 +381,7 @@ def _dropout_type(data: TensorType, *, rate: float) -> tuple[TensorType, TensorT
     "nn.dropout",
     traits=(Values(0), SameAxes()),
     infer=_dropout_type,
+    decompose=bodies.dropout_body,
     samples=[sample((2, 3)), sample((4,), rate=0.1)],
 )
 def dropout(data: Array, *, rate: float = 0.5) -> tuple[Array, Array]:

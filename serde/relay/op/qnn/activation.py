@@ -10,13 +10,14 @@ from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, s
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, Rescales, SameAxes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.qnn.arithmetic import requantize_expr, to_dtype
+from serde.relay.op.qnn.arithmetic import requantize_expr
 from serde.relay.op.qnn.parameters import (
     fixed_point,
     require_dtype,
     require_scalars,
     round_away,
     saturate,
+    saturate_expr,
 )
 from serde.relay.op.qnn.rescale import multiply_by_ratio, requantize
 
@@ -59,7 +60,7 @@ def _as_leaky_relu(
     level = requantize_expr(wide, input_scale, input_zero_point, *target)
     below = call("add", _times(level, alpha), _times(output_zero_point, 1 - alpha))
     result = call("where", call("less", wide, input_zero_point), below, level)
-    return to_dtype(result, tensor_type(data).dtype)
+    return saturate_expr(result, tensor_type(data).dtype)
 
 
 def _times(x: Expr, ratio: float) -> Expr:

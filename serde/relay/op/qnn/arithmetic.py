@@ -21,11 +21,12 @@ from serde.relay.op.qnn.parameters import (
     require_scalars,
     same_value,
     saturate,
+    saturate_expr,
+    without_zero_point,
 )
 from serde.relay.op.qnn.rescale import requantize
-from serde.weights import numpy_dtype
 
-__all__ = ["requantize_expr", "to_dtype"]
+__all__ = ["requantize_expr"]
 
 _INT32 = np.dtype(np.int32)
 _LEFT = tensor((2, 3), "uint8", low=0, high=255)
@@ -55,14 +56,6 @@ def requantize_expr(
         return call("cast", x, dtype="int32")
     parameters = (scale, zero_point, output_scale, output_zero_point)
     return call("qnn.requantize", x, *parameters, axis=axis, out_dtype="int32")
-
-
-def to_dtype(x: Expr, dtype: str) -> Expr:
-    """Return int32 `x` in another integer dtype, saturated."""
-    if dtype == "int32":
-        return x
-    info = np.iinfo(numpy_dtype(dtype))
-    return call("cast", call("clip", x, a_min=float(info.min), a_max=float(info.max)), dtype=dtype)
 
 
 def _binary_type(
@@ -106,7 +99,7 @@ def _declare_sum(name: str, combine: Callable[[Array, Array], Array], sign: int,
         b = requantize_expr(rhs, *parameters[2:4], *target, axis=rhs_axis)
         both = call("add" if sign > 0 else "subtract", a, b)
         shifted = call("subtract" if sign > 0 else "add", both, target[1])
-        return to_dtype(shifted, tensor_type(lhs).dtype)
+        return saturate_expr(shifted, tensor_type(lhs).dtype)
 
     kernel.__doc__ = doc
     relay_op(
@@ -175,8 +168,8 @@ def mul(
 
 def _as_mul(lhs: Expr, rhs: Expr, *parameters: Expr, lhs_axis: int, rhs_axis: int) -> Expr:
     lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, *target = parameters
-    a = _subtract_zero_point(lhs, lhs_zero_point, lhs_axis)
-    b = _subtract_zero_point(rhs, rhs_zero_point, rhs_axis)
+    a = without_zero_point(lhs, lhs_zero_point, lhs_axis)
+    b = without_zero_point(rhs, rhs_zero_point, rhs_axis)
     if isinstance(lhs_scale, Constant) and isinstance(rhs_scale, Constant):
         scale: Expr = Constant(np.asarray(lhs_scale.data * rhs_scale.data))
     else:
@@ -190,15 +183,6 @@ def _as_mul(lhs: Expr, rhs: Expr, *parameters: Expr, lhs_axis: int, rhs_axis: in
         axis=lhs_axis,
         out_dtype=tensor_type(lhs).dtype,
     )
-
-
-def _subtract_zero_point(x: Expr, zero_point: Expr, axis: int) -> Expr:
-    """Return `x` as int32 with its zero point taken off."""
-    wide = call("cast", x, dtype="int32")
-    following = tensor_type(x).rank - 1 - axis % max(1, tensor_type(x).rank)
-    if tensor_type(zero_point).rank and following:
-        zero_point = call("expand_dims", zero_point, axis=1, num_newaxis=following)
-    return call("subtract", wide, zero_point)
 
 
 def _concatenate_type(

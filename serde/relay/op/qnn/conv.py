@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
-import numpy as np
-
 from serde.errors import TypeInferenceError
 from serde.relay.ir.registry import Array, get, relay_op, sample, tensor
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
@@ -26,38 +24,12 @@ from serde.relay.op.qnn.product import (
     subtract_zero_point,
     uint8,
 )
+from serde.relay.op.qnn.sums import body_of_sums, channel_zero_point
 
-__all__ = ["channel_zero_point"]
+__all__: list[str] = []
+
 
 _USUAL, _TRANSPOSED = Convolution.usual(2), TransposedConvolution.usual(2)
-
-
-def channel_zero_point(
-    zero_point: Array, shape: Sequence[int], layout: str, first: str = "O"
-) -> Array:
-    """Return a zero point for each output channel in a shape that broadcasts with the weight.
-
-    Where the filters of a channel lie on the other channel axis, both axes count.
-
-    Args:
-        zero_point: One for all channels, or one for each.
-        shape: Lengths of the weight.
-        layout: Its layout.
-        first: The letter of the axis that counts the channels.
-    """
-    if zero_point.size == 1:
-        return zero_point.reshape(())
-    axes = [layout.index(letter) for letter in layout if letter in "GOI"]
-    filters = [axis for axis in axes if layout[axis] == "O"]
-    lengths = {layout[axis]: shape[axis] for axis in axes}
-    if "G" in layout:
-        filters.insert(0, layout.index("G"))
-    elif lengths["O"] != zero_point.size:
-        filters = [layout.index(first), layout.index("I" if first == "O" else "O")]
-    sizes = [shape[axis] for axis in filters]
-    order = np.argsort(filters)
-    spread = [length if axis in filters else 1 for axis, length in enumerate(shape)]
-    return zero_point.reshape(sizes).transpose(order).reshape(spread)
 
 
 def _conv_type(
@@ -87,6 +59,7 @@ def _conv2d_type(
     "qnn.conv2d",
     traits=(filters(), Layout("data_layout"), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
     infer=_conv2d_type,
+    decompose=body_of_sums("qnn.conv2d"),
     complete=completion("nn.conv2d"),
     samples=[
         sample(
@@ -182,6 +155,7 @@ def _conv2d_transpose_type(
 @relay_op(
     "qnn.conv2d_transpose", traits=(spreads(), Layout("data_layout"), Rescales),
     infer=_conv2d_transpose_type,
+    decompose=body_of_sums("qnn.conv2d_transpose"),
     complete=completion("nn.conv2d_transpose"),
     samples=[
         sample(uint8(1, 3, 4, 5), uint8(3, 2, 3, 2),

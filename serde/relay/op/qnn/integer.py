@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 
 import numpy as np
@@ -15,8 +15,9 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT, filters
 from serde.relay.op.qnn.parameters import require_dtype
 from serde.relay.op.qnn.product import int8, uint8
+from serde.relay.op.qnn.sums import sum_products
 
-__all__: list[str] = []
+__all__ = ["body_of_convolution"]
 
 _BYTES = ("int8", "uint8")
 _SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
@@ -141,31 +142,32 @@ def _conv_attrs(rank: int, attrs: dict[str, AnyValue]) -> dict[str, AnyValue]:
     return {**attrs, **layouts, **fixed}
 
 
-def _decompose_conv(
-    data: Expr,
-    weight: Expr,
-    data_zero_point: Expr | None,
-    weight_zero_point: Expr | None,
-    **attrs: AnyValue,
-) -> Expr:
-    """Sums of such products are exact in float64, in which every target convolves."""
-    type_ = tensor_type(data)
-    rank = type_.rank
-    point = weight_zero_point
-    if point is not None and isinstance(point.type, TensorType) and point.type.rank:
-        point = call("expand_dims", point, axis=1, num_newaxis=rank - 1)
-    levels = _subtract_zero_point(data, data_zero_point), _subtract_zero_point(weight, point)
-    sides = (call("cast", each, dtype="float64") for each in levels)
-    plain = {**_conv_attrs(rank, attrs), "out_dtype": None}
-    found = call(_conv_name(type_), *sides, **plain)
-    return call("cast", call("cast", found, dtype="int64"), dtype="int32")
+def body_of_convolution(*, floats: bool = True) -> Callable[..., Expr]:
+    """Return what a convolution of bytes is made of, in float64 or else in integers."""
+
+    def convolve(
+        data: Expr,
+        weight: Expr,
+        data_zero_point: Expr | None,
+        weight_zero_point: Expr | None,
+        **attrs: AnyValue,
+    ) -> Expr:
+        rank, point = tensor_type(data).rank, weight_zero_point
+        if point is not None and tensor_type(point).rank:
+            point = call("expand_dims", point, axis=1, num_newaxis=rank - 1)
+        plain = _conv_attrs(rank, attrs)
+        points = data_zero_point, point
+        name = _conv_name(tensor_type(data))
+        return sum_products(name, data, weight, points, floats=floats, **plain)
+
+    return convolve
 
 
 @relay_op(
     "serde.conv_integer",
     traits=(filters(),),
     infer=_conv_type,
-    decompose=_decompose_conv,
+    decompose=body_of_convolution(),
     samples=[
         sample(uint8(1, 3, 6, 5), uint8(4, 3, 3, 2), np.uint8(120), np.uint8(99),
                strides=(2, 1), padding=(1, 2, 0, 1), dilation=(1, 1)),

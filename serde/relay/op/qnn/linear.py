@@ -12,11 +12,13 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_float
 from serde.relay.ir.traits import Decompresses
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.rounding import round_even_of
+from serde.relay.op.qnn.parameters import spread
 from serde.weights import dtype_name
 
 __all__: list[str] = []
@@ -80,21 +82,12 @@ def _broadcast_parameter(values: Array, data: Array, axis: int, block_size: int)
 
 def _broadcast_parameter_expr(values: Expr, data: Expr, axis: int, block_size: int) -> Expr:
     """Return the call that :func:`_broadcast_parameter` makes, on expressions."""
-    kind, like = tensor_type(values), tensor_type(data)
-    place = axis % max(1, like.rank)
+    like = tensor_type(data)
     if block_size:
+        place = axis % max(1, like.rank)
         rows = call("repeat", values, repeats=block_size, axis=place)
         return call("slice_like", rows, data, axes=(place,))
-    following = like.rank - 1 - place
-    if kind.rank == 0 or kind.shape == (1,) or following <= 0:
-        return values if like.rank or not kind.rank else call("squeeze", values, axis=(0,))
-    return call("expand_dims", values, axis=1, num_newaxis=following)
-
-
-def _as(data: Expr, dtype: str) -> Expr:
-    if isinstance(data.type, TensorType) and data.type.dtype == dtype:
-        return data
-    return call("cast", data, dtype=dtype)
+    return spread(values, like.rank, axis)
 
 
 def _quantize_type(
@@ -133,18 +126,18 @@ def _decompose_quantize(
 ) -> Expr:
     """The zero point is added in float32 or wider, where every sum within range is exact."""
     narrow = tensor_type(scale).dtype if precision is None else dtype_name(precision)
-    spread = _broadcast_parameter_expr(_as(scale, narrow), data, axis, block_size)
-    quotient = call("divide", _as(data, narrow), spread)
+    spread = _broadcast_parameter_expr(as_dtype(scale, narrow), data, axis, block_size)
+    quotient = call("divide", as_dtype(data, narrow), spread)
     dtype = dtype_name(out_dtype)
     if dtype not in _INTEGERS:
         limit = _greatest(out_dtype)
         if saturate or dtype.startswith(("float4", "float6")):
-            quotient = call("clip", _as(quotient, "float32"), a_min=-limit, a_max=limit)
+            quotient = call("clip", as_dtype(quotient, "float32"), a_min=-limit, a_max=limit)
         return call("cast", quotient, dtype=dtype)
     wide = "float64" if narrow == "float64" else "float32"
-    level = _as(round_even_of(quotient), wide)
+    level = as_dtype(round_even_of(quotient), wide)
     if zero_point is not None:
-        shift = _broadcast_parameter_expr(_as(zero_point, wide), data, axis, block_size)
+        shift = _broadcast_parameter_expr(as_dtype(zero_point, wide), data, axis, block_size)
         level = call("add", level, shift)
     low, high = _INTEGERS[dtype]
     return call("cast", call("clip", level, a_min=float(low), a_max=float(high)), dtype=dtype)
@@ -245,10 +238,10 @@ def _decompose_dequantize(
     dtype = tensor_type(scale).dtype if out_dtype is None else dtype_name(out_dtype)
     level = data
     if zero_point is not None and not is_float(tensor_type(data).dtype):
-        shift = _broadcast_parameter_expr(_as(zero_point, "int32"), data, axis, block_size)
-        level = call("subtract", _as(data, "int32"), shift)
-    factor = _broadcast_parameter_expr(_as(scale, "float32"), data, axis, block_size)
-    return _as(call("multiply", _as(level, "float32"), factor), dtype)
+        shift = _broadcast_parameter_expr(as_dtype(zero_point, "int32"), data, axis, block_size)
+        level = call("subtract", as_dtype(data, "int32"), shift)
+    factor = _broadcast_parameter_expr(as_dtype(scale, "float32"), data, axis, block_size)
+    return as_dtype(call("multiply", as_dtype(level, "float32"), factor), dtype)
 
 
 _BYTES = tensor((2, 3, 4), "int8", low=-128, high=127)
@@ -307,7 +300,7 @@ def _decompose_dynamic(data: Expr) -> Expr:
     scale = call("where", call("equal", spread, zero), one, step)
     origin = call("clip", call("negative", call("divide", low, scale)), a_min=0.0, a_max=255.0)
     zero_point = call("cast", round_even_of(origin), dtype="uint8")
-    level = _as(round_even_of(call("divide", data, scale)), "float32")
+    level = as_dtype(round_even_of(call("divide", data, scale)), "float32")
     shifted = call("add", level, call("cast", zero_point, dtype="float32"))
     result = call("cast", call("clip", shifted, a_min=0.0, a_max=255.0), dtype="uint8")
     return Tuple([result, scale, zero_point])

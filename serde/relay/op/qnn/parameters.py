@@ -9,14 +9,18 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import Array
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
+from serde.relay.ir.precision import as_dtype
+from serde.relay.ir.registry import Array, call
 from serde.relay.ir.shapes import join_dim, normalize_axis
 from serde.relay.ir.types import TensorType
 
 __all__ = [
     "along_axis",
     "fixed_point",
+    "is_zero",
+    "measure_fraction",
+    "narrow_zero_point",
     "parameter_axis",
     "require_dtype",
     "require_parameters",
@@ -24,6 +28,9 @@ __all__ = [
     "round_away",
     "same_value",
     "saturate",
+    "saturate_expr",
+    "spread",
+    "without_zero_point",
 ]
 
 LARGEST_EXPONENT = 32
@@ -123,6 +130,79 @@ def fixed_point(ratio: AnyValue) -> tuple[Array, Array]:
     exponent = np.where(carried, exponent + 1, exponent).astype(np.int64)
     mantissa = np.where(exponent < SMALLEST_EXPONENT, 0, mantissa)
     return mantissa, np.clip(exponent, SMALLEST_EXPONENT, LARGEST_EXPONENT)
+
+
+def measure_fraction(ratio: Expr) -> tuple[Expr, Expr]:
+    """Return numbers of float64 as :func:`fixed_point` rounds them: a / 2**b, a and b of int64.
+
+    The mantissa is read from their bits.
+    """
+
+    def of(value: int) -> Expr:
+        return const(value, "int64")
+
+    bits = call("reinterpret", ratio, dtype="int64")
+    stored = call("bitwise_and", call("right_shift", bits, of(52)), of(2047))
+    digits = call("bitwise_or", call("bitwise_and", bits, of(2**52 - 1)), of(2**52))
+    rounded = call("right_shift", call("add", digits, of(2**21)), of(22))
+    carried = call("right_shift", rounded, of(31))
+    exponent = call("add", call("subtract", stored, of(1022)), carried)
+    sign = call("cast", call("sign", ratio), dtype="int64")
+    mantissa = call("multiply", call("right_shift", rounded, carried), sign)
+    small = call("less", exponent, of(SMALLEST_EXPONENT))
+    left = call("minimum", call("maximum", exponent, of(0)), of(LARGEST_EXPONENT))
+    right = call("minimum", call("maximum", call("negative", exponent), of(0)),
+                 of(-SMALLEST_EXPONENT))  # fmt: skip
+    numerator = call("left_shift", call("where", small, of(0), mantissa), left)
+    return numerator, call("add", right, of(31))
+
+
+def spread(values: Expr, rank: int, axis: int) -> Expr:
+    """Return a scale or zero point in a shape that broadcasts with data of `rank`."""
+    type_ = tensor_type(values)
+    if not type_.rank:
+        return values
+    if not rank:
+        return call("squeeze", values, axis=(0,))
+    following = 0 if type_.shape == (1,) else rank - 1 - axis % rank
+    return call("expand_dims", values, axis=1, num_newaxis=following) if following else values
+
+
+def is_zero(x: Expr) -> bool:
+    """Whether a zero point is known to be zero."""
+    return isinstance(x, Constant) and not x.data.any()
+
+
+def narrow_zero_point(zero_point: Expr, dtype: str) -> Constant | None:
+    """Return a constant zero point in the dtype of what it belongs to, of one number a scalar.
+
+    None is returned of one that is computed, or no number of that dtype.
+    """
+    if not isinstance(zero_point, Constant):
+        return None
+    data, info = zero_point.data, np.iinfo(dtype)
+    if (data < info.min).any() or (data > info.max).any():
+        return None
+    return Constant((data.reshape(()) if data.size == 1 else data).astype(dtype))
+
+
+def without_zero_point(x: Expr, zero_point: Expr, axis: int = -1, dtype: str = "int32") -> Expr:
+    """Return integers as differences from their zero point, in a wider dtype."""
+    wide = as_dtype(x, dtype)
+    if is_zero(zero_point):
+        return wide
+    return call("subtract", wide, as_dtype(spread(zero_point, tensor_type(x).rank, axis), dtype))
+
+
+def saturate_expr(x: Expr, dtype: str) -> Expr:
+    """Return whole numbers in an integer dtype; those beyond its range become its ends."""
+    if tensor_type(x).dtype == dtype:
+        return x
+    if dtype == "int32":
+        # float32 has no 2**31 - 1.
+        x = call("cast", x, dtype="float64")
+    info = np.iinfo(dtype)
+    return call("cast", call("clip", x, a_min=float(info.min), a_max=float(info.max)), dtype=dtype)
 
 
 def round_away(values: Array) -> Array:

@@ -13,8 +13,8 @@ from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
 from serde.relay.op.conv.windows import per_axis
-from serde.relay.op.qnn.arithmetic import requantize_expr, to_dtype
-from serde.relay.op.qnn.parameters import require_dtype, require_scalars, saturate
+from serde.relay.op.qnn.arithmetic import requantize_expr
+from serde.relay.op.qnn.parameters import require_dtype, require_scalars, saturate, saturate_expr
 from serde.relay.op.qnn.rescale import requantize
 
 __all__: list[str] = []
@@ -50,8 +50,8 @@ def _as_avg_pool(
     **attrs: AnyValue,
 ) -> Expr:
     parameters = (input_scale, input_zero_point, output_scale, output_zero_point)
-    return to_dtype(call("nn.avg_pool2d", requantize_expr(data, *parameters), **attrs),
-                    tensor_type(data).dtype)  # fmt: skip
+    mean = call("nn.avg_pool2d", requantize_expr(data, *parameters), **attrs)
+    return saturate_expr(mean, tensor_type(data).dtype)
 
 
 @relay_op(

@@ -31,6 +31,7 @@ from serde.relay.op.qnn.parameters import (
     require_parameters,
     require_scalars,
 )
+from serde.relay.op.qnn.sums import body_of_sums
 from serde.weights import dtype_name
 
 __all__ = [
@@ -147,6 +148,7 @@ def _dense_type(
 @relay_op(
     "qnn.dense", traits=(PRODUCT, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
     infer=_dense_type,
+    decompose=body_of_sums("qnn.dense"),
     complete=completion("nn.dense"),
     samples=[
         sample(int8(4, 6), int8(5, 6), *sample_parameters(0, 0, 0.25),
@@ -267,6 +269,7 @@ def _batch_matmul_type(
 @relay_op(
     "qnn.batch_matmul", traits=(PRODUCT, Rescales,),
     infer=_batch_matmul_type,
+    decompose=body_of_sums("qnn.batch_matmul"),
     samples=[
         sample(int8(2, 3, 4), int8(2, 5, 4), *sample_parameters(3, -7, 0.25),
                out_dtype="int32", transpose_b=True),

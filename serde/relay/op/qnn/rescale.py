@@ -8,24 +8,41 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
+from serde.relay.ir.precision import as_dtype
+from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Rescales, SameAxes
 from serde.relay.ir.types import TensorType
+from serde.relay.op.elementwise.fixed_point import scale_fixed_point
 from serde.relay.op.qnn.parameters import (
     along_axis,
     fixed_point,
+    is_zero,
+    measure_fraction,
+    narrow_zero_point,
     parameter_axis,
     require_dtype,
     require_parameters,
     require_scalars,
     round_away,
     saturate,
+    saturate_expr,
+    spread,
+    without_zero_point,
 )
 from serde.relay.op.qnn.requantize_config import current_requantize_config
 from serde.weights import dtype_name
 
-__all__ = ["DTYPES", "Rounding", "dequantize", "multiply_by_ratio", "quantize", "requantize"]
+__all__ = [
+    "DTYPES",
+    "Rounding",
+    "dequantize",
+    "multiply_by_ratio",
+    "quantize",
+    "quantize_body",
+    "requantize",
+]
 
 DTYPES = ("int8", "uint8", "int16", "uint16", "int32")
 """What a real number may be quantised to."""
@@ -66,9 +83,31 @@ def _quantize_type(
     return TensorType(data.shape, dtype)
 
 
+def quantize_body(
+    data: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
+    *,
+    out_dtype: np.dtype[AnyValue],
+    axis: int,
+) -> Expr:
+    rank = tensor_type(data).rank
+    whole: Expr = call("round", call("divide", data, spread(output_scale, rank, axis)))
+    whole = _add(whole, spread(output_zero_point, rank, axis), "float32")
+    whole = call("where", call("isnan", whole), const(0.0), whole)
+    return saturate_expr(whole, dtype_name(out_dtype))
+
+
+def _add(level: Expr, zero_point: Expr, dtype: str) -> Expr:
+    if is_zero(zero_point):
+        return level
+    return call("add", level, as_dtype(zero_point, dtype))
+
+
 @relay_op(
     "qnn.quantize", traits=(SameAxes(("axis",)),),
     infer=_quantize_type,
+    decompose=quantize_body,
     samples=[
         sample((2, 3), _scalar(0.02), _zero(3), out_dtype="uint8"),
         sample((2, 3), _SCALES, _ZEROS, out_dtype="int8"),
@@ -114,9 +153,44 @@ def _dequantize_type(
     return TensorType(data.shape, dtype)
 
 
+def _decompose_dequantize(
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    *,
+    out_dtype: np.dtype[AnyValue],
+    axis: int,
+) -> Expr:
+    """As a linear operator, which targets have, where the zero point is one of the numbers."""
+    zero = narrow_zero_point(input_zero_point, tensor_type(data).dtype)
+    if zero is None or (tensor_type(data).dtype == "int32" and not is_zero(zero)):
+        level = call("cast", without_zero_point(data, input_zero_point, axis), dtype="float32")
+        real: Expr = call("multiply", level, spread(input_scale, tensor_type(data).rank, axis))
+    else:
+        real = _dequantize_linear(data, input_scale, zero, axis)
+    if out_dtype == np.float32:
+        return real
+    limit = float(np.finfo(out_dtype).max)
+    return call("cast", call("clip", real, a_min=-limit, a_max=limit), dtype=out_dtype)
+
+
+def _dequantize_linear(data: Expr, scale: Expr, zero_point: Constant, axis: int) -> Expr:
+    """Return the linear operator, both parameters in the shape of the longer one."""
+    zero: Expr | None = None if is_zero(zero_point) else zero_point
+    if tensor_type(scale).shape == (1,):
+        scale = call("squeeze", scale, axis=(0,))
+    shape = zero_point.data.shape or tensor_type(scale).shape
+    if zero is not None and shape and not tensor_type(scale).rank:
+        scale = call("broadcast_to", scale, shape=shape)
+    elif zero is not None and not zero_point.data.shape and shape:
+        zero = call("broadcast_to", zero, shape=shape)
+    return call("serde.dequantize_linear", data, scale, zero, axis=axis)
+
+
 @relay_op(
     "qnn.dequantize", traits=(SameAxes(("axis",)),),
     infer=_dequantize_type,
+    decompose=_decompose_dequantize,
     samples=[
         sample(_BYTES, _scalar(0.5), _zero(3), out_dtype="float32"),
         sample(_BYTES, _SCALES, _ZEROS, out_dtype="float32"),
@@ -172,9 +246,41 @@ def _requantize_type(
     return TensorType(data.shape, out_dtype)
 
 
+def _decompose_requantize(
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
+    *,
+    axis: int,
+    rounding: Rounding,
+    compute_dtype: ComputeDtype,
+    out_dtype: np.dtype[AnyValue],
+) -> Expr:
+    """The ratio of constant scales is a constant, in whatever form it enters."""
+    config = current_requantize_config()
+    away = (config.rounding if rounding == "None" else rounding) == "TONEAREST"
+    work = config.compute_dtype if compute_dtype == "None" else compute_dtype
+    dtype = dtype_name(out_dtype)
+    scales = (call("cast", each, dtype="float64") for each in (input_scale, output_scale))
+    ratio = spread(call("divide", *scales), tensor_type(data).rank, axis)
+    narrow = as_dtype(data, "int32")
+    if work in ("float32", "float64"):
+        level = without_zero_point(narrow, input_zero_point, axis, work)
+        scaled = call("multiply", level, call("cast", ratio, dtype=work))
+        real = _add(scaled, output_zero_point, work)
+        up = real if away else call("add", real, const(0.5, work))
+        return saturate_expr(call("round" if away else "floor", up), dtype)
+    level = without_zero_point(narrow, input_zero_point, axis)
+    level = scale_fixed_point(level, *measure_fraction(ratio), away=away)
+    return saturate_expr(_add(level, output_zero_point, "int32"), dtype)
+
+
 @relay_op(
     "qnn.requantize", traits=(SameAxes(("axis",)), Rescales),
     infer=_requantize_type,
+    decompose=_decompose_requantize,
     samples=[
         sample(_SUMS, _scalar(0.03), _zero(0), _scalar(0.7), _zero(1), out_dtype="int8"),
         sample(_SUMS, _scalar(0.5), _zero(10), _scalar(1.0), _zero(3), rounding="TONEAREST",

@@ -9,6 +9,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
+from serde.relay.ir.precision import as_dtype, wide_dtype
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange
@@ -41,6 +42,27 @@ def _nll_loss_type(
     return TensorType(shape if reduction == "none" else (), dtype)
 
 
+def _decompose_nll_loss(
+    predictions: Expr, targets: Expr, weights: Expr, *, reduction: str, ignore_index: int
+) -> Expr:
+    """What targets that are ignored name may lie outside the classes."""
+    given, kind = tensor_type(predictions).dtype, tensor_type(targets).dtype
+    wide = wide_dtype(given)
+    axis = min(1, tensor_type(targets).rank)
+    ignored = call("equal", targets, const(ignore_index, kind))
+    classes = call("where", ignored, const(0, kind), targets)
+    found = call("gather", predictions, call("expand_dims", classes, axis=axis), axis=axis)
+    factors = as_dtype(call("take", weights, classes, axis=0, mode="fast"), wide)
+    factors = call("where", ignored, const(0, wide), factors)
+    scores = as_dtype(call("squeeze", found, axis=(axis,)), wide)
+    losses = call("negative", call("multiply", scores, factors))
+    if reduction != "none":
+        losses = call("sum", losses)
+    if reduction == "mean":
+        losses = call("divide", losses, call("sum", factors))
+    return as_dtype(losses, given)
+
+
 _CLASSES = tensor((4,), "int32", low=0, high=4)
 
 
@@ -48,6 +70,7 @@ _CLASSES = tensor((4,), "int32", low=0, high=4)
     "nn.nll_loss",
     traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), InRange(ranges.class_labels)),
     infer=_nll_loss_type,
+    decompose=_decompose_nll_loss,
     samples=[
         sample((4, 5), _CLASSES, tensor((5,), low=0.5), ignore_index=-100),
         sample((4, 5), _CLASSES, tensor((5,), low=0.5), reduction="sum", ignore_index=2),

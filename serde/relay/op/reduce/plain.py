@@ -7,13 +7,14 @@ those named. Half-precision sums are accumulated in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple, TupleWrapper
+from serde.relay.ir.dims import Dim, product
+from serde.relay.ir.expr import Expr, Tuple, TupleWrapper, const, tensor_type
 from serde.relay.ir.registry import (
     Arguments,
     Array,
@@ -34,6 +35,7 @@ from serde.relay.ir.shapes import (
 )
 from serde.relay.ir.traits import Arithmetic, Float32, Ordering, Reduction, Truth, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.lengths import length_of
 
 __all__ = ["accumulator", "declare", "extreme_type", "number_type", "reduce_type", "reduced_axes"]
 
@@ -262,10 +264,38 @@ def _variance_type(
     return TensorType(_reduce_shape(data, axes, keepdims), data.dtype)
 
 
+def _decompose_variance(
+    data: Expr,
+    mean: Expr,
+    *,
+    axis: tuple[int, ...] | None,
+    keepdims: bool,
+    exclude: bool,
+    unbiased: bool,
+) -> Expr:
+    """The mean is given, so that it need not be that of the data."""
+    type_ = tensor_type(data)
+    axes = reduced_axes(type_.rank, axis, exclude)
+    distance = call("subtract", data, mean)
+    squares = call("multiply", distance, distance)
+    if not axes:
+        return call("divide", squares, const(1 - unbiased, type_.dtype)) if unbiased else squares
+    if not unbiased:
+        return call("mean", squares, axis=axes, keepdims=keepdims)
+    total = call("sum", squares, axis=axes, keepdims=keepdims)
+    size = product(type_.shape[each] for each in axes)
+    if isinstance(size, int):
+        return call("divide", total, const(size - 1, type_.dtype))
+    count = reduce(partial(call, "multiply"), [length_of(data, each) for each in axes])
+    fewer = call("subtract", count, const(1, "int64"))
+    return call("divide", total, call("cast", fewer, dtype=type_.dtype))
+
+
 @relay_op(
     "variance",
     traits=(Reduction, Float32()),
     infer=_variance_type,
+    decompose=_decompose_variance,
     samples=[
         sample((2, 3, 4), (1, 1, 1)),
         sample((2, 3, 4), (2, 1, 4), axis=1, keepdims=True),

@@ -93,15 +93,19 @@ def _reverse_sequence_type(
     samples=[
         sample((4, 3), tensor((3,), "int32", low=0, high=4), seq_axis=0, batch_axis=1),
         sample((3, 5, 2), tensor((3,), "int64", low=0, high=5)),
+        sample((4, 3), tensor((4,), "int32", low=-2, high=9)),
     ],
 )
 def reverse_sequence(
     data: Array, seq_lengths: Array, *, seq_axis: int = 1, batch_axis: int = 0
 ) -> Array:
-    """The first `seq_lengths[b]` entries of `seq_axis` reversed, for each batch index b."""
+    """The first `seq_lengths[b]` entries of `seq_axis` reversed, for each batch index b.
+
+    As in TVM, a length below 1 is 1, and one beyond the axis its whole.
+    """
     moved = np.moveaxis(data, (batch_axis, seq_axis), (0, 1))
     steps = np.arange(moved.shape[1])
-    length = seq_lengths.astype(np.int64)[:, None]
+    length = np.minimum(seq_lengths, moved.shape[1]).astype(np.int64)[:, None]
     source = np.where(steps < length, length - 1 - steps, steps)
     picked = moved[np.arange(moved.shape[0])[:, None], source]
     return np.ascontiguousarray(np.moveaxis(picked, (0, 1), (batch_axis, seq_axis)))

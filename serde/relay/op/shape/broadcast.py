@@ -14,6 +14,7 @@ from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tens
 from serde.relay.ir.shapes import broadcast_dim, is_float
 from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, Moves, TypeOnly
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.shape import decompose_collapse_sum_like, decompose_collapse_sum_to
 from serde.relay.op.shape.reshape import integers, lengths
 
 __all__: list[str] = []
@@ -111,6 +112,7 @@ def _collapse_like_type(data: TensorType, collapse_type: TensorType) -> TensorTy
     "collapse_sum_like",
     traits=(TypeOnly(1), Fusion(FusionPattern.COMM_REDUCE)),
     infer=_collapse_like_type,
+    decompose=decompose_collapse_sum_like,
     samples=[sample((2, 3, 4), (3, 1)), sample((2, 3), ()), sample((2, 3), (2, 3))],
 )
 def collapse_sum_like(data: Array, collapse_type: Array) -> Array:
@@ -139,6 +141,7 @@ def _collapse_to_type(
     "collapse_sum_to",
     traits=(Fusion(FusionPattern.COMM_REDUCE),),
     infer=_collapse_to_type,
+    decompose=decompose_collapse_sum_to,
     by_value=["shape"],
     meta_class="relay.attrs.InitOpAttrs",
     samples=[sample((2, 3, 4), np.array([3, 1])), sample((2, 3), np.array([2, 3]))],

@@ -8,10 +8,11 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.traits import (
     Elementwise,
@@ -25,7 +26,7 @@ from serde.relay.ir.traits import (
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import integers, lengths
 
-__all__: list[str] = []
+__all__ = ["length_of", "positions_along"]
 
 
 def _require_shape(shape: Sequence[Dim] | None) -> Sequence[Dim]:
@@ -203,3 +204,23 @@ def build_arange(
     bounds = (first, last, 1 if step is None else step)
     scalars = [bound if isinstance(bound, Expr) else const(bound, dtype) for bound in bounds]
     return call("arange", *scalars, dtype=dtype)
+
+
+def length_of(data: Expr, axis: int, dtype: str) -> Expr:
+    """Return the length of an axis, which may be open, as a number."""
+    length = tensor_type(data).shape[axis]
+    if isinstance(length, int):
+        return const(length, dtype)
+    shape = call("shape_of", data, dtype="int64")
+    found = call("take", shape, const(axis, "int64"), axis=0, mode="fast")
+    return found if dtype == "int64" else call("cast", found, dtype=dtype)
+
+
+def positions_along(data: Expr, axis: int, dtype: str) -> Expr:
+    """Return 0, 1 and so on below the length of an axis."""
+    length = tensor_type(data).shape[axis]
+    if isinstance(length, int):
+        return const(allocation.arange(length), dtype)
+    end = length_of(data, axis, "int64")
+    found = call("arange", const(0, "int64"), end, const(1, "int64"), dtype="int64")
+    return found if dtype == "int64" else call("cast", found, dtype=dtype)

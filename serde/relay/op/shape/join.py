@@ -10,11 +10,12 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, TupleWrapper
+from serde.relay.ir.expr import Expr, TupleWrapper, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import concat_dim, join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Values
 from serde.relay.ir.types import MAX_LEAVES, TensorType
+from serde.relay.lowering.shape import decompose_meshgrid
 
 __all__: list[str] = []
 
@@ -147,6 +148,7 @@ def _meshgrid_type(data: Sequence[TensorType], *, indexing: str) -> list[TensorT
     "meshgrid",
     traits=(Values(0), Fusion(FusionPattern.INJECTIVE)),
     infer=_meshgrid_type,
+    decompose=decompose_meshgrid,
     samples=[sample([(3,), (4,)]), sample([(3,), (), (2,)], indexing="xy")],
 )
 def meshgrid(data: tuple[Array, ...], *, indexing: Literal["ij", "xy"] = "ij") -> tuple[Array, ...]:
@@ -168,9 +170,22 @@ def _fifo_buffer_type(data: TensorType, buffer: TensorType, *, axis: int) -> Ten
     return buffer
 
 
+def _decompose_fifo_buffer(data: Expr, buffer: Expr, *, axis: int) -> Expr:
+    """The last entries of the two together, as many as the buffer has."""
+    joined = call("concatenate", (buffer, data), axis=axis)
+    length = tensor_type(buffer).shape[axis]
+    if isinstance(length, int):
+        ends = (-length,), (np.iinfo(np.int32).max,)
+        last = call("strided_slice", joined, begin=ends[0], end=ends[1], strides=(1,), axes=(axis,))
+        return last if length else buffer
+    kept = call("slice_like", call("reverse", joined, axis=axis), buffer, axes=(axis,))
+    return call("reverse", kept, axis=axis)
+
+
 @relay_op(
     "nn.fifo_buffer",
     infer=_fifo_buffer_type,
+    decompose=_decompose_fifo_buffer,
     samples=[
         sample((1, 2), (1, 6), axis=1),
         sample((2, 3), (4, 3)),

@@ -6,6 +6,7 @@ from serde.relay.ir.layout import LayoutPlan, change_layout
 from serde.relay.ir.registry import Array, relay_op, sample
 from serde.relay.ir.traits import Fusion, FusionPattern, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.shape import decompose_layout_transform
 
 __all__: list[str] = []
 
@@ -19,6 +20,7 @@ def _layout_type(data: TensorType, *, src_layout: str, dst_layout: str) -> Tenso
     "layout_transform",
     traits=(Values(0), Fusion(FusionPattern.INJECTIVE)),
     infer=_layout_type,
+    decompose=decompose_layout_transform,
     samples=[
         sample((1, 4, 2, 3), src_layout="NCHW", dst_layout="NHWC"),
         sample((1, 4, 2, 3), src_layout="NCHW", dst_layout="NCHW2c"),

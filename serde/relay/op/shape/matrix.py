@@ -13,6 +13,7 @@ from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tens
 from serde.relay.ir.shapes import is_float, join_dim, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.shape import decompose_matrix_set_diag, decompose_trilu
 
 __all__ = ["Diagonals"]
 
@@ -58,6 +59,7 @@ def _set_diag_type(
     "matrix_set_diag",
     traits=(Fusion(FusionPattern.INJECTIVE),),
     infer=_set_diag_type,
+    decompose=decompose_matrix_set_diag,
     samples=[
         sample((2, 3, 4), (2, 3)),
         sample((4, 3), (3, 3), k1=-1, k2=1),
@@ -122,6 +124,7 @@ def _trilu_type(data: TensorType, k: TensorType, *, upper: bool) -> TensorType:
     "trilu",
     traits=(Values(0), Fusion(FusionPattern.ELEMWISE)),
     infer=_trilu_type,
+    decompose=decompose_trilu,
     meta_class="relay.attrs.TriluAttrs",
     samples=[
         sample((3, 4), np.array(1, np.int32), upper=False),

@@ -9,11 +9,12 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim, product
-from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_window
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Reshape, SameAxes, Values
 from serde.relay.ir.types import TensorType
+from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 
@@ -149,6 +150,22 @@ def _dilate_type(
     return TensorType(shape, data.dtype)
 
 
+def _decompose_dilate(x: Expr, *, strides: tuple[int, ...], dilation_value: float) -> Expr:
+    """Each element gets an axis of its own, is padded there, and what follows the last is cut."""
+    type_ = tensor_type(x)
+    value = const(np.asarray(dilation_value).astype(numpy_dtype(type_.dtype)), type_.dtype)
+    for axis, stride in enumerate(strides):
+        if stride == 1:
+            continue
+        shape = list(tensor_type(x).shape)
+        shape[axis] = shape[axis] * stride
+        widths = [(0, stride - 1 if place == axis + 1 else 0) for place in range(len(shape) + 1)]
+        apart = call("nn.pad", call("expand_dims", x, axis=axis + 1), value, pad_width=widths)
+        whole = call("reshape", apart, newshape=shape)
+        x = call("strided_slice", whole, begin=(0,), end=(1 - stride,), strides=(1,), axes=(axis,))
+    return x
+
+
 @relay_op(
     "nn.dilate",
     traits=(
@@ -156,6 +173,7 @@ def _dilate_type(
         Fusion(FusionPattern.INJECTIVE),
     ),
     infer=_dilate_type,
+    decompose=_decompose_dilate,
     meta_class="relay.attrs.DilateAttrs",
     samples=[sample((2, 3), strides=(1, 2)), sample((2, 3), strides=(3, 1), dilation_value=1.5)],
     arguments=Arguments(names={"x": "data"}, required=("strides",)),

@@ -24,6 +24,7 @@ from serde.relay.ir.traits import (
     TypeOnly,
 )
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.shape import decompose_reshape_like
 
 __all__ = ["ReshapeLike", "integers", "lengths", "new_shape"]
 
@@ -257,6 +258,7 @@ def _reshape_like_type(data: TensorType, shape_like: TensorType, **attrs: AnyVal
     "reshape_like",
     traits=(Reshape, Moves(all=True), TypeOnly(1)),
     infer=_reshape_like_type,
+    decompose=decompose_reshape_like,
     samples=[
         sample((6, 4), (2, 3, 4)),
         sample((2, 12, 5), (3, 4, 9), lhs_begin=1, lhs_end=2, rhs_begin=0, rhs_end=-1),

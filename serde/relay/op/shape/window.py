@@ -11,6 +11,7 @@ from serde.relay.ir.registry import Array, relay_op, sample
 from serde.relay.ir.shapes import normalize_axis, pool_dim
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.shape import decompose_sliding_window
 
 __all__: list[str] = []
 
@@ -33,6 +34,7 @@ def _window_type(
     "sliding_window",
     traits=(Moves(), Fusion(FusionPattern.OPAQUE)),
     infer=_window_type,
+    decompose=decompose_sliding_window,
     samples=[
         sample((2, 3, 7, 8), axis=1, window_shape=[3, 3, 4], strides=[1, 2, 2]),
         sample((9,), axis=-1, window_shape=[4], strides=[3]),

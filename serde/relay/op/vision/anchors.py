@@ -7,12 +7,23 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, TupleWrapper
+from serde.relay.ir.expr import (
+    Constant,
+    Expr,
+    Tuple,
+    TupleWrapper,
+    const,
+    tensor_type,
+)
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Float32, TypeOnly
 from serde.relay.ir.types import TensorType
+from serde.relay.op.shape.create import length_of, positions_along
+from serde.relay.op.vision.rows import columns, corners_of, in_front, stay_first
+from serde.weights import numpy_dtype
 
 __all__ = ["multibox_transform_loc", "prior_boxes"]
 
@@ -38,10 +49,51 @@ def _multibox_prior_type(
     return TensorType((1, data.shape[2] * data.shape[3] * number, 4), data.dtype)
 
 
+def _decompose_prior(
+    data: Expr,
+    *,
+    sizes: Sequence[float],
+    ratios: Sequence[float],
+    steps: Sequence[float],
+    offsets: Sequence[float],
+    clip: bool,
+) -> Expr:
+    """The boxes of a map of fixed lengths are a constant."""
+    type_ = tensor_type(data)
+    height, width = type_.shape[2:]
+    if isinstance(height, int) and isinstance(width, int):
+        boxes = prior_boxes(height, width, sizes, ratios, steps, offsets, clip)
+        return Constant(boxes.astype(numpy_dtype(type_.dtype)))
+    wide = "float64"
+    h, w = (call("cast", length_of(data, axis, "int64"), dtype=wide) for axis in (2, 3))
+    centres = []
+    for axis, length in enumerate((h, w)):
+        given = const(steps[axis], wide)
+        step = given if steps[axis] > 0 else call("divide", const(1, wide), length)
+        place = call("add", positions_along(data, 2 + axis, wide), const(offsets[axis], wide))
+        centre = call("multiply", place, step)
+        centres.append(call("expand_dims", centre, axis=1, num_newaxis=2 - axis))
+    y, x = centres
+    roots = np.sqrt(np.array(ratios[1:], np.float64))
+    across, down = ([*sizes, *each] for each in (sizes[0] * roots, sizes[0] / roots))
+    half_w = call("multiply", const(np.array(across) / 2, wide), call("divide", h, w))
+    half_h = const(np.array(down) / 2, wide)
+    nothing = call("zeros_like", call("add", call("add", y, x), half_h))
+    edges = [
+        call("add", call(sign, centre, half), nothing)
+        for sign in ("subtract", "add")
+        for centre, half in ((x, half_w), (y, half_h))
+    ]
+    found = call("stack", edges, axis=-1)
+    found = call("clip", found, a_min=0.0, a_max=1.0) if clip else found
+    return call("reshape", call("cast", found, dtype=type_.dtype), newshape=(1, -1, 4))
+
+
 @relay_op(
     "vision.multibox_prior",
     traits=(TypeOnly(0), Float32()),
     infer=_multibox_prior_type,
+    decompose=_decompose_prior,
     samples=[
         sample((2, 3, 4, 5), sizes=[0.5, 0.25], ratios=[1.0, 2.0, 0.5], clip=True),
         sample((1, 1, 3, 2), steps=[0.25, 0.5], offsets=[0.0, 0.25]),
@@ -76,7 +128,12 @@ def prior_boxes(
     offsets: Sequence[float],
     clip: bool,
 ) -> Array:
-    """Return the boxes of :func:`multibox_prior` in double precision."""
+    """Return the boxes of :func:`multibox_prior` in double precision.
+
+    Raises:
+        LimitError: They are more than the budget of the conversion affords.
+    """
+    allocation.allow((height, width, len(sizes) + len(ratios) - 1, 4), np.float64)
     down = steps[0] if steps[0] > 0 else 1 / height
     across = steps[1] if steps[1] > 0 else 1 / width
     y = (np.arange(height) + offsets[0]) * down
@@ -117,6 +174,47 @@ def _transform_type(
     return [TensorType((batch, number, 6), dtype), TensorType((batch,), "int32")]
 
 
+def _decompose_transform(
+    cls_prob: Expr,
+    loc_pred: Expr,
+    anchor: Expr,
+    *,
+    clip: bool,
+    threshold: float,
+    variances: Sequence[float],
+    keep_background: bool,
+) -> Expr:
+    dtype = tensor_type(cls_prob).dtype
+    objects = columns(cls_prob, 1, 2**31 - 1, 1)
+    score = call("max", objects, axis=(1,))
+    class_ = call("cast", call("argmax", objects, axis=(1,)), dtype=dtype)
+    least = const(max(threshold, -1.0), dtype)
+    found = call("greater_equal" if threshold > -1 else "greater", score, least)
+    class_ = call("where", found, class_, const(-1, dtype))
+    boxes = _offset_boxes(call("reshape", loc_pred, newshape=(0, -1, 4)), anchor, variances)
+    boxes = call("clip", boxes, a_min=0.0, a_max=1.0) if clip else boxes
+    marks = (call("expand_dims", each, axis=2) for each in (class_, score))
+    rows = call("concatenate", [*marks, boxes], axis=2)
+    shown = call("cast", found, dtype="int32")
+    if keep_background:
+        return Tuple([rows, call("sum", call("ones_like", shown), axis=(1,))])
+    return Tuple([in_front(rows, *stay_first(found)), call("sum", shown, axis=(1,))])
+
+
+def _offset_boxes(offsets: Expr, anchor: Expr, variances: Sequence[float]) -> Expr:
+    dtype = tensor_type(anchor).dtype
+    near, wide = (const(np.array(each), dtype) for each in (variances[:2], variances[2:]))
+    (low, high), (shift, growth) = corners_of(anchor), corners_of(offsets)
+    size, two = call("subtract", high, low), const(2, dtype)
+    centre = call("divide", call("add", low, high), two)
+    moved = call("multiply", call("multiply", shift, near), size)
+    middle = call("add", moved, centre)
+    grown = call("multiply", call("exp", call("multiply", growth, wide)), size)
+    half = call("divide", grown, two)
+    ends = [call("subtract", middle, half), call("add", middle, half)]
+    return call("concatenate", ends, axis=2)
+
+
 _ANCHORS = np.array([[[0.1, 0.2, 0.5, 0.7], [0.0, 0.1, 0.3, 0.2], [0.4, 0.4, 0.9, 1.0],
                       [0.2, 0.6, 0.3, 0.9], [0.5, 0.0, 0.8, 0.4]]], np.float32)  # fmt: skip
 
@@ -125,6 +223,7 @@ _ANCHORS = np.array([[[0.1, 0.2, 0.5, 0.7], [0.0, 0.1, 0.3, 0.2], [0.4, 0.4, 0.9
     "vision.multibox_transform_loc",
     traits=(Float32(),),
     infer=_transform_type,
+    decompose=_decompose_transform,
     samples=[
         sample((2, 3, 5), (2, 20), _ANCHORS, threshold=0.5),
         sample((2, 3, 5), (2, 20), (1, 5, 4), clip=False, variances=[1.0, 0.5, 0.25, 0.5]),

@@ -14,6 +14,7 @@ from serde.relay.ir.shapes import require_float
 from serde.relay.ir.traits import Cases, Float32, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
+from serde.relay.op.vision.rows import columns
 
 __all__: list[str] = []
 
@@ -50,17 +51,13 @@ def _nms_type(
     return data
 
 
-def _columns(data: Expr, begin: int, end: int) -> Expr:
-    return call("strided_slice", data, begin=[begin], end=[end], strides=[1], axes=[2])
-
-
 def _half(x: Expr, dtype: str) -> Expr:
     return call("multiply", x, const(0.5, dtype))
 
 
 def _corners(boxes: Expr, form: str, dtype: str) -> list[Expr]:
     """Return the low and the high corners; a box whose ends are swapped becomes empty."""
-    low, high = _columns(boxes, 0, 2), _columns(boxes, 2, 4)
+    low, high = columns(boxes, 0, 2), columns(boxes, 2, 4)
     if form == "center":
         reach = _half(high, dtype)
         low, high = call("subtract", low, reach), call("add", low, reach)
@@ -69,16 +66,16 @@ def _corners(boxes: Expr, form: str, dtype: str) -> list[Expr]:
 
 def _convert_boxes(rows: Expr, start: int, form: str, dtype: str, width: int) -> Expr:
     """Return rows whose boxes are in another form, those with a negative first number as is."""
-    low, high = _columns(rows, start, start + 2), _columns(rows, start + 2, start + 4)
+    low, high = columns(rows, start, start + 2), columns(rows, start + 2, start + 4)
     if form == "center":
         parts = [_half(call("add", low, high), dtype), call("subtract", high, low)]
     else:
         reach = _half(high, dtype)
         parts = [call("subtract", low, reach), call("add", low, reach)]
-    before = [_columns(rows, 0, start)] if start else []
-    after = [_columns(rows, start + 4, width)] if start + 4 < width else []
+    before = [columns(rows, 0, start)] if start else []
+    after = [columns(rows, start + 4, width)] if start + 4 < width else []
     made = call("concatenate", [*before, *parts, *after], axis=2)
-    stays = call("less", _columns(rows, start, start + 1), const(0, dtype))
+    stays = call("less", columns(rows, start, start + 1), const(0, dtype))
     return call("where", stays, rows, made)
 
 
@@ -111,13 +108,13 @@ def _decompose_nms(
     if iou_threshold < 0 or score_threshold < 0:
         raise TypeInferenceError("a negative threshold has no decomposition")
     dtype, width = type_.dtype, type_.shape[2]
-    score = _columns(data, score_index, score_index + 1)
+    score = columns(data, score_index, score_index + 1)
     class_ = score
     if id_index >= 0:
-        class_ = _columns(data, id_index, id_index + 1)
+        class_ = columns(data, id_index, id_index + 1)
         hidden = call("equal", class_, const(background_id, dtype))
         score = call("where", hidden, const(-1, dtype), score)
-    corners = _corners(_columns(data, coord_start, coord_start + 4), in_format, dtype)
+    corners = _corners(columns(data, coord_start, coord_start + 4), in_format, dtype)
     rows = call("concatenate", [class_, score, *corners], axis=2)
     counted = call(
         "vision.get_valid_counts", rows, const(score_threshold, "float32"), id_index=-1,

@@ -12,6 +12,7 @@ from serde.relay.ir.traits import Cases, Float32, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.vision.anchors import multibox_transform_loc
+from serde.relay.op.vision.rows import columns
 from serde.relay.op.vision.suppression import Boxes, suppress
 
 __all__: list[str] = []
@@ -38,10 +39,6 @@ def _detection_type(
     return rows
 
 
-def _columns(rows: Expr, begin: int, end: int) -> Expr:
-    return call("strided_slice", rows, begin=[begin], end=[end], strides=[1], axes=[2])
-
-
 def _decompose_detection(
     cls_prob: Expr,
     loc_pred: Expr,
@@ -64,12 +61,12 @@ def _decompose_detection(
         threshold=threshold, variances=variances,
     )  # fmt: skip
     rows, counts = TupleGetItem(found, 0), TupleGetItem(found, 1)
-    score = call("squeeze", _columns(rows, 1, 2), axis=(2,))
+    score = call("squeeze", columns(rows, 1, 2), axis=(2,))
     order = call("argsort", score, axis=1, is_ascend=False, dtype="int32")
     ordered = call("take", rows, order, axis=1, batch_dims=1, mode="fast")
     ranks = Constant(np.arange(number, 0, -1).reshape(1, -1, 1).astype(dtype))
-    marks = call("broadcast_to_like", ranks, _columns(ordered, 1, 2))
-    parts = [_columns(ordered, 0, 1), marks, _columns(ordered, 2, 6)]
+    marks = call("broadcast_to_like", ranks, columns(ordered, 1, 2))
+    parts = [columns(ordered, 0, 1), marks, columns(ordered, 2, 6)]
     kept = call(
         "vision.non_max_suppression",
         call("concatenate", parts, axis=2),
@@ -87,7 +84,7 @@ def _decompose_detection(
             for x, begin, end in ((ordered, 0, nms_topk), (rows, nms_topk, number))
         )
         ordered = call("concatenate", [first, rest], axis=1)
-    return call("concatenate", [_columns(kept, 0, 1), _columns(ordered, 1, 6)], axis=2)
+    return call("concatenate", [columns(kept, 0, 1), columns(ordered, 1, 6)], axis=2)
 
 
 _ANCHORS = np.array([[[0.1, 0.2, 0.5, 0.7], [0.0, 0.1, 0.3, 0.2], [0.4, 0.4, 0.9, 1.0],

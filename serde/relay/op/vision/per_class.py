@@ -9,13 +9,21 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir import cases, ranges
-from serde.relay.ir.expr import Expr, TupleWrapper
+from serde.relay.ir.expr import Expr, Tuple, TupleWrapper, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Cases, Float32, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
-from serde.relay.op.vision.suppression import Boxes, require_scalars, scalar, suppress
+from serde.relay.op.shape.create import length_of, positions_along
+from serde.relay.op.vision.rows import columns, take_rows
+from serde.relay.op.vision.suppression import (
+    Boxes,
+    overlap_below,
+    require_scalars,
+    scalar,
+    suppress,
+)
 
 __all__: list[str] = []
 
@@ -51,6 +59,56 @@ def _require_boxes(boxes: TensorType) -> None:
         raise TypeInferenceError(f"expected boxes of four numbers of images, found {boxes!r}")
 
 
+def _decompose_all_class(
+    boxes: Expr,
+    scores: Expr,
+    max_output_boxes_per_class: Expr,
+    iou_threshold: Expr,
+    score_threshold: Expr,
+    *,
+    output_format: str,
+) -> Expr:
+    """From a threshold that is not positive on, every box overlaps with the first, which stays."""
+    one, zero = const(1, "int64"), const(0, "int64")
+    bound = call("cast", iou_threshold, dtype="float32")
+    most = call("cast", max_output_boxes_per_class, dtype="int64")
+    most = call("where", call("greater", most, zero), most, length_of(scores, 2, "int64"))
+    most = call("where", call("greater", bound, const(0, "float32")), most, one)
+    least = call("cast", score_threshold, dtype="float32")
+    limits = (most, overlap_below(bound), least)
+    found = call("serde.non_max_suppression", boxes, scores, *limits)
+    if output_format == "tensorflow":
+        return _group_by_image(found, scores)
+    count = call("expand_dims", length_of(found, 0, "int64"), axis=0)
+    room: Expr = one
+    for axis in range(3):
+        room = call("multiply", room, length_of(scores, axis, "int64"))
+    none = const([0], "int64")
+    widths = call("concatenate", [none, call("subtract", room, count), none, none], axis=0)
+    widths = call("reshape", widths, newshape=(2, 2))
+    return Tuple([call("dyn.nn.pad", found, widths, zero), count])
+
+
+def _group_by_image(found: Expr, scores: Expr) -> Expr:
+    """Return (class, box) of what stays of each image, the scores, and how many."""
+    image, class_, box = (
+        call("take", found, const(n, "int64"), axis=1, mode="fast") for n in range(3)
+    )
+    images = positions_along(scores, 0, "int64")
+    same = call("equal", call("expand_dims", image, axis=1), images)
+    counts = call("sum", call("cast", same, dtype="int64"), axis=(0,))
+    first = call("cumsum", counts, axis=0, exclusive=True)
+    row = positions_along(found, 0, "int64")
+    row = call("subtract", row, call("take", first, image, axis=0, mode="fast"))
+    places = call("stack", [image, row], axis=0)
+    nothing = call("zeros_like", call("reshape", scores, newshape=(0, -1)))
+    none = call("cast", nothing, dtype="int64")
+    pairs = [call("scatter_nd", none, places, each) for each in (class_, box)]
+    marks = call("gather_nd", scores, call("transpose", found, axes=(1, 0)), index_rank=3)
+    marks = call("cast", call("scatter_nd", nothing, places, marks), dtype="float32")
+    return Tuple([call("stack", pairs, axis=2), marks, counts])
+
+
 _ALL_CLASSES = (tensor((2, 6, 4), low=0.0), tensor((2, 3, 6)), np.int64(2), np.float32(0.3))
 
 
@@ -65,6 +123,7 @@ _ALL_CLASSES = (tensor((2, 6, 4), low=0.0), tensor((2, 3, 6)), np.int64(2), np.f
         Cases("threshold", cases.boxes_suppressed),
     ),
     infer=_all_class_type,
+    decompose=_decompose_all_class,
     meta_class="relay.attrs.AllClassNonMaximumSuppressionAttrs",
     samples=[
         sample(*_ALL_CLASSES, np.float32(-0.5)),
@@ -172,12 +231,60 @@ def _regular_type(
     return [TensorType(shape, "float32") for shape in (*shapes, (batch,))]
 
 
+def _decompose_regular(
+    boxes: Expr,
+    scores: Expr,
+    *,
+    max_detections_per_class: int,
+    max_detections: int,
+    num_classes: int,
+    iou_threshold: float,
+    score_threshold: float,
+) -> Expr:
+    """The best of what stays of all classes, of equal scores the first."""
+    dtype, low = tensor_type(scores).dtype, const(-np.inf, tensor_type(scores).dtype)
+    good = call("greater_equal", scores, const(score_threshold, dtype))
+    marks = call("transpose", call("where", good, scores, low), axes=(0, 2, 1))
+    found = call(
+        "serde.non_max_suppression",
+        boxes,
+        marks,
+        const(max_detections_per_class if iou_threshold >= 0 else 1, "int64"),
+        const(min(max(iou_threshold, 0.0), 1.0), "float32"),
+        const(-np.inf, "float32"),
+    )
+    some = call("cast", call("ones_like", columns(found, 0, 1, 1)), dtype=dtype)
+    places, some = call("transpose", found, axes=(1, 0)), call("squeeze", some, axis=(1,))
+    kept = call("scatter_nd", call("zeros_like", marks), places, some)
+    kept = call("greater", kept, const(0, dtype))
+    keys = call("reshape", call("where", kept, marks, low), newshape=(0, -1))
+    number = call("sum", call("cast", call("greater", keys, low), dtype="int64"), axis=(1,))
+    number = call("expand_dims", number, axis=1)
+    keys = call("nn.pad", keys, low, pad_width=((0, 0), (0, max_detections)))
+    order: Expr = call("argsort", keys, axis=1, is_ascend=False, dtype="int64")
+    order = columns(order, 0, max_detections, 1)
+    shown = call("less", const(np.arange(max_detections), "int64"), number)
+    count = length_of(boxes, 1, "int64")
+    class_, box = (call(name, order, count) for name in ("floor_divide", "floor_mod"))
+    results = [
+        call("where", mask, call("cast", each, dtype="float32"), const(0, "float32"))
+        for mask, each in (
+            (call("expand_dims", shown, axis=2), take_rows(boxes, box)),
+            (shown, class_),
+            (shown, take_rows(keys, order)),
+        )
+    ]
+    number = call("squeeze", call("minimum", number, const(max_detections, "int64")), axis=(1,))
+    return Tuple([*results, call("cast", number, dtype="float32")])
+
+
 _TFLITE = {"max_detections_per_class": 2, "max_detections": 5, "num_classes": 3}
 
 
 @relay_op(
     "vision.regular_non_max_suppression", traits=(pairs(1, 4), Ordering,),
     infer=_regular_type,
+    decompose=_decompose_regular,
     meta_class="relay.attrs.RegularNonMaximumSuppressionAttrs",
     samples=[
         sample(tensor((2, 6, 4), low=0.0), (2, 6, 3), **_TFLITE, iou_threshold=0.3,
@@ -204,9 +311,9 @@ def regular_non_max_suppression(
     shape = (len(boxes), max_detections)
     found_boxes, classes = np.zeros((*shape, 4), np.float32), np.zeros(shape, np.float32)
     marks, counts = np.zeros(shape, np.float32), np.zeros(len(boxes), np.float32)
-    for image, (corners, columns) in enumerate(zip(boxes, scores, strict=True)):
+    for image, (corners, classes_) in enumerate(zip(boxes, scores, strict=True)):
         found: list[tuple[float, int, int]] = []
-        for class_, column in enumerate(columns.T):
+        for class_, column in enumerate(classes_.T):
             order = np.argsort(-column, kind="stable")
             order = order[column[order] >= column.dtype.type(score_threshold)]
             kept = suppress(

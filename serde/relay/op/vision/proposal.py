@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any as AnyValue
+from typing import Final
 
 import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.registry import Arguments, Array, relay_op, sample
+from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, const, tensor_type
+from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Float32, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import BY_VALUES
+from serde.relay.op.shape.create import length_of, positions_along
+from serde.relay.op.vision.rows import columns, corners_of, take_rows
 from serde.relay.op.vision.suppression import Boxes, suppress
 
-__all__ = ["PROPOSALS", "base_anchors", "proposal_type", "propose"]
+__all__ = ["PROPOSALS", "decompose_scored", "proposal_type", "propose"]
 
 
 def proposal_type(
@@ -55,7 +60,7 @@ def proposal_type(
     return TensorType((cls_prob.shape[0] * rpn_post_nms_top_n, 5), dtype)
 
 
-def base_anchors(ratios: Sequence[float], scales: Sequence[float], base: int) -> Array:
+def _base_anchors(ratios: Sequence[float], scales: Sequence[float], base: int) -> Array:
     """Return (left, top, right, bottom) of each ratio and scale; edges belong to a box."""
     boxes = []
     for ratio in ratios:
@@ -76,6 +81,125 @@ def _decode_boxes(anchors: Array, offsets: Array, iou_loss: bool) -> Array:
     return np.concatenate([centre - half, centre + half], -1)
 
 
+_WORK: Final = "float64"
+"""Boxes are computed in it whatever the dtype of the operands."""
+
+
+def decompose_scored(
+    cls_prob: Expr,
+    bbox_pred: Expr,
+    im_info: Expr,
+    *,
+    scales: Sequence[float],
+    ratios: Sequence[float],
+    feature_stride: int,
+    threshold: float,
+    rpn_pre_nms_top_n: int,
+    rpn_post_nms_top_n: int,
+    rpn_min_size: int,
+    iou_loss: bool,
+) -> Tuple:
+    """The places of the boxes that stay tell their scores too; ranks stand for these meanwhile."""
+    base = _base_anchors(ratios, scales, feature_stride)
+    count, dtype = len(base), tensor_type(cls_prob).dtype
+    cells = [
+        call("expand_dims", positions_along(cls_prob, axis, _WORK), axis=1, num_newaxis=4 - axis)
+        for axis in (2, 3)
+    ]
+    info = call("cast", im_info, dtype=_WORK)
+    boxes = _clip(_predict(bbox_pred, base, cells, feature_stride, iou_loss), info)
+    boxes, small = _enlarge(boxes, info, rpn_min_size)
+    for axis, cell in enumerate(cells):
+        size = call("divide", columns(info, axis, axis + 1, 1), const(feature_stride, _WORK))
+        end = call("expand_dims", call("floor", size), axis=1, num_newaxis=2)
+        small = call("logical_or", small, call("greater_equal", cell, end))
+    objects = call("transpose", columns(cls_prob, count, 2 * count, 1), axes=(0, 2, 3, 1))
+    marks = call("where", small, const(-1, dtype), objects)
+    marks = call("reshape", marks, newshape=(0, -1))
+    order: Expr = call("argsort", marks, axis=1, is_ascend=False, dtype="int64")
+    order = columns(order, 0, rpn_pre_nms_top_n, 1) if rpn_pre_nms_top_n > 0 else order
+    boxes = call("reshape", boxes, newshape=(0, -1, 4))
+    kept = _suppress_overlaps(take_rows(boxes, order), order, threshold)
+    turns = const(np.arange(rpn_post_nms_top_n)[None], "int32")
+    turn = call("floor_mod", turns, TupleGetItem(kept, 1))
+    chosen = take_rows(TupleGetItem(kept, 0), turn)
+    found = call("cast", take_rows(boxes, chosen), dtype=dtype)
+    scores = call("expand_dims", take_rows(marks, chosen), axis=2)
+    images = call("cumsum", call("ones_like", scores), axis=0, exclusive=True)
+    rows = call("concatenate", [images, found], axis=2)
+    flat = (call("reshape", x, newshape=(-1, n)) for x, n in ((rows, 5), (scores, 1)))
+    return Tuple(flat)
+
+
+def _predict(
+    bbox_pred: Expr, base: Array, cells: Sequence[Expr], stride: int, iou_loss: bool
+) -> Expr:
+    """Return ``(n, height, width, anchors, 4)`` of the boxes that offsets make of the anchors."""
+    offsets = call("reshape", bbox_pred, newshape=(0, -4, len(base), 4, 0, 0))
+    offsets = call("cast", call("transpose", offsets, axes=(0, 3, 4, 1, 2)), dtype=_WORK)
+    places = [call("expand_dims", each, axis=-1) for each in cells]
+    ways = (const(stride * np.array(each), _WORK) for each in ((0, 1, 0, 1), (1, 0, 1, 0)))
+    shifts = call("add", *(call("multiply", at, way) for at, way in zip(places, ways, strict=True)))
+    if iou_loss:
+        return call("add", call("add", shifts, const(base, _WORK)), offsets)
+    size = base[:, 2:] - base[:, :2] + 1
+    middle, wide = const(base[:, :2] + (size - 1) / 2, _WORK), const(size, _WORK)
+    (shift, _), (near, far) = corners_of(shifts), corners_of(offsets)
+    centre = call("add", call("add", shift, middle), call("multiply", near, wide))
+    grown = call("multiply", call("exp", far), wide)
+    reach = call("multiply", call("subtract", grown, const(1, _WORK)), const(0.5, _WORK))
+    ends = [call("subtract", centre, reach), call("add", centre, reach)]
+    return call("concatenate", ends, axis=-1)
+
+
+def _clip(boxes: Expr, info: Expr) -> Expr:
+    """Return boxes within the images, whose heights come before their widths."""
+    ends = call("take", info, const(np.array([1, 0, 1, 0]), "int64"), axis=1, mode="fast")
+    last = call("subtract", ends, const(1, _WORK))
+    last = call("expand_dims", last, axis=1, num_newaxis=3)
+    return call("maximum", call("minimum", boxes, last), const(0, _WORK))
+
+
+def _enlarge(boxes: Expr, info: Expr, least: int) -> tuple[Expr, Expr]:
+    """Return boxes, those that are too small being enlarged, and which are."""
+    bound = call("multiply", columns(info, 2, 3, 1), const(least, _WORK))
+    bound = call("expand_dims", bound, axis=1, num_newaxis=3)
+    low, high = corners_of(boxes)
+    size = call("add", call("subtract", high, low), const(1, _WORK))
+    small = call("any", call("less", size, bound), axis=(-1,), keepdims=True)
+    more = call("multiply", bound, const(np.array([-0.5, -0.5, 0.5, 0.5]), _WORK))
+    wider = call("where", small, call("add", boxes, more), boxes)
+    return wider, call("squeeze", small, axis=(-1,))
+
+
+def _suppress_overlaps(best: Expr, order: Expr, threshold: float) -> Expr:
+    """Return the places of the boxes that stay, and how many; edges belong to a box.
+
+    Of a negative threshold the first box alone stays.
+    """
+    low, high = corners_of(best)
+    beyond = call("add", call("maximum", low, high), const(1, _WORK))
+    counts = call("sum", call("ones_like", order), axis=(1,))
+    ranks = call("subtract", length_of(order, 1, "int64"), positions_along(order, 1, "int64"))
+    ranks = call("broadcast_to_like", ranks, order)
+    parts = [call("expand_dims", ranks, axis=2), call("minimum", low, high), beyond]
+    return call(
+        "vision.non_max_suppression",
+        call("concatenate", [call("cast", each, dtype="float32") for each in parts], axis=2),
+        counts,
+        order,
+        const(-1 if threshold >= 0 else 1, "int32"),
+        const(np.nextafter(np.float32(max(threshold, 0)), np.float32(np.inf)), "float32"),
+        coord_start=1,
+        score_index=0,
+        id_index=-1,
+    )
+
+
+def _decompose_proposal(*operands: Expr, **attrs: AnyValue) -> Expr:
+    return decompose_scored(*operands, **attrs).fields[0]
+
+
 _NET = {"scales": [8.0], "feature_stride": 16, "rpn_post_nms_top_n": 4, "rpn_min_size": 4}
 
 
@@ -91,6 +215,7 @@ PROPOSALS = [
     "vision.proposal",
     traits=(BY_VALUES, Float32(), Ordering),
     infer=proposal_type,
+    decompose=_decompose_proposal,
     meta_class="relay.attrs.ProposalAttrs",
     samples=PROPOSALS,
     arguments=Arguments(
@@ -148,7 +273,7 @@ def propose(
     iou_loss: bool,
 ) -> tuple[Array, Array]:
     """Return the rows of :func:`proposal` and the score of each, ``(rows, 1)``."""
-    base = base_anchors(ratios, scales, feature_stride)
+    base = _base_anchors(ratios, scales, feature_stride)
     count, (height, width) = len(base), cls_prob.shape[2:]
     grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), -1) * feature_stride
     anchors = np.concatenate([grid, grid], -1)[:, :, None] + base

@@ -8,7 +8,8 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
+from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import layout_axes, require_float, require_same_dtype, require_window
 from serde.relay.ir.traits import (
     Discontinuous,
@@ -211,10 +212,22 @@ def _yolo_reorg_type(data: TensorType, *, stride: int) -> TensorType:
     return TensorType(shape, data.dtype)
 
 
+def _decompose_yolo_reorg(data: Expr, *, stride: int) -> Expr:
+    if stride == 1:
+        return data
+    _, channels, height, width = tensor_type(data).shape
+    rows = channels // (stride * stride) * height
+    parts = call("reshape", data, newshape=(0, rows, stride, width, stride))
+    moved = call("transpose", parts, axes=(0, 2, 4, 1, 3))
+    shape = (0, channels * (stride * stride), height // stride, width // stride)
+    return call("reshape", moved, newshape=shape)
+
+
 @relay_op(
     "vision.yolo_reorg",
     traits=(Moves(all=True),),
     infer=_yolo_reorg_type,
+    decompose=_decompose_yolo_reorg,
     samples=[sample((2, 8, 4, 6), stride=2), sample(tensor((1, 2, 3, 3), "int32"))],
     arguments=Arguments(required=("stride",)),
 )

@@ -9,14 +9,24 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir import cases, ranges
-from serde.relay.ir.expr import Expr, TupleWrapper, const
+from serde.relay.ir.expr import (
+    Constant,
+    Expr,
+    Tuple,
+    TupleGetItem,
+    TupleWrapper,
+    const,
+    tensor_type,
+)
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Cases, Float32, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
+from serde.relay.op.shape.create import length_of, positions_along
+from serde.relay.op.vision.rows import column, columns, in_front, stay_first, take_rows
 
-__all__ = ["Boxes", "require_scalars", "scalar", "suppress"]
+__all__ = ["Boxes", "overlap_below", "require_scalars", "scalar", "suppress"]
 
 
 class Boxes:
@@ -104,10 +114,25 @@ def _require_columns(data: TensorType, *, id_index: int, **places: int) -> None:
             raise TypeInferenceError(f"{name} {place} is outside rows of {width}")
 
 
+def _decompose_valid_counts(
+    data: Expr, score_threshold: Expr, *, id_index: int, score_index: int
+) -> Expr:
+    dtype = tensor_type(data).dtype
+    valid = call("greater", column(data, score_index), call("cast", score_threshold, dtype=dtype))
+    if id_index >= 0:
+        known = call("greater_equal", column(data, id_index), const(0, dtype))
+        valid = call("logical_and", valid, known)
+    order, shown = stay_first(valid)
+    counts = call("sum", call("cast", valid, dtype="int32"), axis=(1,))
+    places = call("where", shown, call("cast", order, dtype="int32"), const(-1, "int32"))
+    return Tuple([counts, in_front(data, order, shown), places])
+
+
 @relay_op(
     "vision.get_valid_counts",
     traits=(Float32(), Ordering, Cases("threshold", cases.scores_valid)),
     infer=_valid_counts_type,
+    decompose=_decompose_valid_counts,
     meta_class="relay.attrs.GetValidCountsAttrs",
     samples=[
         sample((2, 7, 6), np.float32(0.1)),
@@ -173,6 +198,104 @@ def _nms_type(
     return [TensorType((batch, count), "int32"), TensorType((batch, 1), "int32")]
 
 
+def _decompose_nms(
+    data: Expr,
+    valid_count: Expr,
+    indices: Expr,
+    max_output_size: Expr,
+    iou_threshold: Expr,
+    *,
+    force_suppress: bool,
+    top_k: int,
+    coord_start: int,
+    score_index: int,
+    id_index: int,
+    return_indices: bool,
+    invalid_to_bottom: bool,
+) -> Expr:
+    """Boxes are sorted first; ranks in place of scores keep the order where scores are equal."""
+    dtype = tensor_type(data).dtype
+    bound, none = call("cast", iou_threshold, dtype="float32"), const(-1, dtype)
+    active: Expr | None = call("greater", bound, const([0], "float32"))
+    if isinstance(iou_threshold, Constant) and iou_threshold.data > 0:
+        active = None
+    places = positions_along(data, 1, "int64")
+    count = call("expand_dims", call("cast", valid_count, dtype="int64"), axis=1)
+    taken = call("less", places, count)
+    keys = call("where", taken, column(data, score_index), const(-np.inf, dtype))
+    order: Expr = call("argsort", keys, axis=1, is_ascend=False, dtype="int64")
+    if active is not None:
+        order = call("where", active, order, places)
+    if top_k > 0:
+        best = call("less", places, const(top_k, "int64"))
+        if active is not None:
+            best = call("logical_or", best, call("logical_not", active))
+        taken = call("logical_and", taken, best)
+    rows = call("where", call("expand_dims", taken, axis=2), take_rows(data, order), none)
+    positive = call("greater", column(rows, score_index), const(0, dtype))
+    takes_part = call("logical_and", taken, positive)
+    length = length_of(data, 1, "int64")
+    ranks = call("cast", call("subtract", length, places), dtype="float32")
+    marked = call("where", takes_part, ranks, const(-1, "float32"))
+    marks: Expr = call("expand_dims", marked, axis=1)
+    if id_index >= 0 and not force_suppress:
+        marks = _spread_by_class(marks, column(rows, id_index))
+    corners = columns(rows, coord_start, coord_start + 4)
+    kept = _select(corners, marks, length, bound, call("zeros_like", order))
+    dropped = call("logical_and", takes_part, call("equal", kept, const(0, "int64")))
+    if not isinstance(max_output_size, Constant) or max_output_size.data >= 0:
+        most = call("cast", max_output_size, dtype="int64")
+        dropped = call("logical_or", dropped, _is_late(kept, most))
+    if active is not None:
+        dropped = call("logical_and", dropped, active)
+    if return_indices:
+        stays = call("logical_and", taken, call("logical_not", dropped))
+        found = take_rows(call("cast", indices, dtype="int32"), order)
+        stays = call("logical_and", stays, call("greater_equal", found, const(0, "int32")))
+        number = call("sum", call("cast", stays, dtype="int32"), axis=(1,), keepdims=True)
+        return Tuple([in_front(found, *stay_first(stays)), number])
+    rows = call("where", call("expand_dims", dropped, axis=2), none, rows)
+    if not invalid_to_bottom:
+        return rows
+    stays = call("greater_equal", column(rows, 0), const(0, dtype))
+    return in_front(rows, *stay_first(stays))
+
+
+def _spread_by_class(marks: Expr, classes: Expr) -> Expr:
+    """Return marks of each class that occurs, 0 for boxes of others."""
+    names = TupleGetItem(call("serde.unique", classes), 0)
+    named = call("expand_dims", names, axis=1)
+    same = call("equal", call("expand_dims", classes, axis=1), named)
+    return call("where", same, marks, const(0, tensor_type(marks).dtype))
+
+
+def _select(corners: Expr, marks: Expr, most: Expr, bound: Expr, nothing: Expr) -> Expr:
+    """Return `nothing` with 1 for each box that stays of its class; float16 is widened."""
+    if tensor_type(corners).dtype == "float16":
+        corners = call("cast", corners, dtype="float32")
+    limits = (most, overlap_below(bound), const(0, "float32"))
+    found = call("serde.non_max_suppression", corners, marks, *limits)
+    image, box = (call("take", found, const(n, "int64"), axis=1, mode="fast") for n in (0, 2))
+    return call(
+        "scatter_nd", nothing, call("stack", [image, box], axis=0), call("ones_like", image)
+    )
+
+
+def overlap_below(bound: Expr) -> Expr:
+    """Return the overlap above which just what is at least `bound` lies, from 0 to 1.
+
+    The product of a float32 with the number just below 1 is rounded to the number just below it.
+    """
+    below = call("multiply", bound, const(np.nextafter(np.float32(1), np.float32(0)), "float32"))
+    return call("minimum", call("maximum", below, const(0, "float32")), const(1, "float32"))
+
+
+def _is_late(kept: Expr, limit: Expr) -> Expr:
+    """Return which rows are behind the last that may stay; a negative limit is none."""
+    late = call("greater_equal", call("cumsum", kept, axis=1, exclusive=True), limit)
+    return call("logical_and", late, call("greater_equal", limit, const([0], "int64")))
+
+
 _ROWS = np.array(
     [[[0, 0.8, 1, 20, 25, 45], [1, 0.7, 30, 60, 50, 80], [0, 0.4, 4, 21, 19, 40],
       [2, 0.9, 35, 61, 52, 79], [1, 0.5, 100, 60, 70, 110]]], np.float32)  # fmt: skip
@@ -192,6 +315,7 @@ _LIMITS = (np.int32(-1), np.float32(0.5))
         InRange(ranges.along_operand(1, 0, 1, least=1)),
     ),
     infer=_nms_type,
+    decompose=_decompose_nms,
     meta_class="relay.attrs.NonMaximumSuppressionAttrs",
     samples=[
         sample(_ROWS, _COUNT, _PLACES, *_LIMITS, force_suppress=True, top_k=2),

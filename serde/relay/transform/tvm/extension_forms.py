@@ -97,13 +97,15 @@ def extension_patterns() -> tuple[Pattern, ...]:
     return tuple(_extension_pattern(get(name), form) for name, form in FORMS)
 
 
-_DECOMPOSE = Decompose(frozenset())
-
-
 def _decompose_fully(node: Call) -> Expr:
-    """Return the full decomposition of a call."""
+    """Return a call in operators that TVM has, other than its own."""
+
+    def is_other(each: Call) -> bool:
+        name = each.op.name if isinstance(each.op, OpDef) else ""
+        return each.op is not node.op and not name.startswith("serde.")
+
     params = [argument for argument in node.args if isinstance(argument, Var)]
-    return _DECOMPOSE.transform(Function(params, node)).body
+    return Decompose(is_other).transform(Function(params, node)).body
 
 
 def _extension_pattern(definition: OpDef, form: Sample) -> Pattern:

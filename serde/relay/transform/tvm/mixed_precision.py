@@ -22,6 +22,7 @@ import numpy as np
 from serde.errors import OptionError, RelayError, Unsupported
 from serde.relay.ir.adt import Match
 from serde.relay.ir.bodies import carried
+from serde.relay.ir.callees import find_callees
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -34,6 +35,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.module import IRModule
 from serde.relay.ir.op_attributes import registration
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import OpDef, call, infer_call
@@ -169,7 +171,9 @@ for _names, _judge in (
 class ToMixedPrecision(TvmFunctionPass):
     """Compute in a narrow floating-point type what operators bear in it, float32 elsewhere.
 
-    Calls of functions get float32; bodies of loops that a call carries stay as they are. With
+    Calls of functions get float32; bodies of loops that a call carries stay as they are. Functions
+    of the module that are called keep the types of their parameters and results, where TVM
+    refuses their calls. With
     ``relay.ToMixedPrecision.keep_orig_output_dtype`` set in the context of the pass, a result
     that is a call or a tuple keeps its type.
 
@@ -181,8 +185,8 @@ class ToMixedPrecision(TvmFunctionPass):
     Raises:
         ValueError: `missing_op_mode` is another number.
         RelayError: The type is not floating-point; operators say nothing and the mode is 0.
-        Unsupported: The function calls a global function; branches of an ``if`` would differ; or
-            a function that calls itself would get another type.
+        Unsupported: Branches of an ``if`` would differ; or a function that calls itself would get
+            another type.
     """
 
     name: ClassVar[str] = "ToMixedPrecision"
@@ -200,6 +204,16 @@ class ToMixedPrecision(TvmFunctionPass):
         object.__setattr__(self, "mixed_precision_type", dtype)
         if not is_float(self.mixed_precision_type):
             raise RelayError(f"expected a floating-point type, found {self.mixed_precision_type}")
+
+    def run(self, mod: IRModule) -> tuple[IRModule, bool]:
+        """Convert every function; the results of those that others call keep their types."""
+        new, changed = super().run(mod)
+        functions = dict(new.functions)
+        for variable in {callee for callees in find_callees(mod).values() for callee in callees}:
+            old, converter = mod.functions[variable], _Converter(self.mixed_precision_type, None)
+            body = converter.as_type(functions[variable].body, old.body.type)
+            functions[variable] = _with_body(functions[variable], body)
+        return new.with_functions(functions), changed
 
     def transform(self, function: Function) -> Function:
         """Convert one function."""
@@ -264,16 +278,16 @@ class _Converter:
             raise Unsupported(f"branches would be {parts[1].type!r} and {parts[2].type!r}")
         new = rebuild(node, parts)
         if node is self.root and isinstance(node, Tuple) and isinstance(new, Tuple):
-            return self._as_types(new, [each.type for each in node.fields])
+            return self.as_type(new, node.type)
         return new
 
-    def _as_types(self, new: Tuple, types: Sequence[Type | None]) -> Expr:
-        fields = [
-            self._cast(each, wanted.dtype) if isinstance(wanted, TensorType) else each
-            for each, wanted in zip(new.fields, types, strict=True)
-        ]
-        same = all(a is b for a, b in zip(fields, new.fields, strict=True))
-        return new if same else Tuple(fields, new.span)
+    def as_type(self, node: Expr, wanted: Type | None) -> Expr:
+        """Return `node` with the dtypes of a type, tuples field by field."""
+        if isinstance(wanted, TensorType):
+            return self._cast(node, wanted.dtype)
+        if not isinstance(wanted, TupleType) or node.type == wanted:
+            return node
+        return Tuple(map(self.as_type, _fields(node, wanted), wanted.fields), node.span)
 
     def _call(self, node: Call) -> Expr:
         args = [self.done[arg] for arg in node.args]
@@ -297,7 +311,8 @@ class _Converter:
 
     def _call_function(self, node: Call, args: list[Expr]) -> Expr:
         if isinstance(node.op, GlobalVar):
-            raise Unsupported(f"a call of @{node.op.name_hint} has no mixed precision")
+            same = [self.as_type(new, old.type) for new, old in zip(args, node.args, strict=True)]
+            return rebuild(node, same)
         operands = [self._cast(arg, "float32") for arg in args]
         callee = () if isinstance(node.op, OpDef) else (self.done[node.op],)
         return rebuild(node, [*operands, *callee])
@@ -342,12 +357,15 @@ class _Converter:
         return self.casts[node, wanted]
 
     def _cast_fields(self, node: Expr, type_: TupleType, wanted: str) -> Expr:
-        if isinstance(node, Tuple):
-            fields: Sequence[Expr] = node.fields
-        else:
-            fields = [TupleGetItem(node, index) for index in range(len(type_.fields))]
+        fields = _fields(node, type_)
         new = [self._cast(each, wanted) for each in fields]
         return node if all(a is b for a, b in zip(new, fields, strict=True)) else Tuple(new)
+
+
+def _fields(node: Expr, type_: TupleType) -> Sequence[Expr]:
+    if isinstance(node, Tuple):
+        return node.fields
+    return [TupleGetItem(node, index) for index in range(len(type_.fields))]
 
 
 def _with_body(function: Function, body: Expr) -> Function:

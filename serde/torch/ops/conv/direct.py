@@ -22,8 +22,22 @@ from serde.torch.ops.conv.windows import (
 from serde.torch.ops.table import OPS
 
 
+@OPS.imports("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::_convolution_mode")
+@OPS.imports(
+    "aten::thnn_conv2d", "aten::slow_conv3d", "aten::_slow_conv2d_forward",
+    "aten::slow_conv_dilated2d", "aten::slow_conv_dilated3d", "aten::slow_conv3d_forward",
+    "aten::mkldnn_convolution", "aten::cudnn_convolution", "aten::miopen_convolution",
+    "aten::_mps_convolution",
+    ignored=("kernel_size", "benchmark", "deterministic", "allow_tf32"),
+    renamed={"self": "input"},
+)  # fmt: skip
 def convolve(
-    ctx: ImportContext, input: Expr, weight: Expr, bias: Expr | None, conv: ConvAttributes
+    ctx: ImportContext,
+    input: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    *,
+    conv: ConvAttributes,
 ) -> Expr:
     """Return a convolution; integers are summed in their own dtype."""
     require_real(ctx, input)
@@ -52,37 +66,6 @@ def convolve(
     return over_batch(ctx, input, ndim, build_biased)
 
 
-@OPS.imports("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::_convolution_mode")
-def import_conv(
-    ctx: ImportContext,
-    input: Expr,
-    weight: Expr,
-    bias: Expr | None = None,
-    *,
-    conv: ConvAttributes,
-) -> Expr:
-    return convolve(ctx, input, weight, bias, conv)
-
-
-@OPS.imports(
-    "aten::thnn_conv2d", "aten::slow_conv3d", "aten::_slow_conv2d_forward",
-    "aten::slow_conv_dilated2d", "aten::slow_conv_dilated3d", "aten::slow_conv3d_forward",
-    "aten::mkldnn_convolution", "aten::cudnn_convolution", "aten::miopen_convolution",
-    "aten::_mps_convolution",
-    ignored=("kernel_size", "benchmark", "deterministic", "allow_tf32"),
-)  # fmt: skip
-def import_named_conv(
-    ctx: ImportContext,
-    self: Expr,
-    weight: Expr,
-    bias: Expr | None = None,
-    *,
-    conv: ConvAttributes,
-) -> Expr:
-    """The names of single implementations."""
-    return convolve(ctx, self, weight, bias, conv)
-
-
 @OPS.imports("aten::cudnn_convolution_relu")
 def import_conv_relu(
     ctx: ImportContext,
@@ -92,7 +75,7 @@ def import_conv_relu(
     *,
     conv: ConvAttributes,
 ) -> Expr:
-    return relay.nn.relu(convolve(ctx, self, weight, bias, conv))
+    return relay.nn.relu(convolve(ctx, self, weight, bias, conv=conv))
 
 
 @OPS.imports("aten::_conv_depthwise2d", "aten::conv_depthwise3d", ignored=("kernel_size",))
@@ -107,7 +90,7 @@ def import_depthwise_conv(
     """Every channel is a group."""
     ndim = ctx.type(weight).rank - 2
     (channels,) = ctx.static_lengths(self, [-1 - ndim])
-    return convolve(ctx, self, weight, bias, replace(conv, groups=channels))
+    return convolve(ctx, self, weight, bias, conv=replace(conv, groups=channels))
 
 
 @OPS.imports(
@@ -125,8 +108,10 @@ def import_convolution(
     output_padding: Sizes = 0,
 ) -> Expr:
     if transposed:
-        return convolve_transposed(ctx, input, weight, bias, conv, output_padding)
-    return convolve(ctx, input, weight, bias, conv)
+        return convolve_transposed(
+            ctx, input, weight, bias, conv=conv, output_padding=output_padding
+        )
+    return convolve(ctx, input, weight, bias, conv=conv)
 
 
 @OPS.imports("aten::conv_tbc")
@@ -136,5 +121,5 @@ def import_conv_tbc(
     """Time, batch and channels in this order, of the weight time, inputs and outputs."""
     moved = relay.transpose(self, axes=[1, 2, 0])
     filters = ctx.fold(relay.transpose(weight, axes=[2, 1, 0]))
-    found = convolve(ctx, moved, filters, bias, ConvAttributes(padding=pad))
+    found = convolve(ctx, moved, filters, bias, conv=ConvAttributes(padding=pad))
     return relay.transpose(found, axes=[2, 0, 1])

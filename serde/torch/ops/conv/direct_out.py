@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -154,18 +154,16 @@ def export_convolution(
     return from_channels_first(ctx, result, conv.out_layout or conv.data_layout, rank)
 
 
-def _make_conv_exporter(rank: int) -> Callable[..., Value]:
-    def export_conv(
-        ctx: ExportContext,
-        data: Value,
-        weight: Value,
-        bias: Value | None = None,
-        *,
-        conv: RelayConv,
-    ) -> Value:
-        return export_convolution(ctx, data, weight, bias, conv, rank)
-
-    return export_conv
+def _export_conv(
+    ctx: ExportContext,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    rank: int,
+    conv: RelayConv,
+) -> Value:
+    return export_convolution(ctx, data, weight, bias, conv, rank)
 
 
 def _splits(ctx: ExportContext, weight: Value, conv: RelayConv, inputs: Dim) -> int | None:
@@ -223,7 +221,7 @@ def _write_conv(
 
 
 for _rank in SPATIAL:
-    OPS.exports(f"nn.conv{_rank}d")(_make_conv_exporter(_rank))
+    OPS.exports(f"nn.conv{_rank}d")(partial(_export_conv, rank=_rank))
 
 
 def export_transposed_convolution(
@@ -266,42 +264,21 @@ def export_transposed_convolution(
     return from_channels_first(ctx, result, conv.out_layout or conv.data_layout, rank)
 
 
-def _make_transposed_exporter(rank: int) -> Callable[..., Value]:
-    def export_conv_transpose(
-        ctx: ExportContext,
-        data: Value,
-        weight: Value,
-        bias: Value | None = None,
-        *,
-        conv: RelayConv,
-        output_padding: tuple[int, ...],
-    ) -> Value:
-        return export_transposed_convolution(ctx, data, weight, bias, conv, output_padding, rank)
-
-    return export_conv_transpose
+def _export_conv_transpose(
+    ctx: ExportContext,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    rank: int,
+    conv: RelayConv,
+    output_padding: tuple[int, ...],
+) -> Value:
+    return export_transposed_convolution(ctx, data, weight, bias, conv, output_padding, rank)
 
 
 for _rank in SPATIAL:
-    OPS.exports(f"nn.conv{_rank}d_transpose")(_make_transposed_exporter(_rank))
-
-
-@OPS.exports("nn.conv2d_backward_weight")
-def export_conv2d_backward_weight(
-    ctx: ExportContext, grad: Value, data: Value, *, conv: RelayConv
-) -> Value:
-    """Data are in the layout that is called the kernel's; the result is in that of the output."""
-    g = to_channels_first(ctx, grad, conv.data_layout, 2)
-    x = to_channels_first(ctx, data, conv.kernel_layout, 2)
-    before, after = split_padding(conv.padding, 2)
-    if any((*before, *after)):
-        sides = list(zip(before, after, strict=True))
-        x = ctx.call("F.pad", x, flat_widths(sides))
-    result = ctx.call(
-        ctx.helper("conv2d_weight_gradient"),
-        g, x, list(conv.kernel_size or ()), list(conv.strides), list(conv.dilation), conv.groups,
-    )  # fmt: skip
-    order = [("OIHW").index(letter) for letter in conv.out_layout or "OIHW"]
-    return cast(ctx, permute(ctx, result, order), ctx.result_type().dtype, ctx.type(grad).dtype)
+    OPS.exports(f"nn.conv{_rank}d_transpose")(partial(_export_conv_transpose, rank=_rank))
 
 
 @OPS.exports("nn.deformable_conv2d")
@@ -328,27 +305,3 @@ def export_deformable_conv2d(
         deformable_groups,
     )
     return from_channels_first(ctx, result, conv.out_layout or conv.data_layout, 2)
-
-
-@OPS.exports("nn.correlation")
-def export_correlation(
-    ctx: ExportContext,
-    data1: Value,
-    data2: Value,
-    *,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: tuple[int, ...],
-    is_multiply: bool,
-    layout: str,
-) -> Value:
-    widths = flat_widths(list(zip(*split_padding(padding, 2), strict=True)))
-    images: Sequence[Value] = (data1, data2)
-    if any(widths):
-        images = [ctx.call("F.pad", each, widths) for each in images]
-    return ctx.call(
-        ctx.helper("correlation"),
-        *images, kernel_size, max_displacement, stride1, stride2, is_multiply,
-    )  # fmt: skip

@@ -59,7 +59,7 @@ def _of_data(
         reach = dilation[axis] * (kernel[axis] - 1) + 1
         own = (counts[axis] - 1) * stride[axis] - 2 * padding[axis] + reach
         extra.append(lengths[axis] - own)
-    return convolve_transposed(ctx, grad, weight, None, conv, tuple(extra))
+    return convolve_transposed(ctx, grad, weight, None, conv=conv, output_padding=tuple(extra))
 
 
 def _geometry(
@@ -88,7 +88,7 @@ def _of_weight(
     attributes = ConvAttributes(stride=dilation, padding=padding, dilation=stride)
     for one, other in zip(data, gradients, strict=True):
         left, right = (relay.transpose(each, axes=order) for each in (one, other))
-        found = convolve(ctx, left, right, None, attributes)
+        found = convolve(ctx, left, right, None, conv=attributes)
         axes = list(range(2, ndim + 2))
         cut = relay.strided_slice(
             found, begin=[0] * ndim, end=list(kernel), strides=[1] * ndim, axes=axes

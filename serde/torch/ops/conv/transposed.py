@@ -21,13 +21,22 @@ from serde.torch.ops.table import OPS
 __all__ = ["convolve_transposed"]
 
 
+@OPS.imports("aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d")
+@OPS.imports(
+    "aten::slow_conv_transpose2d", "aten::slow_conv_transpose3d",
+    "aten::cudnn_convolution_transpose", "aten::miopen_convolution_transpose",
+    "aten::_mps_convolution_transpose",
+    ignored=("kernel_size", "benchmark", "deterministic", "allow_tf32"),
+    renamed={"self": "input"},
+)  # fmt: skip
 def convolve_transposed(
     ctx: ImportContext,
     input: Expr,
     weight: Expr,
-    bias: Expr | None,
+    bias: Expr | None = None,
+    *,
     conv: ConvAttributes,
-    output_padding: Sizes,
+    output_padding: Sizes = 0,
 ) -> Expr:
     """Return a transposed convolution; the weight has its inputs first."""
     require_real(ctx, input)
@@ -54,35 +63,3 @@ def convolve_transposed(
         return found if bias is None else relay.nn.bias_add(found, bias, axis=1)
 
     return over_batch(ctx, input, ndim, build_biased)
-
-
-@OPS.imports("aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d")
-def import_conv_transpose(
-    ctx: ImportContext,
-    input: Expr,
-    weight: Expr,
-    bias: Expr | None = None,
-    *,
-    conv: ConvAttributes,
-    output_padding: Sizes = 0,
-) -> Expr:
-    return convolve_transposed(ctx, input, weight, bias, conv, output_padding)
-
-
-@OPS.imports(
-    "aten::slow_conv_transpose2d", "aten::slow_conv_transpose3d",
-    "aten::cudnn_convolution_transpose", "aten::miopen_convolution_transpose",
-    "aten::_mps_convolution_transpose",
-    ignored=("kernel_size", "benchmark", "deterministic", "allow_tf32"),
-)  # fmt: skip
-def import_named_conv_transpose(
-    ctx: ImportContext,
-    self: Expr,
-    weight: Expr,
-    bias: Expr | None = None,
-    *,
-    conv: ConvAttributes,
-    output_padding: Sizes = 0,
-) -> Expr:
-    """The names of single implementations."""
-    return convolve_transposed(ctx, self, weight, bias, conv, output_padding)

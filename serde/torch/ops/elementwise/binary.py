@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import serde.relay as relay
@@ -76,45 +77,28 @@ def import_true_divide(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
     return relay.divide(*ctx.promote_to_float(self, other))
 
 
-@OPS.imports("aten::floor_divide")
-def import_floor_divide(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-    return relay.floor_divide(*ctx.promote(self, other))
-
-
-@OPS.imports("aten::remainder")
-def import_remainder(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-    """The remainder has the sign of the divisor."""
-    return relay.floor_mod(*ctx.promote(self, other))
-
-
-@OPS.imports("aten::fmod")
-def import_fmod(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-    """The remainder has the sign of the dividend."""
-    return relay.mod(*ctx.promote(self, other))
-
-
-@OPS.imports("aten::pow")
-def import_pow(ctx: ImportContext, self: Expr, exponent: Expr) -> Expr:
-    return relay.power(*ctx.promote(self, exponent))
-
-
 _PROMOTED = {
     "aten::maximum": "maximum",
     "aten::max.other": "maximum",
     "aten::minimum": "minimum",
     "aten::min.other": "minimum",
+    "aten::floor_divide": "floor_divide",
+    "aten::remainder": "floor_mod",
+    "aten::fmod": "mod",
 }
-"""Operators of the dtype to which their operands are promoted, with Relay's."""
+"""Operators of the dtype to which their operands are promoted, with Relay's.
+
+One remainder has the sign of the divisor, the other that of the dividend.
+"""
 
 
-def _register(op: str, target: str) -> None:
-    @OPS.imports(op)
-    def import_promoted(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-        return call(target, *ctx.promote(self, other))
+def _import_promoted(ctx: ImportContext, self: Expr, other: Expr, *, target: str) -> Expr:
+    return call(target, *ctx.promote(self, other))
 
 
 for _op, _target in _PROMOTED.items():
-    _register(_op, _target)
+    OPS.imports(_op)(partial(_import_promoted, target=_target))
+OPS.imports("aten::pow", renamed={"exponent": "other"})(partial(_import_promoted, target="power"))
 
 
 @OPS.imports(

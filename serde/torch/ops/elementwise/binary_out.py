@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from serde.relay.ir.shapes import is_float
 from serde.torch.export_context import ExportContext, Value
@@ -10,14 +10,11 @@ from serde.torch.ops.table import OPS
 from serde.torch.ops.written import COMPUTED_AS, FIRST_BIT, cast, in_computed_dtype
 
 
-def _make_infix_exporter(sign: str, *, wraps: bool = True) -> Callable[..., Value]:
-    def export_infix(ctx: ExportContext, x: Value, y: Value) -> Value:
-        def write(a: Value, b: Value) -> Value:
-            return ctx.infix(sign, a, b)
+def _export_infix(ctx: ExportContext, x: Value, y: Value, *, sign: str, wraps: bool) -> Value:
+    def write(a: Value, b: Value) -> Value:
+        return ctx.infix(sign, a, b)
 
-        return in_computed_dtype(ctx, write, x, y, wraps=wraps)
-
-    return export_infix
+    return in_computed_dtype(ctx, write, x, y, wraps=wraps)
 
 
 for _name, _sign in {
@@ -31,11 +28,11 @@ for _name, _sign in {
     "not_equal": "!=",
     "subtract": "-",
 }.items():
-    OPS.exports(_name)(_make_infix_exporter(_sign))
+    OPS.exports(_name)(partial(_export_infix, sign=_sign, wraps=True))
 
 
 for _name, _sign in {"floor_divide": "//", "floor_mod": "%"}.items():
-    OPS.exports(_name)(_make_infix_exporter(_sign, wraps=False))
+    OPS.exports(_name)(partial(_export_infix, sign=_sign, wraps=False))
 
 
 @OPS.exports("right_shift")
@@ -48,18 +45,14 @@ def export_right_shift(ctx: ExportContext, x: Value, y: Value) -> Value:
     return ctx.method(found, "to", ctx.dtype("uint64"))
 
 
-def _make_comparison_exporter(sign: str) -> Callable[..., Value]:
-    def export_comparison(ctx: ExportContext, x: Value, y: Value) -> Value:
-        """Of 64 bits without a sign, the first one is turned over, which keeps their order."""
-        if ctx.type(x).dtype == "uint64":
-            x, y = (
-                ctx.infix("^", ctx.method(each, "to", ctx.dtype("int64")), FIRST_BIT)
-                for each in (x, y)
-            )
-            return ctx.infix(sign, x, y)
-        return in_computed_dtype(ctx, lambda a, b: ctx.infix(sign, a, b), x, y)
-
-    return export_comparison
+def _export_comparison(ctx: ExportContext, x: Value, y: Value, *, sign: str) -> Value:
+    """Of 64 bits without a sign, the first one is turned over, which keeps their order."""
+    if ctx.type(x).dtype == "uint64":
+        x, y = (
+            ctx.infix("^", ctx.method(each, "to", ctx.dtype("int64")), FIRST_BIT) for each in (x, y)
+        )
+        return ctx.infix(sign, x, y)
+    return in_computed_dtype(ctx, lambda a, b: ctx.infix(sign, a, b), x, y)
 
 
 for _name, _sign in {
@@ -68,7 +61,7 @@ for _name, _sign in {
     "less": "<",
     "less_equal": "<=",
 }.items():
-    OPS.exports(_name)(_make_comparison_exporter(_sign))
+    OPS.exports(_name)(partial(_export_comparison, sign=_sign))
 
 
 @OPS.exports("divide")
@@ -107,40 +100,34 @@ def export_power(ctx: ExportContext, x: Value, y: Value) -> Value:
     return in_computed_dtype(ctx, lambda a, b: ctx.method(a, "pow", b), x, y, wraps=False)
 
 
-def _make_extremum_exporter(target: str) -> Callable[..., Value]:
-    def export_extremum(ctx: ExportContext, x: Value, y: Value) -> Value:
-        """Of 64 bits without a sign, the first one is turned over and back again."""
-        if ctx.type(x).dtype != "uint64":
-            return in_computed_dtype(ctx, lambda a, b: ctx.call(target, a, b), x, y)
-        turned = (
-            ctx.infix("^", ctx.method(each, "to", ctx.dtype("int64")), FIRST_BIT) for each in (x, y)
-        )
-        found = ctx.infix("^", ctx.call(target, *turned), FIRST_BIT)
-        return ctx.method(found, "to", ctx.dtype("uint64"))
-
-    return export_extremum
+def _export_extremum(ctx: ExportContext, x: Value, y: Value, *, target: str) -> Value:
+    """Of 64 bits without a sign, the first one is turned over and back again."""
+    if ctx.type(x).dtype != "uint64":
+        return in_computed_dtype(ctx, lambda a, b: ctx.call(target, a, b), x, y)
+    turned = (
+        ctx.infix("^", ctx.method(each, "to", ctx.dtype("int64")), FIRST_BIT) for each in (x, y)
+    )
+    found = ctx.infix("^", ctx.call(target, *turned), FIRST_BIT)
+    return ctx.method(found, "to", ctx.dtype("uint64"))
 
 
 for _name in ("maximum", "minimum"):
-    OPS.exports(_name)(_make_extremum_exporter(f"torch.{_name}"))
+    OPS.exports(_name)(partial(_export_extremum, target=f"torch.{_name}"))
 
 
-def _make_logical_exporter(sign: str, target: str) -> Callable[..., Value]:
-    def export_logical(ctx: ExportContext, x: Value, y: Value) -> Value:
-        """Relay takes numbers, too, and gives their dtype back."""
-        dtype = ctx.type(x).dtype
-        if dtype == "bool":
-            return ctx.infix(sign, x, y)
-        if dtype in COMPUTED_AS:
-            truths = (ctx.method(each, "to", ctx.dtype("bool")) for each in (x, y))
-            return cast(ctx, ctx.infix(sign, *truths), dtype, "bool")
-        return cast(ctx, ctx.call(target, x, y), dtype, "bool")
-
-    return export_logical
+def _export_logical(ctx: ExportContext, x: Value, y: Value, *, sign: str, target: str) -> Value:
+    """Relay takes numbers, too, and gives their dtype back."""
+    dtype = ctx.type(x).dtype
+    if dtype == "bool":
+        return ctx.infix(sign, x, y)
+    if dtype in COMPUTED_AS:
+        truths = (ctx.method(each, "to", ctx.dtype("bool")) for each in (x, y))
+        return cast(ctx, ctx.infix(sign, *truths), dtype, "bool")
+    return cast(ctx, ctx.call(target, x, y), dtype, "bool")
 
 
 for _name, _sign in {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}.items():
-    OPS.exports(_name)(_make_logical_exporter(_sign, f"torch.{_name}"))
+    OPS.exports(_name)(partial(_export_logical, sign=_sign, target=f"torch.{_name}"))
 
 
 @OPS.exports("where")

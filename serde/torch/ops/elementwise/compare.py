@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -12,6 +13,7 @@ from serde.relay.ir.shapes import is_float
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.elementwise.paired import has_sign
 from serde.torch.ops.table import OPS
+from serde.walk.pairs import reads
 from serde.weights import numpy_dtype
 
 COMPARISONS = {
@@ -30,24 +32,20 @@ COMPARISONS = {
 """Comparisons of PyTorch, with Relay's."""
 
 
-def _register_comparison(op: str, target: str) -> None:
-    @OPS.imports(op)
-    def import_comparison(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-        return call(target, *ctx.promote(self, other))
+def _import_comparison(ctx: ImportContext, self: Expr, other: Expr, *, target: str) -> Expr:
+    return call(target, *ctx.promote(self, other))
 
 
 for _name, _target in COMPARISONS.items():
-    _register_comparison(f"aten::{_name}", _target)
+    OPS.imports(f"aten::{_name}")(partial(_import_comparison, target=_target))
 
 
-def _register_logic(op: str) -> None:
-    @OPS.imports(f"aten::{op}")
-    def import_logic(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-        return call(op, ctx.cast(self, "bool"), ctx.cast(other, "bool"))
+def _import_logic(ctx: ImportContext, self: Expr, other: Expr, *, op: str) -> Expr:
+    return call(op, ctx.cast(self, "bool"), ctx.cast(other, "bool"))
 
 
 for _name in ("logical_and", "logical_or", "logical_xor"):
-    _register_logic(_name)
+    OPS.imports(f"aten::{_name}")(partial(_import_logic, op=_name))
 
 
 @OPS.imports("aten::logical_not")
@@ -66,16 +64,14 @@ BITWISE = {
 """Operators of bits, and of truth values, with Relay's."""
 
 
-def _register_bitwise(op: str, target: str) -> None:
-    @OPS.imports(op)
-    def import_bitwise(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-        one, two = ctx.promote(self, other)
-        logic = target.replace("bitwise", "logical")
-        return call(logic if ctx.dtype(one) == "bool" else target, one, two)
+def _import_bitwise(ctx: ImportContext, self: Expr, other: Expr, *, target: str) -> Expr:
+    one, two = ctx.promote(self, other)
+    logic = target.replace("bitwise", "logical")
+    return call(logic if ctx.dtype(one) == "bool" else target, one, two)
 
 
 for _name, _target in BITWISE.items():
-    _register_bitwise(f"aten::{_name}", _target)
+    OPS.imports(f"aten::{_name}")(partial(_import_bitwise, target=_target))
 
 
 SHIFTS = {
@@ -87,44 +83,36 @@ SHIFTS = {
 """Shifts, with Relay's."""
 
 
-def _register_shift(op: str, target: str) -> None:
-    @OPS.imports(op)
-    def import_shift(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-        """Beyond the width nothing is left but, shifting right, the sign."""
-        one, two = ctx.promote(self, other)
-        dtype = ctx.dtype(one)
-        if is_float(dtype) or dtype == "bool":
-            raise Unsupported(f"a shift of {dtype}")
-        width = 8 * numpy_dtype(dtype).itemsize
-        known = ctx.known(two)
-        if known is not None and ((known >= 0) & (known < width)).all():
-            return call(target, one, two)
-        zero, last = ctx.scalar(0, dtype), ctx.scalar(width - 1, dtype)
-        inside = relay.logical_and(relay.greater_equal(two, zero), relay.less_equal(two, last))
-        if target == "right_shift":
-            return call(target, one, relay.where(inside, two, last))
-        return relay.where(inside, call(target, one, relay.where(inside, two, zero)), zero)
+def _import_shift(ctx: ImportContext, self: Expr, other: Expr, *, target: str) -> Expr:
+    """Beyond the width nothing is left but, shifting right, the sign."""
+    one, two = ctx.promote(self, other)
+    dtype = ctx.dtype(one)
+    if is_float(dtype) or dtype == "bool":
+        raise Unsupported(f"a shift of {dtype}")
+    width = 8 * numpy_dtype(dtype).itemsize
+    known = ctx.known(two)
+    if known is not None and ((known >= 0) & (known < width)).all():
+        return call(target, one, two)
+    zero, last = ctx.scalar(0, dtype), ctx.scalar(width - 1, dtype)
+    inside = relay.logical_and(relay.greater_equal(two, zero), relay.less_equal(two, last))
+    if target == "right_shift":
+        return call(target, one, relay.where(inside, two, last))
+    return relay.where(inside, call(target, one, relay.where(inside, two, zero)), zero)
 
 
 for _name, _target in SHIFTS.items():
-    _register_shift(f"aten::{_name}", _target)
+    OPS.imports(f"aten::{_name}")(partial(_import_shift, target=_target))
 
 
-def _is_near(ctx: ImportContext, x: Expr, target: str) -> Expr:
-    """Return a predicate of floats, which holds for no integer."""
-    if is_float(ctx.dtype(x)):
-        return call(target, x)
-    return relay.zeros_like(ctx.cast(x, "bool"))
+def _import_class(ctx: ImportContext, self: Expr, *, target: str) -> Expr:
+    """No integer is infinite or not a number."""
+    if is_float(ctx.dtype(self)):
+        return call(target, self)
+    return relay.zeros_like(ctx.cast(self, "bool"))
 
 
-@OPS.imports("aten::isnan")
-def import_isnan(ctx: ImportContext, self: Expr) -> Expr:
-    return _is_near(ctx, self, "isnan")
-
-
-@OPS.imports("aten::isinf")
-def import_isinf(ctx: ImportContext, self: Expr) -> Expr:
-    return _is_near(ctx, self, "isinf")
+OPS.imports("aten::isnan")(partial(_import_class, target="isnan"))
+OPS.imports("aten::isinf")(partial(_import_class, target="isinf"))
 
 
 @OPS.imports("aten::isfinite")
@@ -139,16 +127,14 @@ def import_isreal(ctx: ImportContext, self: Expr) -> Expr:
     return relay.ones_like(ctx.cast(self, "bool"))
 
 
-def _register_infinite(op: str, sign: float) -> None:
-    @OPS.imports(op)
-    def import_infinite(ctx: ImportContext, self: Expr) -> Expr:
-        if not is_float(ctx.dtype(self)):
-            return relay.zeros_like(ctx.cast(self, "bool"))
-        return relay.equal(self, ctx.scalar(sign, ctx.dtype(self)))
+def _import_infinite(ctx: ImportContext, self: Expr, *, sign: float) -> Expr:
+    if not is_float(ctx.dtype(self)):
+        return relay.zeros_like(ctx.cast(self, "bool"))
+    return relay.equal(self, ctx.scalar(sign, ctx.dtype(self)))
 
 
-_register_infinite("aten::isposinf", math.inf)
-_register_infinite("aten::isneginf", -math.inf)
+OPS.imports("aten::isposinf")(partial(_import_infinite, sign=math.inf))
+OPS.imports("aten::isneginf")(partial(_import_infinite, sign=-math.inf))
 
 
 @OPS.imports("aten::signbit")
@@ -161,11 +147,7 @@ def import_signbit(ctx: ImportContext, self: Expr) -> Expr:
     return relay.less(self, ctx.scalar(0, dtype))
 
 
-@OPS.imports("aten::_is_all_true")
-def import_is_all_true(ctx: ImportContext, self: Expr) -> Expr:
-    return relay.all(self)
-
-
-@OPS.imports("aten::_is_any_true")
-def import_is_any_true(ctx: ImportContext, self: Expr) -> Expr:
-    return relay.any(self)
+OPS.pairs(
+    reads("aten::_is_all_true", "all"),
+    reads("aten::_is_any_true", "any"),
+)

@@ -43,23 +43,14 @@ def import_convert_element_type(ctx: ImportContext, a: Expr, *, dtype: np.dtype[
     return ctx.cast(a, dtype.name)
 
 
-@OPS.imports("prims::conj", "prims::device_put", ignored=PLACEMENT)
-def import_device_put(ctx: ImportContext, a: Expr) -> Expr:
-    return a
-
-
 @OPS.imports("aten::to", "aten::_to_copy", ignored=PLACEMENT)
 def import_to(ctx: ImportContext, self: Expr, *, dtype: np.dtype[AnyValue] | None = None) -> Expr:
     return self if dtype is None else ctx.cast(self, dtype.name)
 
 
 @OPS.imports("aten::to.other", ignored=PLACEMENT)
-def import_to_other(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-    return ctx.cast(self, ctx.dtype(other))
-
-
 @OPS.imports("aten::type_as")
-def import_type_as(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
+def import_to_other(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
     return ctx.cast(self, ctx.dtype(other))
 
 
@@ -83,6 +74,7 @@ def import_type_as(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
     "prims::conj_physical",
     ignored=PLACEMENT,
 )
+@OPS.imports("prims::conj", "prims::device_put", ignored=PLACEMENT, renamed={"a": "self"})
 def import_identity(ctx: ImportContext, self: Expr) -> Expr:
     return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import zip_longest
 
 import serde.relay as relay
@@ -123,30 +124,26 @@ FLOATS: dict[str, Pair] = {
 """Functions that make floats of integers."""
 
 
-def _register(op: str, function: Pair) -> None:
-    @OPS.imports(op)
-    def import_pair(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-        return round_once(ctx, lambda x, y: function(ctx, x, y), self, other)
+def _import_pair(ctx: ImportContext, self: Expr, other: Expr, *, function: Pair) -> Expr:
+    return round_once(ctx, lambda x, y: function(ctx, x, y), self, other)
 
 
 for _op, _function in FLOATS.items():
-    _register(_op, _function)
+    OPS.imports(_op)(partial(_import_pair, function=_function))
 
 
-def _register_extreme(op: str, target: str) -> None:
-    @OPS.imports(op)
-    def import_extreme(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-        """A number beats what is none."""
-        one, two = ctx.promote(self, other)
-        found: Expr = call(target, one, two)
-        if not is_float(ctx.dtype(one)):
-            return found
-        found = relay.where(relay.isnan(two), one, found)
-        return relay.where(relay.isnan(one), two, found)
+def _import_extreme(ctx: ImportContext, self: Expr, other: Expr, *, target: str) -> Expr:
+    """A number beats what is none."""
+    one, two = ctx.promote(self, other)
+    found: Expr = call(target, one, two)
+    if not is_float(ctx.dtype(one)):
+        return found
+    found = relay.where(relay.isnan(two), one, found)
+    return relay.where(relay.isnan(one), two, found)
 
 
-_register_extreme("aten::fmax", "maximum")
-_register_extreme("aten::fmin", "minimum")
+OPS.imports("aten::fmax")(partial(_import_extreme, target="maximum"))
+OPS.imports("aten::fmin")(partial(_import_extreme, target="minimum"))
 
 
 @OPS.imports("aten::float_power")
@@ -275,32 +272,22 @@ def import_isclose(
     return relay.logical_or(same, near)
 
 
-def _any_equal(ctx: ImportContext, elements: Expr, tests: Expr, invert: bool) -> Expr:
-    one, two = ctx.promote(elements, tests)
-    flat = relay.reshape(two, newshape=(-1,))
-    hit = relay.any(relay.equal(relay.expand_dims(one, -1), flat), axis=[-1])
-    return relay.logical_not(hit) if invert else hit
-
-
 @OPS.imports("aten::isin.Tensor_Tensor", ignored=("assume_unique",))
+@OPS.imports(
+    "aten::isin.Tensor_Scalar",
+    ignored=("assume_unique",),
+    renamed={"test_element": "test_elements"},
+)
+@OPS.imports(
+    "aten::isin.Scalar_Tensor", ignored=("assume_unique",), renamed={"element": "elements"}
+)
 def import_isin(
     ctx: ImportContext, elements: Expr, test_elements: Expr, *, invert: bool = False
 ) -> Expr:
-    return _any_equal(ctx, elements, test_elements, invert)
-
-
-@OPS.imports("aten::isin.Tensor_Scalar", ignored=("assume_unique",))
-def import_isin_number(
-    ctx: ImportContext, elements: Expr, test_element: Expr, *, invert: bool = False
-) -> Expr:
-    return _any_equal(ctx, elements, test_element, invert)
-
-
-@OPS.imports("aten::isin.Scalar_Tensor", ignored=("assume_unique",))
-def import_number_isin(
-    ctx: ImportContext, element: Expr, test_elements: Expr, *, invert: bool = False
-) -> Expr:
-    return _any_equal(ctx, element, test_elements, invert)
+    one, two = ctx.promote(elements, test_elements)
+    flat = relay.reshape(two, newshape=(-1,))
+    hit = relay.any(relay.equal(relay.expand_dims(one, -1), flat), axis=[-1])
+    return relay.logical_not(hit) if invert else hit
 
 
 @OPS.imports("aten::allclose")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import serde.allocation as allocation
 import serde.relay as relay
@@ -75,27 +76,23 @@ KEEPS_INTEGERS = {
 """Functions that give integers back as they are, with Relay's."""
 
 
-def _register_float(op: str, target: str) -> None:
-    @OPS.imports(op)
-    def import_float_function(ctx: ImportContext, self: Expr) -> Expr:
-        return call(target, *ctx.promote_to_float(self))
+def _import_float_function(ctx: ImportContext, self: Expr, *, target: str) -> Expr:
+    return call(target, *ctx.promote_to_float(self))
 
 
 for _name, _target in FLOAT_FUNCTIONS.items():
-    _register_float(f"aten::{_name}", _target)
+    OPS.imports(f"aten::{_name}")(partial(_import_float_function, target=_target))
 
 
-def _register_same(op: str, target: str) -> None:
-    @OPS.imports(op)
-    def import_function(ctx: ImportContext, self: Expr) -> Expr:
-        """Truth values are their own absolute values."""
-        if target == "abs" and ctx.dtype(self) == "bool":
-            return self
-        return call(target, self)
+def _import_function(ctx: ImportContext, self: Expr, *, target: str) -> Expr:
+    """Truth values are their own absolute values."""
+    if target == "abs" and ctx.dtype(self) == "bool":
+        return self
+    return call(target, self)
 
 
 for _name, _target in (SAME_DTYPE | KEEPS_INTEGERS).items():
-    _register_same(f"aten::{_name}", _target)
+    OPS.imports(f"aten::{_name}")(partial(_import_function, target=_target))
 
 
 @OPS.imports("aten::sign", "aten::sgn")
@@ -132,10 +129,10 @@ def import_round(ctx: ImportContext, self: Expr, *, decimals: int = 0) -> Expr:
     return after(call("serde.round_even", before(self, power)), power)
 
 
-def _register_rounded(op: str, function: Callable[[ImportContext, Expr], Expr]) -> None:
-    @OPS.imports(op)
-    def import_rounded(ctx: ImportContext, self: Expr) -> Expr:
-        return round_once(ctx, lambda x: function(ctx, x), self)
+def _import_rounded(
+    ctx: ImportContext, self: Expr, *, function: Callable[[ImportContext, Expr], Expr]
+) -> Expr:
+    return round_once(ctx, lambda x: function(ctx, x), self)
 
 
 def _erfc(ctx: ImportContext, x: Expr) -> Expr:
@@ -197,7 +194,7 @@ FUNCTIONS = {
 
 
 for _name, _function in FUNCTIONS.items():
-    _register_rounded(f"aten::{_name}", _function)
+    OPS.imports(f"aten::{_name}")(partial(_import_rounded, function=_function))
 
 
 @OPS.imports("aten::logit", "aten::special_logit")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -13,52 +13,27 @@ from serde.relay.op.elementwise.unary import clip_limits
 from serde.torch.export_context import ExportContext, Value, number_of
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import FIRST_BIT, DType, cast, in_computed_dtype
+from serde.walk.pairs import writes
 from serde.weights import numpy_dtype
 
+SAME = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "isfinite",
+    "isinf", "isnan", "log", "log10", "log2", "ones_like", "rsqrt", "sigmoid", "sin", "sinh",
+    "sqrt", "tan", "tanh", "zeros_like",
+)  # fmt: skip
+"""Functions that PyTorch calls as Relay does."""
 
-def _make_function_exporter(target: str) -> Callable[..., Value]:
-    def export_function(ctx: ExportContext, data: Value) -> Value:
-        return ctx.call(target, data)
-
-    return export_function
-
-
-for _name, _target in {
-    "acos": "torch.acos",
-    "acosh": "torch.acosh",
-    "asin": "torch.asin",
-    "asinh": "torch.asinh",
-    "atan": "torch.atan",
-    "atanh": "torch.atanh",
-    "cos": "torch.cos",
-    "cosh": "torch.cosh",
-    "erf": "torch.erf",
-    "exp": "torch.exp",
-    "fast_erf": "torch.erf",
-    "fast_exp": "torch.exp",
-    "fast_tanh": "torch.tanh",
-    "isfinite": "torch.isfinite",
-    "isinf": "torch.isinf",
-    "isnan": "torch.isnan",
-    "log": "torch.log",
-    "log10": "torch.log10",
-    "log2": "torch.log2",
-    "ones_like": "torch.ones_like",
-    "rsqrt": "torch.rsqrt",
-    "serde.erfinv": "torch.erfinv",
-    "serde.expm1": "torch.expm1",
-    "serde.lgamma": "torch.lgamma",
-    "serde.log1p": "torch.log1p",
-    "serde.round_even": "torch.round",
-    "sigmoid": "torch.sigmoid",
-    "sin": "torch.sin",
-    "sinh": "torch.sinh",
-    "sqrt": "torch.sqrt",
-    "tan": "torch.tan",
-    "tanh": "torch.tanh",
-    "zeros_like": "torch.zeros_like",
-}.items():
-    OPS.exports(_name)(_make_function_exporter(_target))
+OPS.pairs(
+    *(writes(f"torch.{name}", name) for name in SAME),
+    writes("torch.erf", "fast_erf"),
+    writes("torch.exp", "fast_exp"),
+    writes("torch.tanh", "fast_tanh"),
+    writes("torch.erfinv", "serde.erfinv"),
+    writes("torch.expm1", "serde.expm1"),
+    writes("torch.lgamma", "serde.lgamma"),
+    writes("torch.log1p", "serde.log1p"),
+    writes("torch.round", "serde.round_even"),
+)
 
 
 @OPS.exports("abs")
@@ -91,16 +66,13 @@ def export_bitwise_not(ctx: ExportContext, data: Value) -> Value:
     return in_computed_dtype(ctx, lambda x: ctx.prefix("~", x), data)
 
 
-def _make_rounding_exporter(target: str) -> Callable[..., Value]:
-    def export_rounding(ctx: ExportContext, data: Value) -> Value:
-        """Integers stay as they are."""
-        return ctx.call(target, data) if is_float(ctx.type(data).dtype) else data
-
-    return export_rounding
+def _export_rounding(ctx: ExportContext, data: Value, *, target: str) -> Value:
+    """Integers stay as they are."""
+    return ctx.call(target, data) if is_float(ctx.type(data).dtype) else data
 
 
 for _name in ("ceil", "floor", "trunc"):
-    OPS.exports(_name)(_make_rounding_exporter(f"torch.{_name}"))
+    OPS.exports(_name)(partial(_export_rounding, target=f"torch.{_name}"))
 
 
 @OPS.exports("round")
@@ -176,46 +148,3 @@ def export_cast_like(ctx: ExportContext, data: Value, dtype_like: Value) -> Valu
 def export_reinterpret(ctx: ExportContext, data: Value, *, dtype: DType) -> Value:
     """TorchScript does not know ``view`` of a dtype."""
     return ctx.call("torch.view_copy", data, dtype=ctx.dtype(dtype.name))
-
-
-@OPS.exports("fixed_point_multiply")
-def export_fixed_point_multiply(
-    ctx: ExportContext, data: Value, *, multiplier: int, shift: int
-) -> Value:
-    return ctx.call(
-        ctx.helper("multiply_fixed_point"),
-        data,
-        ctx.const(multiplier, np.int64),
-        ctx.const(max(shift, 0), np.int64),
-        ctx.const(max(-shift, 0), np.int64),
-    )
-
-
-@OPS.exports("fixed_point_multiply_per_axis")
-def export_fixed_point_multiply_per_axis(
-    ctx: ExportContext,
-    data: Value,
-    fp_multiplier: Value,
-    left_shift: Value,
-    right_shift: Value,
-    *,
-    is_lshift_required: bool,
-    is_rshift_required: bool,
-    axes: tuple[int, ...],
-) -> Value:
-    """A shift that is not required counts as zero."""
-    type_ = ctx.type(data)
-    along = {axis % type_.rank for axis in axes}
-    shape = [length if axis in along else 1 for axis, length in enumerate(type_.shape)]
-    nothing = ctx.const(0, np.int64)
-
-    def spread(x: Value) -> Value:
-        return ctx.method(ctx.method(x, "long"), "reshape", *ctx.sizes(shape))
-
-    return ctx.call(
-        ctx.helper("multiply_fixed_point"),
-        data,
-        spread(fp_multiplier),
-        spread(left_shift) if is_lshift_required else nothing,
-        spread(right_shift) if is_rshift_required else nothing,
-    )

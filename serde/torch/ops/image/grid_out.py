@@ -8,8 +8,6 @@ from serde.relay.ir.expr import Call
 from serde.relay.op.image.grid import GridSample
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.direct_out import from_channels_first, to_channels_first
-from serde.torch.ops.index.slicing_out import write_slices
-from serde.torch.ops.shape.pad_out import flat_widths
 from serde.torch.ops.table import OPS
 from serde.walk.expansion.sampling import (
     expand_crop_and_resize,
@@ -113,30 +111,3 @@ def export_space_to_depth(
     found = ctx.method(found, "unflatten", 1, (-1, block_size * block_size))
     found = ctx.method(ctx.method(found, "transpose", 1, 2), "flatten", 1, 2)
     return from_channels_first(ctx, found, layout, 2)
-
-
-@OPS.exports("nn.space_to_batch_nd")
-def export_space_to_batch_nd(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    block_shape: tuple[int, ...],
-    paddings: Pairs,
-    pad_value: float,
-) -> Value:
-    rest = ctx.type(data).rank - 1 - len(block_shape)
-    if any(width for sides in paddings for width in sides):
-        widths = flat_widths([*paddings, *[(0, 0)] * rest])
-        if rest:
-            widths = [0, 0] * rest + flat_widths(paddings)
-        data = ctx.call("F.pad", data, widths, value=pad_value)
-    return ctx.call(ctx.helper("space_to_batch"), data, list(block_shape))
-
-
-@OPS.exports("nn.batch_to_space_nd")
-def export_batch_to_space_nd(
-    ctx: ExportContext, data: Value, *, block_shape: tuple[int, ...], crops: Pairs
-) -> Value:
-    found = ctx.call(ctx.helper("batch_to_space"), data, list(block_shape))
-    cuts = [slice(before or None, -after if after else None) for before, after in crops]
-    return write_slices(ctx, found, [slice(None), *cuts])

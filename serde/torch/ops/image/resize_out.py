@@ -16,7 +16,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resampling import Resampling
 from serde.relay.op.image.resize import ImageResize
-from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.direct_out import SPATIAL, from_channels_first, to_channels_first
 from serde.torch.ops.table import OPS
@@ -95,6 +94,10 @@ class _Resizing:
                 return None
         if not is_float(type_.dtype):
             return None
+        factors = self._factors(own, sizes)
+        if factors is not None:
+            factor = factors[0] if len(set(factors)) == 1 else factors
+            return ctx.call("F.interpolate", x, scale_factor=factor)
         mode = self._mode(rank, own, sizes)
         if mode is None:
             return None
@@ -123,6 +126,23 @@ class _Resizing:
             if all(self._reads(read, length, size) for length, size in pairs):
                 return {"mode": mode}
         return None
+
+    def _factors(self, own: Sequence[Dim], sizes: Sequence[Dim]) -> list[float] | None:
+        """Return whole factors of open lengths, which repeat elements; None if they do not."""
+        how = self.how
+        repeats = (how.method, how.mode) == ("nearest_neighbor", "asymmetric")
+        if not repeats or how.rounding not in ("", "floor") or self.ratios is not None:
+            return None
+        if all(isinstance(length, int) for length in own):
+            return None
+        found = [
+            float(times) if isinstance(times := size // length, int) else 0.0
+            for length, size in zip(own, sizes, strict=True)
+            if length != 0
+        ]
+        pairs = zip(own, found, sizes, strict=True)
+        whole = len(found) == len(sizes) and all(n * int(by) == m for n, by, m in pairs)
+        return found if whole and all(map(_is_exact_factor, found)) else None
 
     def _reads(self, read: Callable[[int, int], Array], length: Dim, size: Dim) -> bool:
         """Whether a mode of PyTorch's reads the same elements of an axis."""
@@ -189,25 +209,6 @@ for _rank in SPATIAL:
     OPS.exports(f"image.resize{_rank}d")(_make_resize_exporter(_rank))
 
 
-def _upsample(
-    ctx: ExportContext, data: Value, scales: Sequence[float], upsampling: Upsampling | Upsampling3d
-) -> Value:
-    """A factor that is whole is told as it is, where lengths are open."""
-    rank, layout, how = len(scales), upsampling.layout, upsampling.interpolation
-    x = to_channels_first(ctx, data, layout, rank)
-    type_ = ctx.type(x)
-    sizes = [ctx.result_type().shape[layout.index(letter)] for letter in SPATIAL[rank]]
-    nearest = how.method == "nearest_neighbor" and how.mode == "asymmetric"
-    if nearest and is_float(type_.dtype) and all(map(_is_exact_factor, scales)):
-        factor = scales[0] if len(set(scales)) == 1 else list(scales)
-        result = ctx.call("F.interpolate", x, scale_factor=factor)
-    else:
-        region = [(0.0, 1.0)] * rank
-        written = _Resizing(how, 1e-5, region).write(ctx, x, range(2, 2 + rank), sizes)
-        result = _finish(ctx, written, type_.dtype, type_.dtype)
-    return from_channels_first(ctx, result, layout, rank)
-
-
 def _is_exact_factor(scale: float) -> bool:
     """Whether PyTorch, which multiplies by an inverse in float32, finds the same elements."""
     if scale != int(scale) or scale < 1:
@@ -215,26 +216,6 @@ def _is_exact_factor(scale: float) -> bool:
     places = np.arange(1 << 16)
     inverse = np.float32(1.0 / scale)
     return np.array_equal(np.floor(places.astype(np.float32) * inverse), places // int(scale))
-
-
-@OPS.exports("nn.upsampling")
-def export_upsampling(
-    ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
-) -> Value:
-    return _upsample(ctx, data, (scale_h, scale_w), upsampling)
-
-
-@OPS.exports("nn.upsampling3d")
-def export_upsampling3d(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    upsampling: Upsampling3d,
-) -> Value:
-    return _upsample(ctx, data, (scale_d, scale_h, scale_w), upsampling)
 
 
 def _resize_at_run_time(
@@ -263,41 +244,6 @@ def export_dyn_resize2d(
     sizes = [ctx.call("int", ctx.index(size, place)) for place in range(2)]
     resizing = _Resizing(resize.interpolation, 1e-5, region, resize.extrapolation_value)
     return _resize_at_run_time(ctx, data, resize.layout, sizes, resizing)
-
-
-def _upsample_at_run_time(
-    ctx: ExportContext, data: Value, layout: str, scales: Sequence[Value], how: Interpolation
-) -> Value:
-    rank = len(scales)
-    axes = [layout.index(letter) for letter in SPATIAL[rank]]
-    sizes = [
-        ctx.call(ctx.helper("scaled_length"), ctx.size(data, axis), scale)
-        for axis, scale in zip(axes, scales, strict=True)
-    ]
-    region = [(0.0, 1.0)] * rank
-    return _resize_at_run_time(ctx, data, layout, sizes, _Resizing(how, 1e-5, region))
-
-
-@OPS.exports("dyn.nn.upsampling")
-def export_dyn_upsampling(
-    ctx: ExportContext, data: Value, scale_h: Value, scale_w: Value, *, upsampling: Upsampling
-) -> Value:
-    scales, how = (scale_h, scale_w), upsampling.interpolation
-    return _upsample_at_run_time(ctx, data, upsampling.layout, scales, how)
-
-
-@OPS.exports("dyn.nn.upsampling3d")
-def export_dyn_upsampling3d(
-    ctx: ExportContext,
-    data: Value,
-    scale_d: Value,
-    scale_h: Value,
-    scale_w: Value,
-    *,
-    upsampling: Upsampling3d,
-) -> Value:
-    scales, how = (scale_d, scale_h, scale_w), upsampling.interpolation
-    return _upsample_at_run_time(ctx, data, upsampling.layout, scales, how)
 
 
 def _is_written(call: Call) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
@@ -12,32 +13,15 @@ from serde.torch.ops.image.resize import Scales, resize, resize_nearest, resize_
 from serde.torch.ops.table import OPS
 
 
-@OPS.imports(
-    "aten::upsample_nearest1d.vec", "aten::upsample_nearest2d.vec", "aten::upsample_nearest3d.vec"
-)
-def import_nearest_vec(
+def _import_nearest_vec(
     ctx: ImportContext,
     input: Expr,
     *,
+    exact: bool,
     output_size: tuple[SymInt, ...] | None = None,
     scale_factors: tuple[float, ...] | None = None,
 ) -> Expr:
-    return resize_nearest(ctx, input, output_size, scale_factors, exact=False)
-
-
-@OPS.imports(
-    "aten::_upsample_nearest_exact1d.vec",
-    "aten::_upsample_nearest_exact2d.vec",
-    "aten::_upsample_nearest_exact3d.vec",
-)
-def import_nearest_exact_vec(
-    ctx: ImportContext,
-    input: Expr,
-    *,
-    output_size: tuple[SymInt, ...] | None = None,
-    scale_factors: tuple[float, ...] | None = None,
-) -> Expr:
-    return resize_nearest(ctx, input, output_size, scale_factors, exact=True)
+    return resize_nearest(ctx, input, output_size, scale_factors, exact=exact)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,24 +42,22 @@ class _Factors:
         return [self.scales_d, self.scales_h, self.scales_w][3 - rank :]
 
 
-@OPS.imports("aten::upsample_nearest1d", "aten::upsample_nearest2d", "aten::upsample_nearest3d")
-def import_nearest(
-    ctx: ImportContext, self: Expr, *, output_size: tuple[SymInt, ...], factors: _Factors
+def _import_nearest(
+    ctx: ImportContext,
+    self: Expr,
+    *,
+    exact: bool,
+    output_size: tuple[SymInt, ...],
+    factors: _Factors,
 ) -> Expr:
     scales = factors.of(ctx.type(self).rank - 2)
-    return resize_nearest(ctx, self, output_size, scales, exact=False)
+    return resize_nearest(ctx, self, output_size, scales, exact=exact)
 
 
-@OPS.imports(
-    "aten::_upsample_nearest_exact1d",
-    "aten::_upsample_nearest_exact2d",
-    "aten::_upsample_nearest_exact3d",
-)
-def import_nearest_exact(
-    ctx: ImportContext, self: Expr, *, output_size: tuple[SymInt, ...], factors: _Factors
-) -> Expr:
-    scales = factors.of(ctx.type(self).rank - 2)
-    return resize_nearest(ctx, self, output_size, scales, exact=True)
+for _name, _exact in {"upsample_nearest": False, "_upsample_nearest_exact": True}.items():
+    _names = [f"aten::{_name}{_rank}d" for _rank in (1, 2, 3)]
+    OPS.imports(*(f"{each}.vec" for each in _names))(partial(_import_nearest_vec, exact=_exact))
+    OPS.imports(*_names)(partial(_import_nearest, exact=_exact))
 
 
 def _register(resizer: Callable[..., Expr], method: str, *names: str) -> None:

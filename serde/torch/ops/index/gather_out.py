@@ -10,7 +10,7 @@ from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
-from serde.torch.ops.written import DType, cast, in_signed
+from serde.torch.ops.written import cast, in_signed
 from serde.walk.expansion.tensors import tensor_type
 
 
@@ -129,10 +129,8 @@ def _parts(ctx: ExportContext, indices: Value, axis: int) -> list[Value]:
     return [ctx.index(given, (*before, place) if before else place) for place in range(depth)]
 
 
-@OPS.exports("gather_nd")
-def export_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
-) -> Value:
+@OPS.exports("gather_nd", ignored=("index_rank",))
+def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
     if not batch_dims:
         return ctx.index(data, tuple(_parts(ctx, indices, 0)))
     rows = ctx.method(as_index(ctx, indices), "movedim", 0, -1)
@@ -152,11 +150,6 @@ def export_serde_gather_nd(
 def export_adv_index(ctx: ExportContext, inputs: tuple[Value, ...]) -> Value:
     data, *indices = inputs
     return ctx.index(data, tuple(as_index(ctx, each) for each in indices))
-
-
-@OPS.exports("unravel_index")
-def export_unravel_index(ctx: ExportContext, data: Value, shape: Value) -> Value:
-    return ctx.call(ctx.helper("unravel_places"), data, cast(ctx, shape, "int64"))
 
 
 @OPS.exports("argwhere")
@@ -187,49 +180,3 @@ def export_compress(
         return ctx.index(ctx.method(data, "flatten"), condition)
     axis = normalize_axis(axis, ctx.type(data).rank)
     return ctx.index(data, (*[slice(None)] * axis, condition) if axis else condition)
-
-
-@OPS.exports("one_hot")
-def export_one_hot(
-    ctx: ExportContext,
-    indices: Value,
-    on_value: Value,
-    off_value: Value,
-    *,
-    depth: int,
-    axis: int,
-    dtype: DType | None,
-) -> Value:
-    """``F.one_hot`` refuses indices outside, of which Relay's codes have no place."""
-    wanted = ctx.result_type().dtype
-    place = normalize_axis(axis, ctx.type(indices).rank + 1)
-    hot = ctx.call(ctx.helper("is_hot"), indices, depth, place)
-    if (ctx.scalar(on_value), ctx.scalar(off_value)) == (1, 0):
-        return cast(ctx, hot, wanted, "bool")
-    values = [cast(ctx, each, wanted) for each in (on_value, off_value)]
-    return ctx.call("torch.where", hot, *values)
-
-
-@OPS.exports("serde.one_hot")
-def export_serde_one_hot(
-    ctx: ExportContext, indices: Value, values: Value, *, depth: int, axis: int
-) -> Value:
-    place = normalize_axis(axis, ctx.type(indices).rank + 1)
-    wide = cast(ctx, indices, "int64")
-    if not ctx.type(indices).dtype.startswith("u"):
-        below = ctx.infix("<", wide, 0)
-        wide = ctx.call("torch.where", below, ctx.infix("+", wide, depth), wide)
-    hot = ctx.call(ctx.helper("is_hot"), wide, depth, place)
-    return ctx.call("torch.where", hot, ctx.index(values, 1), ctx.index(values, 0))
-
-
-@OPS.exports("sequence_mask")
-def export_sequence_mask(
-    ctx: ExportContext, data: Value, valid_length: Value, *, mask_value: float, axis: int
-) -> Value:
-    return ctx.call(ctx.helper("mask_sequence"), data, valid_length, axis, mask_value)
-
-
-@OPS.exports("invert_permutation")
-def export_invert_permutation(ctx: ExportContext, data: Value) -> Value:
-    return cast(ctx, ctx.call("torch.argsort", data), ctx.type(data).dtype, "int64")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.index.gather_out import as_index, from_start
@@ -54,19 +53,3 @@ def _scatter_nd(
         return ctx.method(data, "index_put", parts, updates, **options)
     rows = cast(ctx, indices, "int64")
     return ctx.call(ctx.helper("reduce_at"), data, rows, updates, _REDUCTIONS[mode])
-
-
-@OPS.exports("sparse_to_dense")
-def export_sparse_to_dense(
-    ctx: ExportContext,
-    sparse_indices: Value,
-    sparse_values: Value,
-    default_value: Value,
-    *,
-    output_shape: tuple[Dim, ...],
-) -> Value:
-    base = ctx.method(default_value, "expand", ctx.sizes(output_shape))
-    rows = as_index(ctx, sparse_indices)
-    if ctx.type(sparse_indices).rank < 2:
-        rows = ctx.method(rows, "reshape", -1, len(output_shape))
-    return ctx.call(ctx.helper("put_at"), base, rows, sparse_values)

@@ -78,17 +78,3 @@ def export_slice_like(
         if not same_length(shape[axis], like[axis]):
             slices[axis] = slice(None, ctx.size(shape_like, axis))
     return write_slices(ctx, data, slices)
-
-
-@OPS.exports("strided_set")
-@in_signed
-def export_strided_set(
-    ctx: ExportContext, data: Value, v: Value, begin: Value, end: Value, strides: Value
-) -> Value:
-    bounds = [
-        ctx.call(ctx.helper("integers"), each)
-        if each.data is None
-        else [int(bound) for bound in each.data.reshape(-1)]
-        for each in (begin, end, strides)
-    ]
-    return ctx.call(ctx.helper("set_slices"), data, v, *bounds)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.fourier import ShortTimeFourier
 from serde.torch.export_context import ExportContext, Value
@@ -20,12 +20,9 @@ def _wide(ctx: ExportContext, x: Value) -> tuple[Value, str]:
     return ctx.typed(found, TensorType(ctx.type(x).shape, work)), work
 
 
-def _make_function_exporter(target: str) -> Callable[..., Value]:
-    def export_function(ctx: ExportContext, data: Value) -> Value:
-        x, work = _wide(ctx, data)
-        return cast(ctx, ctx.call(target, x), ctx.type(data).dtype, work)
-
-    return export_function
+def _export_function(ctx: ExportContext, data: Value, *, target: str) -> Value:
+    x, work = _wide(ctx, data)
+    return cast(ctx, ctx.call(target, x), ctx.type(data).dtype, work)
 
 
 for _name, _target in {
@@ -33,7 +30,7 @@ for _name, _target in {
     "serde.det": "torch.linalg.det",
     "serde.inverse": "torch.linalg.inv",
 }.items():
-    OPS.exports(_name)(_make_function_exporter(_target))
+    OPS.exports(_name)(partial(_export_function, target=_target))
 
 
 def _make_parts_exporter(target: str, outputs: int, **options: object) -> Callable[..., object]:
@@ -125,107 +122,3 @@ def export_stft(ctx: ExportContext, data: Value, window: Value, *, stft: ShortTi
     """Of each window the first elements count alone, so the transform is as long as they are."""
     options = list(vars(stft).values())
     return ctx.call(ctx.helper("short_time_fourier"), data, window, *options)
-
-
-def _dense(ctx: ExportContext, data: Value, indices: Value, indptr: Value, width: Dim) -> Value:
-    (columns,) = ctx.sizes([width])
-    return ctx.call(ctx.helper("dense_matrix"), data, indices, indptr, columns)
-
-
-@OPS.exports("nn.sparse_dense")
-def export_sparse_dense(
-    ctx: ExportContext,
-    dense_data: Value,
-    sparse_data: Value,
-    sparse_indices: Value,
-    sparse_indptr: Value,
-    *,
-    sparse_lhs: bool,
-) -> Value:
-    width = ctx.type(dense_data).shape[1]
-    matrix = _dense(ctx, sparse_data, sparse_indices, sparse_indptr, width)
-    left, right = (matrix, dense_data) if sparse_lhs else (dense_data, matrix)
-    return ctx.infix("@", left, ctx.method(right, "t"))
-
-
-@OPS.exports("nn.internal.sparse_dense_padded")
-def export_sparse_dense_padded(
-    ctx: ExportContext,
-    data: Value,
-    weight_data: Value,
-    weight_indices: Value,
-    weight_indptr: Value,
-    *,
-    sparse_lhs: bool,
-) -> Value:
-    return export_sparse_dense(
-        ctx, data, weight_data, weight_indices, weight_indptr, sparse_lhs=sparse_lhs
-    )
-
-
-@OPS.exports("nn.sparse_add")
-def export_sparse_add(
-    ctx: ExportContext,
-    dense_data: Value,
-    sparse_data: Value,
-    sparse_indices: Value,
-    sparse_indptr: Value,
-) -> Value:
-    width = ctx.type(dense_data).shape[1]
-    return ctx.infix(
-        "+", dense_data, _dense(ctx, sparse_data, sparse_indices, sparse_indptr, width)
-    )
-
-
-@OPS.exports("nn.sparse_conv2d")
-def export_sparse_conv2d(
-    ctx: ExportContext,
-    dense_data: Value,
-    sparse_data: Value,
-    sparse_indices: Value,
-    sparse_indptr: Value,
-    *,
-    layout: str,
-    kernel_size: tuple[Dim, ...],
-) -> Value:
-    """Columns run over the window and then the channels for NHWC, the other way for NCHW."""
-    channels = ctx.type(dense_data).shape[layout.index("C")]
-    size = int(str(kernel_size[0]))
-    matrix = _dense(ctx, sparse_data, sparse_indices, sparse_indptr, channels * size * size)
-    (count,) = ctx.sizes([channels])
-    if layout == "NCHW":
-        weight = ctx.method(matrix, "reshape", -1, count, size, size)
-        return ctx.call("F.conv2d", dense_data, weight, padding=size // 2)
-    weight = ctx.method(matrix, "reshape", -1, size, size, count)
-    images = ctx.method(dense_data, "permute", 0, 3, 1, 2)
-    weight = ctx.method(weight, "permute", 0, 3, 1, 2)
-    found = ctx.call("F.conv2d", images, weight, padding=size // 2)
-    return ctx.method(found, "permute", 0, 2, 3, 1)
-
-
-@OPS.exports("nn.sparse_transpose")
-def export_sparse_transpose(
-    ctx: ExportContext, sparse_data: Value, sparse_indices: Value, sparse_indptr: Value
-) -> tuple[Value, ...]:
-    given = sparse_data, sparse_indices, sparse_indptr
-    return ctx.call_tuple(ctx.helper("transpose_sparse"), *given, outputs=3)
-
-
-@OPS.exports("sparse_fill_empty_rows")
-def export_sparse_fill_empty_rows(
-    ctx: ExportContext,
-    sparse_indices: Value,
-    sparse_values: Value,
-    dense_shape: Value,
-    default_value: Value,
-) -> tuple[Value, ...]:
-    given = sparse_indices, sparse_values, dense_shape, default_value
-    return ctx.call_tuple(ctx.helper("fill_empty_rows"), *given, outputs=3)
-
-
-@OPS.exports("sparse_reshape")
-def export_sparse_reshape(
-    ctx: ExportContext, sparse_indices: Value, prev_shape: Value, new_shape: Value
-) -> tuple[Value, ...]:
-    given = sparse_indices, prev_shape, new_shape
-    return ctx.call_tuple(ctx.helper("reshape_places"), *given, outputs=2)

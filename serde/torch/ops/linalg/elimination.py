@@ -13,6 +13,7 @@ from serde.torch.import_context import ImportContext
 from serde.torch.ops.linalg.product import power_of
 from serde.torch.ops.shape.identity import identity_like
 from serde.torch.ops.table import OPS
+from serde.walk.pairs import reads
 
 
 def swap_last(ctx: ImportContext, x: Expr) -> Expr:
@@ -28,24 +29,10 @@ def no_info(ctx: ImportContext, x: Expr) -> Expr:
     return ctx.fold(relay.sum(nothing, axis=[rank - 2, rank - 1]))
 
 
-@OPS.imports("aten::det")
-def import_det(ctx: ImportContext, self: Expr) -> Expr:
-    return call("serde.det", self)
-
-
-@OPS.imports("aten::linalg_det")
-def import_linalg_det(ctx: ImportContext, A: Expr) -> Expr:  # noqa: N803
-    return call("serde.det", A)
-
-
 @OPS.imports("aten::slogdet")
+@OPS.imports("aten::linalg_slogdet", renamed={"A": "self"})
 def import_slogdet(ctx: ImportContext, self: Expr) -> list[Expr]:
     return list(TupleWrapper(call("serde.slogdet", self), 2))
-
-
-@OPS.imports("aten::linalg_slogdet")
-def import_linalg_slogdet(ctx: ImportContext, A: Expr) -> list[Expr]:  # noqa: N803
-    return import_slogdet(ctx, A)
 
 
 @OPS.imports("aten::logdet")
@@ -55,16 +42,6 @@ def import_logdet(ctx: ImportContext, self: Expr) -> Expr:
     dtype = ctx.dtype(self)
     below = relay.less(sign, ctx.scalar(0, dtype))
     return relay.where(below, ctx.scalar(float("nan"), dtype), size)
-
-
-@OPS.imports("aten::inverse")
-def import_inverse(ctx: ImportContext, self: Expr) -> Expr:
-    return call("serde.inverse", self)
-
-
-@OPS.imports("aten::linalg_inv")
-def import_linalg_inv(ctx: ImportContext, A: Expr) -> Expr:  # noqa: N803
-    return call("serde.inverse", A)
 
 
 @OPS.imports("aten::linalg_inv_ex", ignored=("check_errors",))
@@ -83,7 +60,8 @@ def align_batch(ctx: ImportContext, *matrices: Expr) -> list[Expr]:
     return found
 
 
-def _solve(ctx: ImportContext, a: Expr, b: Expr, left: bool) -> Expr:
+@OPS.imports("aten::linalg_solve", renamed={"A": "a", "B": "b"})
+def _solve(ctx: ImportContext, a: Expr, b: Expr, *, left: bool = True) -> Expr:
     """A right side with an axis less than the matrices is a vector for each."""
     shape, sides = ctx.type(a).shape, ctx.type(b).shape
     vector = len(sides) == 1 or (len(sides) == len(shape) - 1 and sides == shape[:-1])
@@ -97,11 +75,6 @@ def _solve(ctx: ImportContext, a: Expr, b: Expr, left: bool) -> Expr:
     return found if left else swap_last(ctx, found)
 
 
-@OPS.imports("aten::linalg_solve")
-def import_linalg_solve(ctx: ImportContext, A: Expr, B: Expr, *, left: bool = True) -> Expr:  # noqa: N803
-    return _solve(ctx, A, B, left)
-
-
 @OPS.imports("aten::linalg_solve_ex", ignored=("check_errors",))
 def import_linalg_solve_ex(
     ctx: ImportContext,
@@ -111,7 +84,7 @@ def import_linalg_solve_ex(
     left: bool = True,
 ) -> tuple[Expr, Expr]:
     """Running it fails where there is no solution, so the second result is always 0."""
-    return _solve(ctx, A, B, left), no_info(ctx, A)
+    return _solve(ctx, A, B, left=left), no_info(ctx, A)
 
 
 @OPS.imports("aten::matrix_power", "aten::linalg_matrix_power")
@@ -165,4 +138,12 @@ def import_plain_solve_ex(
     """The factors are for training alone, and without elements here."""
     nothing = relay.zeros((0,), ctx.dtype(A))
     places = relay.zeros((0,), "int32")
-    return _solve(ctx, A, B, left), nothing, places, no_info(ctx, A)
+    return _solve(ctx, A, B, left=left), nothing, places, no_info(ctx, A)
+
+
+OPS.pairs(
+    reads("aten::det", "serde.det"),
+    reads("aten::linalg_det", "serde.det", operands="A"),
+    reads("aten::inverse", "serde.inverse"),
+    reads("aten::linalg_inv", "serde.inverse", operands="A"),
+)

@@ -6,6 +6,7 @@ Relay has no complex numbers: a tensor of them is one of their parts, along one 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Literal
 
 import serde.relay as relay
@@ -68,43 +69,35 @@ def import_imag(ctx: ImportContext, self: Expr) -> Expr:
 
 def _transform(
     ctx: ImportContext,
-    x: Expr,
-    n: int | None,
-    dim: int,
-    norm: Norm | None,
+    self: Expr,
     *,
+    n: int | None = None,
+    dim: int = -1,
+    norm: Norm | None = None,
     inverse: bool = False,
     onesided: bool = False,
 ) -> Expr:
     """Return a transform along one axis, of which the inverse divides by the length by default."""
-    if not ctx.is_complex(x):
-        _require_real(ctx, x)
-        x = x if is_float(ctx.dtype(x)) else ctx.cast(x, ctx.default_dtype)
-        x = relay.expand_dims(x, axis=ctx.type(x).rank)
-    axis = normalize_axis(dim, ctx.type(x).rank - 1)
-    found: Expr = call("serde.dft", x, axis=axis, dft_length=n, inverse=inverse, onesided=onesided)
+    if not ctx.is_complex(self):
+        _require_real(ctx, self)
+        self = self if is_float(ctx.dtype(self)) else ctx.cast(self, ctx.default_dtype)
+        self = relay.expand_dims(self, axis=ctx.type(self).rank)
+    axis = normalize_axis(dim, ctx.type(self).rank - 1)
+    found: Expr = call(
+        "serde.dft", self, axis=axis, dft_length=n, inverse=inverse, onesided=onesided
+    )
     if norm not in (None, "backward"):
-        length = ctx.type(x).shape[axis] if n is None else n
+        length = ctx.type(self).shape[axis] if n is None else n
         if not isinstance(length, int):
             raise Unsupported(f"a transform of {length} elements whose norm is {norm!r}")
         power = 0.5 if norm == "ortho" else 1.0
         scale = math.pow(length, power if inverse else -power)
-        found = relay.multiply(found, relay.const(scale, ctx.dtype(x)))
+        found = relay.multiply(found, relay.const(scale, ctx.dtype(self)))
     return ctx.as_complex(found)
 
 
-@OPS.imports("aten::fft_fft")
-def import_fft(
-    ctx: ImportContext, self: Expr, *, n: int | None = None, dim: int = -1, norm: Norm | None = None
-) -> Expr:
-    return _transform(ctx, self, n, dim, norm)
-
-
-@OPS.imports("aten::fft_ifft")
-def import_ifft(
-    ctx: ImportContext, self: Expr, *, n: int | None = None, dim: int = -1, norm: Norm | None = None
-) -> Expr:
-    return _transform(ctx, self, n, dim, norm, inverse=True)
+OPS.imports("aten::fft_fft")(partial(_transform, inverse=False, onesided=False))
+OPS.imports("aten::fft_ifft")(partial(_transform, inverse=True, onesided=False))
 
 
 @OPS.imports("aten::fft_rfft")
@@ -112,4 +105,4 @@ def import_rfft(
     ctx: ImportContext, self: Expr, *, n: int | None = None, dim: int = -1, norm: Norm | None = None
 ) -> Expr:
     _require_real(ctx, self)
-    return _transform(ctx, self, n, dim, norm, onesided=True)
+    return _transform(ctx, self, n=n, dim=dim, norm=norm, onesided=True)

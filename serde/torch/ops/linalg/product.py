@@ -34,24 +34,18 @@ def import_linear(ctx: ImportContext, input: Expr, weight: Expr, bias: Expr | No
     return relay.nn.bias_add(found, bias, axis=-1)
 
 
-def build_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
+@OPS.imports("aten::matmul", "aten::linalg_matmul", "aten::vdot")
+@OPS.imports("aten::mm", "aten::bmm", renamed={"mat2": "other"})
+@OPS.imports("aten::mv", renamed={"vec": "other"})
+@OPS.imports("aten::dot", renamed={"tensor": "other"})
+def build_matmul(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
     """Return a product of matrices, in the operator of Relay that says it most plainly."""
-    left, right = ctx.type(a).rank, ctx.type(b).rank
+    left, right = ctx.type(self).rank, ctx.type(other).rank
     if right == 2 and left > 1:
-        return call("nn.matmul", a, b, units=None)
+        return call("nn.matmul", self, other, units=None)
     if left == right == 3:
-        return relay.nn.batch_matmul(a, b, transpose_b=False)
-    return call("serde.matmul", a, b)
-
-
-@OPS.imports("aten::matmul", "aten::linalg_matmul")
-def import_matmul(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-    return build_matmul(ctx, self, other)
-
-
-@OPS.imports("aten::mm", "aten::bmm")
-def import_mm(ctx: ImportContext, self: Expr, mat2: Expr) -> Expr:
-    return build_matmul(ctx, self, mat2)
+        return relay.nn.batch_matmul(self, other, transpose_b=False)
+    return call("serde.matmul", self, other)
 
 
 def _add_product(ctx: ImportContext, x: Expr, product: Expr, beta: Scalar, alpha: Scalar) -> Expr:
@@ -65,23 +59,12 @@ def _add_product(ctx: ImportContext, x: Expr, product: Expr, beta: Scalar, alpha
 
 
 @OPS.imports("aten::addmm")
+@OPS.imports("aten::addmv", renamed={"mat": "mat1", "vec": "mat2"})
+@OPS.imports("aten::baddbmm", renamed={"batch1": "mat1", "batch2": "mat2"})
 def import_addmm(
     ctx: ImportContext, self: Expr, mat1: Expr, mat2: Expr, *, beta: Scalar = 1, alpha: Scalar = 1
 ) -> Expr:
     return _add_product(ctx, self, build_matmul(ctx, mat1, mat2), beta, alpha)
-
-
-@OPS.imports("aten::baddbmm")
-def import_baddbmm(
-    ctx: ImportContext,
-    self: Expr,
-    batch1: Expr,
-    batch2: Expr,
-    *,
-    beta: Scalar = 1,
-    alpha: Scalar = 1,
-) -> Expr:
-    return _add_product(ctx, self, build_matmul(ctx, batch1, batch2), beta, alpha)
 
 
 @OPS.imports("aten::addbmm")
@@ -96,13 +79,6 @@ def import_addbmm(
 ) -> Expr:
     total = relay.einsum([batch1, batch2], "bij,bjk->ik")
     return _add_product(ctx, self, total, beta, alpha)
-
-
-@OPS.imports("aten::addmv")
-def import_addmv(
-    ctx: ImportContext, self: Expr, mat: Expr, vec: Expr, *, beta: Scalar = 1, alpha: Scalar = 1
-) -> Expr:
-    return _add_product(ctx, self, build_matmul(ctx, mat, vec), beta, alpha)
 
 
 @OPS.imports("aten::addr")
@@ -124,21 +100,6 @@ def import_outer(ctx: ImportContext, self: Expr, vec2: Expr) -> Expr:
     if ctx.dtype(one) == "bool":
         return relay.logical_and(column, two)
     return relay.multiply(column, two)
-
-
-@OPS.imports("aten::mv")
-def import_mv(ctx: ImportContext, self: Expr, vec: Expr) -> Expr:
-    return build_matmul(ctx, self, vec)
-
-
-@OPS.imports("aten::dot")
-def import_dot(ctx: ImportContext, self: Expr, tensor: Expr) -> Expr:
-    return build_matmul(ctx, self, tensor)
-
-
-@OPS.imports("aten::vdot")
-def import_vdot(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-    return build_matmul(ctx, self, other)
 
 
 @OPS.imports("aten::inner")

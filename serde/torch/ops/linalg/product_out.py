@@ -7,12 +7,10 @@ import string
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import is_float
-from serde.relay.op.linalg.product import MatMul
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
-from serde.torch.ops.written import DType, cast
+from serde.torch.ops.written import cast
 
 
 def _widened(ctx: ExportContext, a: Value, b: Value) -> tuple[Value, Value, str]:
@@ -32,15 +30,9 @@ def _transposed(ctx: ExportContext, x: Value, rank: int) -> Value:
     return ctx.method(x, "t") if rank == 2 else ctx.method(x, "transpose", -2, -1)
 
 
-@OPS.exports("nn.dense")
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
 def export_dense(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    units: Dim | None,
-    out_dtype: DType | None,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
 ) -> Value:
     """Integers have no layer: their product is one of matrices."""
     shape, dtype = ctx.type(weight).shape, ctx.type(data).dtype
@@ -62,36 +54,24 @@ def export_dense(
     return cast(ctx, result, ctx.result_type().dtype, work)
 
 
-@OPS.exports("nn.matmul")
+@OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
+@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
 def export_nn_matmul(
     ctx: ExportContext,
     tensor_a: Value,
     tensor_b: Value,
     bias: Value | None = None,
     *,
-    matmul: MatMul,
-) -> Value:
-    a, b, work = _widened(ctx, tensor_a, tensor_b)
-    if matmul.transpose_a:
-        a = _transposed(ctx, a, ctx.type(tensor_a).rank)
-    if matmul.transpose_b:
-        b = _transposed(ctx, b, ctx.type(tensor_b).rank)
-    result = cast(ctx, ctx.infix("@", a, b), ctx.result_type().dtype, work)
-    return result if bias is None else ctx.infix("+", result, bias)
-
-
-@OPS.exports("nn.batch_matmul")
-def export_batch_matmul(
-    ctx: ExportContext,
-    tensor_a: Value,
-    tensor_b: Value,
-    *,
-    out_dtype: DType | None,
     transpose_a: bool,
     transpose_b: bool,
 ) -> Value:
-    matmul = MatMul(units=None, transpose_a=transpose_a, transpose_b=transpose_b)
-    return export_nn_matmul(ctx, tensor_a, tensor_b, matmul=matmul)
+    a, b, work = _widened(ctx, tensor_a, tensor_b)
+    if transpose_a:
+        a = _transposed(ctx, a, ctx.type(tensor_a).rank)
+    if transpose_b:
+        b = _transposed(ctx, b, ctx.type(tensor_b).rank)
+    result = cast(ctx, ctx.infix("@", a, b), ctx.result_type().dtype, work)
+    return result if bias is None else ctx.infix("+", result, bias)
 
 
 @OPS.exports("serde.matmul")

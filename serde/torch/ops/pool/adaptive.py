@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -30,32 +31,29 @@ def make_adaptive_avg_pool(ndim: int) -> Callable[..., Expr]:
     return import_adaptive_avg_pool
 
 
-def _make_adaptive_max_pool(ndim: int) -> Callable[..., tuple[Expr, ...]]:
-    def import_adaptive_max_pool(
-        ctx: ImportContext, self: Expr, *, output_size: Sizes
-    ) -> tuple[Expr, ...]:
-        """Indices count the elements of one channel."""
-        sizes = per_axis(ctx, output_size, ndim, "output_size")
-        found = _adaptive_pool(ctx, self, "max", ndim, output_size)
-        if set(sizes) == {1}:
-            return found, over_batch(ctx, self, ndim, lambda x: _find_greatest(x, ndim))
-        if not has_fixed_lengths(ctx, self, ndim):
-            return found, ctx.unread(UNKNOWN_PLACES)
-        lengths = ctx.static_lengths(self, range(-ndim, 0))
-        flat = _elements_of_parts(lengths, sizes)
+def _import_adaptive_max_pool(
+    ctx: ImportContext, self: Expr, *, ndim: int, output_size: Sizes
+) -> tuple[Expr, ...]:
+    """Indices count the elements of one channel."""
+    sizes = per_axis(ctx, output_size, ndim, "output_size")
+    found = _adaptive_pool(ctx, self, "max", ndim, output_size)
+    if set(sizes) == {1}:
+        return found, over_batch(ctx, self, ndim, lambda x: _find_greatest(x, ndim))
+    if not has_fixed_lengths(ctx, self, ndim):
+        return found, ctx.unread(UNKNOWN_PLACES)
+    lengths = ctx.static_lengths(self, range(-ndim, 0))
+    flat = _elements_of_parts(lengths, sizes)
 
-        def locate(x: Expr) -> Expr:
-            rows = relay.reshape(x, (0, 0, -1))
-            parts = relay.take(rows, relay.Constant(flat), axis=2, mode="fast")
-            which = relay.cast(relay.argmax(parts, axis=3), "int64")
-            first = relay.const(allocation.arange(len(flat)) * flat.shape[1], "int64")
-            place = relay.add(which, first)
-            found = relay.take(relay.Constant(flat.reshape(-1)), place, axis=0, mode="fast")
-            return relay.reshape(found, (0, 0, *sizes))
+    def locate(x: Expr) -> Expr:
+        rows = relay.reshape(x, (0, 0, -1))
+        parts = relay.take(rows, relay.Constant(flat), axis=2, mode="fast")
+        which = relay.cast(relay.argmax(parts, axis=3), "int64")
+        first = relay.const(allocation.arange(len(flat)) * flat.shape[1], "int64")
+        place = relay.add(which, first)
+        found = relay.take(relay.Constant(flat.reshape(-1)), place, axis=0, mode="fast")
+        return relay.reshape(found, (0, 0, *sizes))
 
-        return found, over_batch(ctx, self, ndim, locate)
-
-    return import_adaptive_max_pool
+    return found, over_batch(ctx, self, ndim, locate)
 
 
 def _find_greatest(x: Expr, ndim: int) -> Expr:
@@ -81,6 +79,6 @@ def _elements_of_parts(lengths: Sequence[int], sizes: Sequence[int]) -> Array:
 
 for _ndim in SPATIAL:
     OPS.imports(f"aten::adaptive_avg_pool{_ndim}d")(make_adaptive_avg_pool(_ndim))
-    OPS.imports(f"aten::adaptive_max_pool{_ndim}d")(_make_adaptive_max_pool(_ndim))
+    OPS.imports(f"aten::adaptive_max_pool{_ndim}d")(partial(_import_adaptive_max_pool, ndim=_ndim))
 OPS.imports("aten::_adaptive_avg_pool2d")(make_adaptive_avg_pool(2))
 OPS.imports("aten::_adaptive_avg_pool3d")(make_adaptive_avg_pool(3))

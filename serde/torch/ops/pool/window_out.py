@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -110,30 +109,27 @@ def _extended(ctx: ExportContext, x: Value, window: Window, value: object) -> Va
     return ctx.call("F.pad", x, flat_widths(sides), value=value)
 
 
-def _make_max_exporter(rank: int) -> Callable[..., Value]:
-    def export_max_pool(ctx: ExportContext, data: Value, *, pooling: Pooling) -> Value:
-        """Windows that PyTorch has not are those of data that are padded by the least number."""
-        x = to_channels_first(ctx, data, pooling.layout, rank)
-        window, options, dtype = pooling.window, pooling.options(), ctx.type(data).dtype
-        if not is_float(dtype):
-            if dtype not in ("int8", "uint8", "int16", "int32", "bool"):
-                raise Unsupported(f"a pooling of {dtype}")
-            type_ = type(ctx.type(x))(ctx.type(x).shape, "float64")
-            x = ctx.typed(cast(ctx, x, "float64", dtype), type_)
-        if _is_direct(ctx, x, window):
-            if any(window.before):
-                options["padding"] = window.before
-            if window.ceil_mode:
-                options["ceil_mode"] = True
-        else:
-            least = float(lowest(numpy_dtype(dtype)))
-            x = _extended(ctx, x, window, least)
-        result = ctx.call(f"F.max_pool{rank}d", x, pooling.pool_size, **options)
-        if not is_float(dtype):
-            result = cast(ctx, result, dtype, "float64")
-        return from_channels_first(ctx, result, pooling.out_layout or pooling.layout, rank)
-
-    return export_max_pool
+def _export_max_pool(ctx: ExportContext, data: Value, *, rank: int, pooling: Pooling) -> Value:
+    """Windows that PyTorch has not are those of data that are padded by the least number."""
+    x = to_channels_first(ctx, data, pooling.layout, rank)
+    window, options, dtype = pooling.window, pooling.options(), ctx.type(data).dtype
+    if not is_float(dtype):
+        if dtype not in ("int8", "uint8", "int16", "int32", "bool"):
+            raise Unsupported(f"a pooling of {dtype}")
+        type_ = type(ctx.type(x))(ctx.type(x).shape, "float64")
+        x = ctx.typed(cast(ctx, x, "float64", dtype), type_)
+    if _is_direct(ctx, x, window):
+        if any(window.before):
+            options["padding"] = window.before
+        if window.ceil_mode:
+            options["ceil_mode"] = True
+    else:
+        least = float(lowest(numpy_dtype(dtype)))
+        x = _extended(ctx, x, window, least)
+    result = ctx.call(f"F.max_pool{rank}d", x, pooling.pool_size, **options)
+    if not is_float(dtype):
+        result = cast(ctx, result, dtype, "float64")
+    return from_channels_first(ctx, result, pooling.out_layout or pooling.layout, rank)
 
 
 def _is_longer(ctx: ExportContext, x: Value, window: Window) -> bool:
@@ -142,31 +138,28 @@ def _is_longer(ctx: ExportContext, x: Value, window: Window) -> bool:
     return any(isinstance(length, int) and length < size for length, size in pairs)
 
 
-def _make_mean_exporter(rank: int) -> Callable[..., Value]:
-    def export_avg_pool(
-        ctx: ExportContext, data: Value, *, pooling: Pooling, count_include_pad: bool
-    ) -> Value:
-        """A divisor that PyTorch has not divides the sum: the mean of all taps times them."""
-        x = to_channels_first(ctx, data, pooling.layout, rank)
-        window, options, dtype = pooling.window, pooling.options(), ctx.type(data).dtype
-        direct = is_float(dtype) and set(window.dilation) == {1} and _is_direct(ctx, x, window)
-        direct = direct and not (rank == 3 and _is_longer(ctx, x, window))
-        if direct and window.ceil_mode:
-            direct = not _reach_beyond(ctx, x, window) or not count_include_pad
-        if direct:
-            if any(window.before):
-                options["padding"] = window.before
-                if not count_include_pad:
-                    options["count_include_pad"] = False
-            if window.ceil_mode:
-                options["ceil_mode"] = True
-                options.setdefault("count_include_pad", count_include_pad)
-            result = ctx.call(f"F.avg_pool{rank}d", x, pooling.pool_size, **options)
-        else:
-            result = _mean(ctx, x, pooling, count_include_pad)
-        return from_channels_first(ctx, result, pooling.out_layout or pooling.layout, rank)
-
-    return export_avg_pool
+def _export_avg_pool(
+    ctx: ExportContext, data: Value, *, rank: int, pooling: Pooling, count_include_pad: bool
+) -> Value:
+    """A divisor that PyTorch has not divides the sum: the mean of all taps times them."""
+    x = to_channels_first(ctx, data, pooling.layout, rank)
+    window, options, dtype = pooling.window, pooling.options(), ctx.type(data).dtype
+    direct = is_float(dtype) and set(window.dilation) == {1} and _is_direct(ctx, x, window)
+    direct = direct and not (rank == 3 and _is_longer(ctx, x, window))
+    if direct and window.ceil_mode:
+        direct = not _reach_beyond(ctx, x, window) or not count_include_pad
+    if direct:
+        if any(window.before):
+            options["padding"] = window.before
+            if not count_include_pad:
+                options["count_include_pad"] = False
+        if window.ceil_mode:
+            options["ceil_mode"] = True
+            options.setdefault("count_include_pad", count_include_pad)
+        result = ctx.call(f"F.avg_pool{rank}d", x, pooling.pool_size, **options)
+    else:
+        result = _mean(ctx, x, pooling, count_include_pad)
+    return from_channels_first(ctx, result, pooling.out_layout or pooling.layout, rank)
 
 
 def _mean(ctx: ExportContext, x: Value, pooling: Pooling, count_include_pad: bool) -> Value:
@@ -207,8 +200,8 @@ def _divisor(
 
 
 for _rank in SPATIAL:
-    OPS.exports(f"nn.max_pool{_rank}d")(_make_max_exporter(_rank))
-    OPS.exports(f"nn.avg_pool{_rank}d")(_make_mean_exporter(_rank))
+    OPS.exports(f"nn.max_pool{_rank}d")(partial(_export_max_pool, rank=_rank))
+    OPS.exports(f"nn.avg_pool{_rank}d")(partial(_export_avg_pool, rank=_rank))
 
 
 def _is_plain(call: Call) -> bool:
@@ -237,43 +230,41 @@ def export_max_pool_with_places(
     return most, ctx.call(ctx.helper("number_places"), data, places)
 
 
-def _make_global_exporter(name: str) -> Callable[..., Value]:
-    def export_global_pool(
-        ctx: ExportContext, data: Value, *, layout: str, out_layout: str
-    ) -> Value:
-        axes = tuple(layout.index(letter) for letter in "HW")
-        result = ctx.method(data, name, axes, keepdim=True)
-        return permute(ctx, result, [layout.index(each) for each in out_layout or layout])
-
-    return export_global_pool
+def _export_global_pool(
+    ctx: ExportContext, data: Value, *, name: str, layout: str, out_layout: str
+) -> Value:
+    axes = tuple(layout.index(letter) for letter in "HW")
+    result = ctx.method(data, name, axes, keepdim=True)
+    return permute(ctx, result, [layout.index(each) for each in out_layout or layout])
 
 
-OPS.exports("nn.global_avg_pool2d")(_make_global_exporter("mean"))
-OPS.exports("nn.global_max_pool2d")(_make_global_exporter("amax"))
+OPS.exports("nn.global_avg_pool2d")(partial(_export_global_pool, name="mean"))
+OPS.exports("nn.global_max_pool2d")(partial(_export_global_pool, name="amax"))
 
 
-def _make_adaptive_exporter(name: str, rank: int) -> Callable[..., Value]:
-    def export_adaptive_pool(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        output_size: tuple[int, ...],
-        layout: str,
-        out_layout: str,
-    ) -> Value:
-        """Without a size every element is a part of its own."""
-        x = to_channels_first(ctx, data, layout, rank)
-        dtype = ctx.type(data).dtype
-        if not is_float(dtype):
-            raise Unsupported(f"an adaptive pooling of {dtype}")
-        if output_size:
-            size = output_size[0] if len(set(output_size)) == 1 else output_size
-            x = ctx.call(f"F.adaptive_{name}_pool{rank}d", x, size)
-        return from_channels_first(ctx, x, out_layout or layout, rank)
-
-    return export_adaptive_pool
+def _export_adaptive_pool(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    name: str,
+    rank: int,
+    output_size: tuple[int, ...],
+    layout: str,
+    out_layout: str,
+) -> Value:
+    """Without a size every element is a part of its own."""
+    x = to_channels_first(ctx, data, layout, rank)
+    dtype = ctx.type(data).dtype
+    if not is_float(dtype):
+        raise Unsupported(f"an adaptive pooling of {dtype}")
+    if output_size:
+        size = output_size[0] if len(set(output_size)) == 1 else output_size
+        x = ctx.call(f"F.adaptive_{name}_pool{rank}d", x, size)
+    return from_channels_first(ctx, x, out_layout or layout, rank)
 
 
 for _rank in SPATIAL:
     for _name in ("avg", "max"):
-        OPS.exports(f"nn.adaptive_{_name}_pool{_rank}d")(_make_adaptive_exporter(_name, _rank))
+        OPS.exports(f"nn.adaptive_{_name}_pool{_rank}d")(
+            partial(_export_adaptive_pool, name=_name, rank=_rank)
+        )

@@ -15,6 +15,7 @@ from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import PLACEMENT
 from serde.torch.ops.shape.create import DType, Size, fill
 from serde.torch.ops.table import OPS
+from serde.walk.pairs import reads
 
 DRAWN = (*PLACEMENT, "generator")
 """Arguments that say where a tensor lies, and whose numbers it holds."""
@@ -78,11 +79,6 @@ def import_randperm(ctx: ImportContext, *, n: SymInt, dtype: DType = None) -> Ex
     """The order of numbers that are drawn."""
     unit = _draw(ctx, "serde.random_uniform", (n,), "float64")
     return relay.argsort(unit, axis=0, dtype="int64" if dtype is None else dtype.name)
-
-
-@OPS.imports("aten::bernoulli", ignored=DRAWN)
-def import_bernoulli(ctx: ImportContext, self: Expr) -> Expr:
-    return call("serde.bernoulli", self)
 
 
 @OPS.imports("aten::bernoulli.p", ignored=DRAWN)
@@ -150,11 +146,6 @@ def import_log_normal(
     ctx: ImportContext, self: Expr, *, mean: float = 1.0, std: float = 2.0
 ) -> Expr:
     return relay.exp(import_normal_functional(ctx, self, mean=mean, std=std))
-
-
-@OPS.imports("aten::poisson", ignored=DRAWN)
-def import_poisson(ctx: ImportContext, self: Expr) -> Expr:
-    return call("serde.random_poisson", self)
 
 
 @OPS.imports("aten::multinomial", ignored=DRAWN)
@@ -282,3 +273,9 @@ def import_native_dropout_backward(
     """The mask is scaled as a tensor of the gradient's dtype by a number with a fraction."""
     factors = ctx.promote(ctx.cast(mask, ctx.dtype(grad_output)), ctx.number(scale))
     return relay.multiply(*ctx.promote(grad_output, relay.multiply(*factors)))
+
+
+OPS.pairs(
+    reads("aten::bernoulli", "serde.bernoulli", ignored=DRAWN),
+    reads("aten::poisson", "serde.random_poisson", ignored=DRAWN),
+)

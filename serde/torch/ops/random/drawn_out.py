@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from serde.relay.ir.dims import Dim
+from functools import partial
+
 from serde.relay.ir.expr import Call
-from serde.relay.op.random.seeded import RandomNormal, RandomUniform
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast
@@ -15,61 +15,51 @@ def _has_no_seed(call: Call) -> bool:
     return call.attrs["seed"] is None
 
 
-def _draw(ctx: ExportContext, target: str, shape: tuple[Dim, ...], dtype: str) -> Value:
-    return ctx.call(target, ctx.sizes(shape), dtype=ctx.dtype(dtype))
+def _scaled(ctx: ExportContext, target: str, factor: float, offset: float) -> Value:
+    type_ = ctx.result_type()
+    drawn = ctx.call(target, ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))
+    if factor != 1:
+        drawn = ctx.infix("*", drawn, factor)
+    return ctx.infix("+", drawn, offset) if offset else drawn
 
 
-@OPS.exports("serde.random_uniform", when=_has_no_seed)
+@OPS.exports("serde.random_uniform", when=_has_no_seed, ignored=("shape", "dtype", "seed"))
 def export_random_uniform(
-    ctx: ExportContext, like: Value | None, *, random: RandomUniform
+    ctx: ExportContext, like: Value | None, *, low: float, high: float
 ) -> Value:
-    type_ = ctx.result_type()
-    drawn = _draw(ctx, "torch.rand", type_.shape, type_.dtype)
-    if random.high - random.low != 1:
-        drawn = ctx.infix("*", drawn, random.high - random.low)
-    return ctx.infix("+", drawn, random.low) if random.low else drawn
+    return _scaled(ctx, "torch.rand", high - low, low)
 
 
-@OPS.exports("serde.random_normal", when=_has_no_seed)
-def export_random_normal(ctx: ExportContext, like: Value | None, *, random: RandomNormal) -> Value:
-    type_ = ctx.result_type()
-    drawn = _draw(ctx, "torch.randn", type_.shape, type_.dtype)
-    if random.scale != 1:
-        drawn = ctx.infix("*", drawn, random.scale)
-    return ctx.infix("+", drawn, random.mean) if random.mean else drawn
-
-
-@OPS.exports("serde.bernoulli", when=_has_no_seed)
-def export_bernoulli(
-    ctx: ExportContext, probs: Value, *, dtype: DType | None, seed: float | None
+@OPS.exports("serde.random_normal", when=_has_no_seed, ignored=("shape", "dtype", "seed"))
+def export_random_normal(
+    ctx: ExportContext, like: Value | None, *, mean: float, scale: float
 ) -> Value:
+    return _scaled(ctx, "torch.randn", scale, mean)
+
+
+@OPS.exports("serde.bernoulli", when=_has_no_seed, ignored=("dtype", "seed"))
+def export_bernoulli(ctx: ExportContext, probs: Value) -> Value:
     own = ctx.type(probs).dtype
     return cast(ctx, ctx.call("torch.bernoulli", probs), ctx.result_type().dtype, own)
 
 
-@OPS.exports("serde.multinomial", when=_has_no_seed)
+@OPS.exports("serde.multinomial", when=_has_no_seed, ignored=("seed",))
 def export_multinomial(
-    ctx: ExportContext, logits: Value, *, sample_size: int, dtype: DType, seed: float | None
+    ctx: ExportContext, logits: Value, *, sample_size: int, dtype: DType
 ) -> Value:
     probs = ctx.call("F.softmax", cast(ctx, logits, "float32"), dim=-1)
     drawn = ctx.call("torch.multinomial", probs, sample_size, replacement=True)
     return cast(ctx, drawn, dtype.name, "int64")
 
 
-@OPS.exports("serde.random_gamma", when=_has_no_seed)
-def export_random_gamma(
-    ctx: ExportContext, alpha: Value, *, shape: tuple[int, ...] | None, seed: float | None
-) -> Value:
-    spread = ctx.method(alpha, "expand", ctx.sizes(ctx.result_type().shape))
-    return ctx.call("torch._standard_gamma", spread)
+def _export_each(ctx: ExportContext, rate: Value, *, target: str) -> Value:
+    return ctx.call(target, ctx.method(rate, "expand", ctx.sizes(ctx.result_type().shape)))
 
 
-@OPS.exports("serde.random_poisson", when=_has_no_seed)
-def export_random_poisson(
-    ctx: ExportContext, lam: Value, *, shape: tuple[int, ...] | None, seed: float | None
-) -> Value:
-    spread = ctx.method(lam, "expand", ctx.sizes(ctx.result_type().shape))
-    return ctx.call("torch.poisson", spread)
+for _name, _target in {"gamma": "torch._standard_gamma", "poisson": "torch.poisson"}.items():
+    OPS.exports(f"serde.random_{_name}", when=_has_no_seed, ignored=("shape", "seed"))(
+        partial(_export_each, target=_target)
+    )
 
 
 @OPS.exports("random.threefry_generate")
@@ -84,32 +74,15 @@ def export_threefry_split(ctx: ExportContext, key: Value) -> tuple[Value, ...]:
     return ctx.call_tuple(ctx.helper("threefry_split"), key, outputs=2)
 
 
-@OPS.exports("random.uniform")
-def export_uniform(
-    ctx: ExportContext,
-    key: Value,
-    low: Value,
-    high: Value,
-    *,
-    out_shape: tuple[int, ...],
-    out_dtype: DType | None,
+def _export_threefry(
+    ctx: ExportContext, key: Value, one: Value, two: Value, *, name: str, out_shape: tuple[int, ...]
 ) -> tuple[Value, ...]:
-    name = ctx.helper("threefry_uniform")
-    return ctx.call_tuple(name, key, low, high, list(out_shape), outputs=2)
+    helper = ctx.helper(f"threefry_{name}")
+    return ctx.call_tuple(helper, key, one, two, list(out_shape), outputs=2)
 
 
-@OPS.exports("random.normal")
-def export_normal(
-    ctx: ExportContext,
-    key: Value,
-    mean: Value,
-    scale: Value,
-    *,
-    out_shape: tuple[int, ...],
-    out_dtype: DType | None,
-) -> tuple[Value, ...]:
-    name = ctx.helper("threefry_normal")
-    return ctx.call_tuple(name, key, mean, scale, list(out_shape), outputs=2)
+for _name in ("uniform", "normal"):
+    OPS.exports(f"random.{_name}", ignored=("out_dtype",))(partial(_export_threefry, name=_name))
 
 
 @OPS.exports("random.multinomial")

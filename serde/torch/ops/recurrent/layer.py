@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any as AnyValue
 from typing import Final
 
@@ -200,14 +201,11 @@ def import_lstm(
     return _over_sequences(ctx, MODES["lstm"], stack, input, hx, batch_first)
 
 
-def _make_importer(mode: Mode) -> Callable[..., tuple[Expr, ...]]:
-    def import_layers(
-        ctx: ImportContext, input: Expr, hx: Expr, *, stack: Stack, batch_first: bool
-    ) -> tuple[Expr, ...]:
-        return _over_sequences(ctx, mode, stack, input, [hx], batch_first)
-
-    return import_layers
+def _import_layers(
+    ctx: ImportContext, input: Expr, hx: Expr, *, mode: Mode, stack: Stack, batch_first: bool
+) -> tuple[Expr, ...]:
+    return _over_sequences(ctx, mode, stack, input, [hx], batch_first)
 
 
 for _name in ("gru", "rnn_tanh", "rnn_relu"):
-    OPS.imports(f"aten::{_name}.input")(_make_importer(MODES[_name]))
+    OPS.imports(f"aten::{_name}.input")(partial(_import_layers, mode=MODES[_name]))

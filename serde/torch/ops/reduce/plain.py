@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -115,16 +116,14 @@ def import_prod(
     return relay.prod(x, axis=ctx.axes(x, dim), keepdims=keepdim)
 
 
-def _register_extreme(op: str, target: str) -> None:
-    @OPS.imports(f"aten::{op}")
-    def import_extreme(
-        ctx: ImportContext, self: Expr, *, dim: Axes = None, keepdim: bool = False
-    ) -> Expr:
-        return call(target, self, axis=ctx.axes(self, dim), keepdims=keepdim)
+def _import_extreme(
+    ctx: ImportContext, self: Expr, *, target: str, dim: Axes = None, keepdim: bool = False
+) -> Expr:
+    return call(target, self, axis=ctx.axes(self, dim), keepdims=keepdim)
 
 
 for _op, _target in {"amax": "max", "amin": "min", "max": "max", "min": "min"}.items():
-    _register_extreme(_op, _target)
+    OPS.imports(f"aten::{_op}")(partial(_import_extreme, target=_target))
 
 
 @OPS.imports("aten::aminmax")
@@ -136,19 +135,17 @@ def import_aminmax(
     return least, relay.max(self, axis=axes, keepdims=keepdim)
 
 
-def _register_truth(op: str) -> None:
-    @OPS.imports(f"aten::{op}")
-    def import_truth(
-        ctx: ImportContext, self: Expr, *, dim: Axes = None, keepdim: bool = False
-    ) -> Expr:
-        """Truth values of uint8 stay so; an empty list of axes reduces none."""
-        axes = () if dim == () else ctx.axes(self, dim)
-        found = call(op, ctx.cast(self, "bool"), axis=axes, keepdims=keepdim)
-        return ctx.cast(found, "uint8") if ctx.dtype(self) == "uint8" else found
+def _import_truth(
+    ctx: ImportContext, self: Expr, *, op: str, dim: Axes = None, keepdim: bool = False
+) -> Expr:
+    """Truth values of uint8 stay so; an empty list of axes reduces none."""
+    axes = () if dim == () else ctx.axes(self, dim)
+    found = call(op, ctx.cast(self, "bool"), axis=axes, keepdims=keepdim)
+    return ctx.cast(found, "uint8") if ctx.dtype(self) == "uint8" else found
 
 
-_register_truth("all")
-_register_truth("any")
+OPS.imports("aten::all")(partial(_import_truth, op="all"))
+OPS.imports("aten::any")(partial(_import_truth, op="any"))
 
 
 @OPS.imports("aten::count_nonzero")

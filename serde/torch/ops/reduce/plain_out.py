@@ -116,20 +116,6 @@ def export_mean(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Val
     return ctx.call("torch.div", total, count, rounding_mode="trunc")
 
 
-@OPS.exports("variance")
-def export_variance(
-    ctx: ExportContext, data: Value, mean: Value, *, reduction: Reduction, unbiased: bool
-) -> Value:
-    axes = reduction.axes(ctx, data)
-    type_ = ctx.type(data)
-    distance = ctx.typed(ctx.method(ctx.infix("-", data, mean), "square"), type_)
-    if not unbiased and axes:
-        return reduction.write(ctx, "mean", distance)
-    total = reduction.write(ctx, "sum", distance) if axes else distance
-    (count,) = ctx.sizes([_count(ctx, data, axes) - int(unbiased)])
-    return ctx.infix("/", total, count) if count != 0 else ctx.infix("/", total, 0.0)
-
-
 def _make_place_exporter(target: str) -> Callable[..., Value]:
     def export_place(
         ctx: ExportContext, data: Value, *, reduction: Reduction, select_last_index: bool

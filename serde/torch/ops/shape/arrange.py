@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
@@ -37,28 +39,18 @@ def import_roll(
     return call("serde.roll", self, shift=steps, axes=axes)
 
 
-def _shift_half(
-    ctx: ImportContext, x: Expr, dim: int | tuple[int, ...] | None, *, back: bool
+def _import_shift(
+    ctx: ImportContext, self: Expr, *, back: bool, dim: int | tuple[int, ...] | None = None
 ) -> Expr:
-    """Return `x` with axes rolled by half their length, or back from there."""
-    axes = ctx.axes(x, dim)
-    halves = [length // 2 for length in ctx.static_lengths(x, axes)]
+    """Axes are rolled by half their length, or back from there."""
+    axes = ctx.axes(self, dim)
+    halves = [length // 2 for length in ctx.static_lengths(self, axes)]
     steps = tuple(-each if back else each for each in halves)
-    return call("serde.roll", x, shift=steps, axes=axes) if axes else x
+    return call("serde.roll", self, shift=steps, axes=axes) if axes else self
 
 
-@OPS.imports("aten::fft_fftshift")
-def import_fftshift(
-    ctx: ImportContext, self: Expr, *, dim: int | tuple[int, ...] | None = None
-) -> Expr:
-    return _shift_half(ctx, self, dim, back=False)
-
-
-@OPS.imports("aten::fft_ifftshift")
-def import_ifftshift(
-    ctx: ImportContext, self: Expr, *, dim: int | tuple[int, ...] | None = None
-) -> Expr:
-    return _shift_half(ctx, self, dim, back=True)
+OPS.imports("aten::fft_fftshift")(partial(_import_shift, back=False))
+OPS.imports("aten::fft_ifftshift")(partial(_import_shift, back=True))
 
 
 def _flip(ctx: ImportContext, x: Expr, *axes: int) -> Expr:
@@ -68,14 +60,10 @@ def _flip(ctx: ImportContext, x: Expr, *axes: int) -> Expr:
 
 
 @OPS.imports("aten::flip")
+@OPS.imports("prims::rev", renamed={"a": "self"})
 def import_flip(ctx: ImportContext, self: Expr, *, dims: tuple[int, ...]) -> Expr:
     axes = ctx.axes(self, dims) if dims else ()
     return _flip(ctx, self, *axes)
-
-
-@OPS.imports("prims::rev")
-def import_rev(ctx: ImportContext, a: Expr, *, dims: tuple[int, ...]) -> Expr:
-    return import_flip(ctx, a, dims=dims)
 
 
 @OPS.imports("aten::fliplr")

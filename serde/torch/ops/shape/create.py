@@ -43,8 +43,11 @@ def number_dtype(ctx: ImportContext, *values: Scalar) -> str:
     return ctx.result_dtype(*map(ctx.number, values))
 
 
-@OPS.imports("aten::zeros", ignored=PLACEMENT)
+@OPS.imports("aten::zeros", "aten::empty", ignored=PLACEMENT)
+@OPS.imports("aten::empty_strided", ignored=(*PLACEMENT, "stride"))
+@OPS.imports("aten::empty_permuted", ignored=(*PLACEMENT, "physical_layout"))
 def import_zeros(ctx: ImportContext, *, size: Size, dtype: DType = None) -> Expr:
+    """Nobody says what an empty tensor holds; here it is zeros."""
     return fill(ctx, size, ctx.scalar(0, dtype.name if dtype else ctx.default_dtype))
 
 
@@ -59,7 +62,7 @@ def import_full(ctx: ImportContext, *, size: Size, fill_value: Scalar, dtype: DT
     return fill(ctx, size, ctx.scalar(fill_value, kind))
 
 
-@OPS.imports("aten::zeros_like", ignored=PLACEMENT)
+@OPS.imports("aten::zeros_like", "aten::empty_like", ignored=PLACEMENT)
 def import_zeros_like(ctx: ImportContext, self: Expr, *, dtype: DType = None) -> Expr:
     return fill_like(ctx, self, ctx.scalar(0, dtype.name if dtype else ctx.dtype(self)))
 
@@ -76,7 +79,8 @@ def import_full_like(
     return fill_like(ctx, self, ctx.scalar(fill_value, dtype.name if dtype else ctx.dtype(self)))
 
 
-@OPS.imports("aten::new_zeros", ignored=PLACEMENT)
+@OPS.imports("aten::new_zeros", "aten::new_empty", ignored=PLACEMENT)
+@OPS.imports("aten::new_empty_strided", ignored=(*PLACEMENT, "stride"))
 def import_new_zeros(ctx: ImportContext, self: Expr, *, size: Size, dtype: DType = None) -> Expr:
     return fill(ctx, size, ctx.scalar(0, dtype.name if dtype else ctx.dtype(self)))
 
@@ -118,39 +122,6 @@ def import_arange(
     if not fractions:
         found = restore(ctx, found, [count_steps(ctx, start, end, step)])
     return ctx.cast(found, kind)
-
-
-@OPS.imports("aten::empty", ignored=PLACEMENT)
-def import_empty(ctx: ImportContext, *, size: Size, dtype: DType = None) -> Expr:
-    """Nobody says what it holds; here it is zeros."""
-    return import_zeros(ctx, size=size, dtype=dtype)
-
-
-@OPS.imports("aten::empty_strided", ignored=(*PLACEMENT, "stride"))
-def import_empty_strided(ctx: ImportContext, *, size: Size, dtype: DType = None) -> Expr:
-    return import_zeros(ctx, size=size, dtype=dtype)
-
-
-@OPS.imports("aten::empty_permuted", ignored=(*PLACEMENT, "physical_layout"))
-def import_empty_permuted(ctx: ImportContext, *, size: Size, dtype: DType = None) -> Expr:
-    return import_zeros(ctx, size=size, dtype=dtype)
-
-
-@OPS.imports("aten::empty_like", ignored=PLACEMENT)
-def import_empty_like(ctx: ImportContext, self: Expr, *, dtype: DType = None) -> Expr:
-    return import_zeros_like(ctx, self, dtype=dtype)
-
-
-@OPS.imports("aten::new_empty", ignored=PLACEMENT)
-def import_new_empty(ctx: ImportContext, self: Expr, *, size: Size, dtype: DType = None) -> Expr:
-    return import_new_zeros(ctx, self, size=size, dtype=dtype)
-
-
-@OPS.imports("aten::new_empty_strided", ignored=(*PLACEMENT, "stride"))
-def import_new_empty_strided(
-    ctx: ImportContext, self: Expr, *, size: Size, dtype: DType = None
-) -> Expr:
-    return import_new_zeros(ctx, self, size=size, dtype=dtype)
 
 
 @OPS.imports("aten::zero")

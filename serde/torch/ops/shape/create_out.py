@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from serde.relay.ir.dims import Dim, same_shape
+from serde.relay.ir.expr import Constant
 from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.op.shape.matrix import Diagonals
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast
 
 
-def _make_constant_exporter(target: str) -> Callable[..., Value]:
-    def export_constant(
-        ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: DType | None
-    ) -> Value:
-        type_ = ctx.result_type()
-        return ctx.call(target, ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))
-
-    return export_constant
+def _export_constant(
+    ctx: ExportContext, *, target: str, shape: tuple[Dim, ...] | None, dtype: DType | None
+) -> Value:
+    type_ = ctx.result_type()
+    return ctx.call(target, ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))
 
 
 for _name in ("ones", "zeros"):
-    OPS.exports(_name)(_make_constant_exporter(f"torch.{_name}"))
+    OPS.exports(_name)(partial(_export_constant, target=f"torch.{_name}"))
 
 
-@OPS.exports("full")
-def export_full(
-    ctx: ExportContext,
-    fill_value: Value,
-    *,
-    shape: tuple[Dim, ...] | None,
-    dtype: DType | None,
-) -> Value:
+@OPS.exports("full", ignored=("shape", "dtype"))
+def export_full(ctx: ExportContext, fill_value: Value) -> Value:
     type_ = ctx.result_type()
     value = ctx.scalar(fill_value)
     if value is not None:
@@ -61,13 +52,14 @@ def export_arange(
         return ctx.call(
             "torch.arange", *(given if given[0] or len(given) > 2 else given[1:]), dtype=name
         )
+    count = ctx.numbers(end)
+    if numbers[0] == 0 and numbers[2] == 1 and count is not None:
+        return ctx.call("torch.arange", *count, dtype=name)
     return ctx.call(ctx.helper("arange"), start, end, step)
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...] | None, dtype: DType | None
-) -> Value:
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
     """A length that stays is -1 where it is no number; one that is unknown does stay."""
     own, wanted = ctx.type(data).shape, ctx.result_type().shape
     if own == wanted:
@@ -150,13 +142,6 @@ def export_meshgrid(
     return ctx.call_tuple("torch.meshgrid", list(data), indexing=indexing, outputs=len(data))
 
 
-@OPS.exports("nn.fifo_buffer")
-def export_fifo_buffer(ctx: ExportContext, data: Value, buffer: Value, *, axis: int) -> Value:
-    axis = normalize_axis(axis, ctx.type(buffer).rank)
-    joined = ctx.call("torch.cat", [buffer, data], dim=axis)
-    return ctx.index(joined, (*[slice(None)] * axis, slice(ctx.size(data, axis), None)))
-
-
 @OPS.exports("sliding_window")
 def export_sliding_window(
     ctx: ExportContext,
@@ -172,22 +157,8 @@ def export_sliding_window(
     return data
 
 
-@OPS.exports("trilu")
+@OPS.exports("trilu", when=lambda node: isinstance(node.args[1], Constant))
 def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
-    number = ctx.scalar(k)
-    if number is None:
-        return ctx.call(ctx.helper("triangle"), data, k, upper)
+    number = int(ctx.constant(k))
     target = "torch.triu" if upper else "torch.tril"
     return ctx.call(target, data, number) if number else ctx.call(target, data)
-
-
-@OPS.exports("matrix_set_diag")
-def export_matrix_set_diag(
-    ctx: ExportContext, input: Value, diagonal: Value, *, diagonals: Diagonals
-) -> Value:
-    if diagonals.k1 == diagonals.k2:
-        diagonal = ctx.method(diagonal, "unsqueeze", -2)
-    flags = diagonals.super_diag_right_align, diagonals.sub_diag_right_align
-    return ctx.call(
-        ctx.helper("set_diagonals"), input, diagonal, diagonals.k1, diagonals.k2, *flags
-    )

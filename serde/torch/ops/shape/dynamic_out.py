@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from serde.relay.ir.types import TensorType
 from serde.relay.op.index.dynamic import DynamicTopK
 from serde.torch.export_context import ExportContext, Value
+from serde.torch.ops.index.slicing import FAR
+from serde.torch.ops.index.slicing_out import write_slices
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast
 
@@ -27,18 +28,14 @@ for _name in ("ones", "zeros"):
     OPS.exports(f"dyn.{_name}")(_make_constant_exporter(f"torch.{_name}"))
 
 
-@OPS.exports("dyn.full")
-def export_dyn_full(
-    ctx: ExportContext, fill_value: Value, shape: Value, *, dtype: DType | None
-) -> Value:
+@OPS.exports("dyn.full", ignored=("dtype",))
+def export_dyn_full(ctx: ExportContext, fill_value: Value, shape: Value) -> Value:
     value = cast(ctx, fill_value, ctx.result_type().dtype)
     return ctx.method(value, "expand", integers(ctx, shape))
 
 
-@OPS.exports("dyn.broadcast_to")
-def export_dyn_broadcast_to(
-    ctx: ExportContext, data: Value, shape: Value, *, dtype: DType | None
-) -> Value:
+@OPS.exports("dyn.broadcast_to", ignored=("dtype",))
+def export_dyn_broadcast_to(ctx: ExportContext, data: Value, shape: Value) -> Value:
     return ctx.method(data, "expand", integers(ctx, shape))
 
 
@@ -103,27 +100,17 @@ def export_dyn_strided_slice(
     if axes is None:
         (count,) = ctx.type(begin).shape
         chosen = list(range(count if isinstance(count, int) else rank))
+    firsts, stops, steps = (ctx.numbers(each) for each in (begin, end, strides))
+    forward = strides.data is not None and bool((strides.data > 0).all())
+    if forward and slice_mode == "end" and firsts and stops and steps:
+        slices = [slice(None)] * rank
+        for axis, first, last, step in zip(chosen, firsts, stops, steps, strict=False):
+            stop = None if isinstance(last, int) and last >= FAR else last
+            slices[axis] = slice(first or None, stop, None if step == 1 else step)
+        return write_slices(ctx, data, slices)
     return ctx.call(
         ctx.helper("slice_axes"), data, begin, end, strides, chosen, slice_mode == "size"
     )
-
-
-@OPS.exports("dyn.one_hot")
-def export_dyn_one_hot(
-    ctx: ExportContext,
-    indices: Value,
-    on_value: Value,
-    off_value: Value,
-    depth: Value,
-    *,
-    axis: int,
-    dtype: DType | None,
-) -> Value:
-    rank = ctx.type(indices).rank + 1
-    count = ctx.call("int", depth)
-    hot = ctx.call(ctx.helper("is_hot"), indices, count, axis % rank)
-    wanted = ctx.result_type().dtype
-    return ctx.call("torch.where", hot, cast(ctx, on_value, wanted), cast(ctx, off_value, wanted))
 
 
 @OPS.exports("dyn.topk")
@@ -139,19 +126,3 @@ def export_dyn_topk(
         return found[0]
     places = cast(ctx, found[1], types[-1].dtype, "int64")
     return places if topk.ret_type == "indices" else (found[0], places)
-
-
-@OPS.exports("dyn.sparse_to_dense")
-def export_dyn_sparse_to_dense(
-    ctx: ExportContext,
-    sparse_indices: Value,
-    sparse_values: Value,
-    default_value: Value,
-    output_shape: Value,
-) -> Value:
-    base = ctx.method(default_value, "expand", integers(ctx, output_shape))
-    type_ = ctx.type(sparse_indices)
-    if type_.rank < 2:
-        sparse_indices = ctx.method(sparse_indices, "reshape", -1, 1)
-    typed = ctx.typed(sparse_indices, TensorType([1, 1], type_.dtype))
-    return ctx.call(ctx.helper("put_at"), base, typed, sparse_values)

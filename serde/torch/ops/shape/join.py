@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -15,7 +16,7 @@ from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.index.gather import at_least_vector
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.lengths import add_lengths
-from serde.torch.ops.shape.reshape import import_atleast_1d, import_atleast_2d, import_atleast_3d
+from serde.torch.ops.shape.reshape import at_least
 from serde.torch.ops.table import OPS
 
 _MOST_PARTS: Final = 50_000
@@ -50,18 +51,18 @@ def import_stack(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
 
 @OPS.imports("aten::hstack")
 def import_hstack(ctx: ImportContext, *tensors: Expr) -> Expr:
-    whole = [import_atleast_1d(ctx, each) for each in tensors]
+    whole = [at_least(ctx, each, rank=1) for each in tensors]
     return import_cat(ctx, *whole, dim=int(ctx.type(ctx.first(whole)).rank > 1))
 
 
 @OPS.imports("aten::vstack", "aten::row_stack")
 def import_vstack(ctx: ImportContext, *tensors: Expr) -> Expr:
-    return import_cat(ctx, *(import_atleast_2d(ctx, each) for each in tensors))
+    return import_cat(ctx, *(at_least(ctx, each, rank=2) for each in tensors))
 
 
 @OPS.imports("aten::dstack")
 def import_dstack(ctx: ImportContext, *tensors: Expr) -> Expr:
-    return import_cat(ctx, *(import_atleast_3d(ctx, each) for each in tensors), dim=2)
+    return import_cat(ctx, *(at_least(ctx, each, rank=3) for each in tensors), dim=2)
 
 
 @OPS.imports("aten::column_stack")
@@ -231,50 +232,23 @@ def _split_at(ctx: ImportContext, x: Expr, axis: int, places: Sequence[SymInt]) 
     return [cut(ctx, x, axis, start, end) for start, end in zip(starts, ends, strict=True)]
 
 
-def _import_along(
+def _import_parts(
     ctx: ImportContext,
-    x: Expr,
-    axis: int,
-    sections: int | None,
-    indices: tuple[SymInt, ...] | None,
+    self: Expr,
+    *,
+    axis: int | None,
+    sections: int | None = None,
+    indices: tuple[SymInt, ...] | None = None,
 ) -> list[Expr]:
-    """Return parts: equal ones, or those between places."""
+    """Equal parts, or those between places; without an axis, along the second if there is one."""
+    along = int(ctx.type(self).rank > 1) if axis is None else axis
     if sections is None:
-        return _split_at(ctx, x, axis, indices or ())
-    return _split_evenly(ctx, x, axis, sections)
+        return _split_at(ctx, self, along, indices or ())
+    return _split_evenly(ctx, self, along, sections)
 
 
-@OPS.imports("aten::hsplit")
-def import_hsplit(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    sections: int | None = None,
-    indices: tuple[SymInt, ...] | None = None,
-) -> list[Expr]:
-    return _import_along(ctx, self, int(ctx.type(self).rank > 1), sections, indices)
-
-
-@OPS.imports("aten::vsplit")
-def import_vsplit(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    sections: int | None = None,
-    indices: tuple[SymInt, ...] | None = None,
-) -> list[Expr]:
-    return _import_along(ctx, self, 0, sections, indices)
-
-
-@OPS.imports("aten::dsplit")
-def import_dsplit(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    sections: int | None = None,
-    indices: tuple[SymInt, ...] | None = None,
-) -> list[Expr]:
-    return _import_along(ctx, self, 2, sections, indices)
+for _name, _axis in {"hsplit": None, "vsplit": 0, "dsplit": 2}.items():
+    OPS.imports(f"aten::{_name}")(partial(_import_parts, axis=_axis))
 
 
 @OPS.imports("aten::unbind", "aten::unbind_copy")
@@ -291,7 +265,7 @@ def import_unbind(ctx: ImportContext, self: Expr, *, dim: int = 0) -> list[Expr]
 @OPS.imports("aten::block_diag")
 def import_block_diag(ctx: ImportContext, *tensors: Expr) -> Expr:
     """Zeros stand beside each matrix."""
-    blocks = [import_atleast_2d(ctx, each) for each in ctx.promote(*tensors)]
+    blocks = [at_least(ctx, each, rank=2) for each in ctx.promote(*tensors)]
     widths = [ctx.static_lengths(each, [1])[0] for each in blocks]
     rows, before = [], 0
     for block, width in zip(blocks, widths, strict=True):

@@ -67,13 +67,6 @@ def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: 
     return _continue(ctx, data, pad_width, mode.lower())
 
 
-@OPS.exports("nn.dilate")
-def export_dilate(
-    ctx: ExportContext, x: Value, *, strides: tuple[int, ...], dilation_value: float
-) -> Value:
-    return ctx.call(ctx.helper("dilate"), x, list(strides), dilation_value)
-
-
 def _is_plain_fold(call: Call) -> bool:
     """Whether images have two axes, padded alike on both sides, as ``F.fold`` takes them."""
     padding = call.attrs["padding"]

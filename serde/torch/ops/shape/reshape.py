@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -12,20 +13,16 @@ from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.shape.lengths import multiply_lengths, reshape, sizes_of
 from serde.torch.ops.table import OPS
 
-__all__ = ["insert_axes", "join_axes"]
+__all__ = ["at_least", "insert_axes", "join_axes"]
 
 
 @OPS.imports(
     "aten::view", "aten::view_copy", "aten::_unsafe_view", "aten::_reshape_alias",
     ignored=("stride",),
 )  # fmt: skip
+@OPS.imports("aten::reshape", renamed={"shape": "size"})
 def import_view(ctx: ImportContext, self: Expr, *, size: tuple[SymInt, ...]) -> Expr:
     return reshape(ctx, self, size)
-
-
-@OPS.imports("aten::reshape")
-def import_reshape(ctx: ImportContext, self: Expr, *, shape: tuple[SymInt, ...]) -> Expr:
-    return reshape(ctx, self, shape)
 
 
 @OPS.imports("prims::reshape", "prims::view_of")
@@ -132,44 +129,23 @@ def insert_axes(x: Expr, before: int, behind: int) -> Expr:
     return relay.expand_dims(x, axis=-1, num_newaxis=behind) if behind else x
 
 
-def _at_least(ctx: ImportContext, x: Expr, rank: int) -> Expr:
-    """Return `x` with axes of length 1 up to a rank; the third stands behind the others."""
-    have = ctx.type(x).rank
+def at_least(ctx: ImportContext, self: Expr, *, rank: int) -> Expr:
+    """Return a tensor with axes of length 1 up to a rank; the third stands behind the others."""
+    have = ctx.type(self).rank
     behind = int(rank == 3 and have < 3)
     before = {(2, 0): 1, (2, 1): 1, (3, 0): 1, (3, 1): 1}.get((rank, have), 0)
     if rank > 1 and have == 0:
-        return relay.reshape(x, newshape=(1,) * rank)
-    return insert_axes(x, before, behind) if have or rank != 1 else insert_axes(x, 1, 0)
+        return relay.reshape(self, newshape=(1,) * rank)
+    return insert_axes(self, before, behind) if have or rank != 1 else insert_axes(self, 1, 0)
 
 
-@OPS.imports("aten::atleast_1d")
-def import_atleast_1d(ctx: ImportContext, self: Expr) -> Expr:
-    return _at_least(ctx, self, 1)
+def _import_at_least(ctx: ImportContext, *tensors: Expr, rank: int) -> list[Expr]:
+    return [at_least(ctx, each, rank=rank) for each in tensors]
 
 
-@OPS.imports("aten::atleast_2d")
-def import_atleast_2d(ctx: ImportContext, self: Expr) -> Expr:
-    return _at_least(ctx, self, 2)
-
-
-@OPS.imports("aten::atleast_3d")
-def import_atleast_3d(ctx: ImportContext, self: Expr) -> Expr:
-    return _at_least(ctx, self, 3)
-
-
-@OPS.imports("aten::atleast_1d.Sequence")
-def import_atleast_1d_list(ctx: ImportContext, *tensors: Expr) -> list[Expr]:
-    return [_at_least(ctx, each, 1) for each in tensors]
-
-
-@OPS.imports("aten::atleast_2d.Sequence")
-def import_atleast_2d_list(ctx: ImportContext, *tensors: Expr) -> list[Expr]:
-    return [_at_least(ctx, each, 2) for each in tensors]
-
-
-@OPS.imports("aten::atleast_3d.Sequence")
-def import_atleast_3d_list(ctx: ImportContext, *tensors: Expr) -> list[Expr]:
-    return [_at_least(ctx, each, 3) for each in tensors]
+for _rank in (1, 2, 3):
+    OPS.imports(f"aten::atleast_{_rank}d")(partial(at_least, rank=_rank))
+    OPS.imports(f"aten::atleast_{_rank}d.Sequence")(partial(_import_at_least, rank=_rank))
 
 
 @OPS.imports("aten::_reshape_from_tensor")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim, SymDim, product, same_length, symbol
-from serde.relay.ir.layout import LayoutPlan
 from serde.relay.ir.registry import get
 from serde.relay.ir.types import TensorType
-from serde.relay.op.shape.reshape import ReshapeLike
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, dims_of, in_signed, permute, unsqueeze
@@ -115,28 +114,18 @@ def _is_hidden(dim: Dim) -> bool:
     return isinstance(dim, Any) or (isinstance(dim, SymDim) and _AXIS in str(dim))
 
 
-@OPS.exports("reshape")
-def export_reshape(
-    ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
-) -> Value:
-    return _write_codes(ctx, "reshape", data, newshape, allowzero)
-
-
-@OPS.exports("contrib_reverse_reshape")
-def export_reverse_reshape(
-    ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
-) -> Value:
-    return _write_codes(ctx, "contrib_reverse_reshape", data, newshape, allowzero)
-
-
-def _write_codes(
-    ctx: ExportContext, name: str, data: Value, newshape: Sequence[Dim], allowzero: bool
+def _export_reshape(
+    ctx: ExportContext, data: Value, *, name: str, newshape: tuple[Dim, ...], allowzero: bool
 ) -> Value:
     """Write what codes say of the axes of the data, unknown ones included."""
     type_ = ctx.type(data)
     given = TensorType(_named(type_.shape), type_.dtype)
     found = get(name).infer(given, newshape=newshape, allowzero=allowzero)
     return write_reshape(ctx, data, found.shape)
+
+
+for _name in ("reshape", "contrib_reverse_reshape"):
+    OPS.exports(_name)(partial(_export_reshape, name=_name))
 
 
 @OPS.exports("nn.batch_flatten")
@@ -146,42 +135,11 @@ def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
     return data if ctx.type(data).rank == 2 else ctx.method(data, "flatten", 1)
 
 
-@OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext, data: Value, shape_like: Value, *, ranges: ReshapeLike
-) -> Value:
-    if ranges == ReshapeLike():
-        return ctx.method(data, "reshape_as", shape_like)
-    dims = ctx.result_type().shape
-    if not any(isinstance(dim, Any) for dim in dims):
-        return write_reshape(ctx, data, dims)
-    spans = [range(ctx.type(x).rank) for x in (data, shape_like)]
-    replaced = spans[0][ranges.lhs_begin : ranges.lhs_end]
-    sizes = [ctx.size(data, axis) for axis in range(replaced.start)]
-    sizes += [ctx.size(shape_like, axis) for axis in spans[1][ranges.rhs_begin : ranges.rhs_end]]
-    sizes += [ctx.size(data, axis) for axis in range(replaced.stop, len(spans[0]))]
-    return ctx.method(data, "reshape", tuple(sizes))
-
-
 @OPS.exports("transpose")
 def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(data).rank
     order = [axis % rank for axis in axes] if axes else list(reversed(range(rank)))
     return permute(ctx, data, order)
-
-
-@OPS.exports("layout_transform")
-def export_layout_transform(
-    ctx: ExportContext, data: Value, *, src_layout: str, dst_layout: str
-) -> Value:
-    """The pieces of each axis are brought together, made one, parted anew and spread."""
-    dtype, shape = ctx.type(data).dtype, _named(ctx.type(data).shape)
-    plan = LayoutPlan(shape, src_layout, dst_layout)
-    if len(plan.parts) == len(plan.gather) == len(plan.merged):
-        return permute(ctx, data, [plan.gather[i] for i in plan.spread])
-    whole = permute(ctx, data, plan.gather)
-    whole = ctx.typed(whole, TensorType([shape[i] for i in plan.gather], dtype))
-    return permute(ctx, write_reshape(ctx, whole, plan.parts), plan.spread)
 
 
 @OPS.exports("expand_dims")

@@ -53,13 +53,9 @@ def import_prims_transpose(ctx: ImportContext, a: Expr, *, permutation: tuple[in
 
 
 @OPS.imports("aten::transpose.int", "aten::transpose_copy.int", "aten::swapdims", "aten::transpose")
+@OPS.imports("aten::swapaxes", renamed={"axis0": "dim0", "axis1": "dim1"})
 def import_transpose(ctx: ImportContext, self: Expr, *, dim0: int, dim1: int) -> Expr:
     return swap_axes(ctx, self, ctx.axis(self, dim0), ctx.axis(self, dim1))
-
-
-@OPS.imports("aten::swapaxes")
-def import_swapaxes(ctx: ImportContext, self: Expr, *, axis0: int, axis1: int) -> Expr:
-    return swap_axes(ctx, self, ctx.axis(self, axis0), ctx.axis(self, axis1))
 
 
 @OPS.imports("aten::t", "aten::t_copy")

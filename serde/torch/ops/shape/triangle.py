@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -14,18 +16,12 @@ from serde.torch.ops.table import OPS
 from serde.weights import Array, numpy_dtype
 
 
-def _triangle(ctx: ImportContext, x: Expr, diagonal: SymInt, *, upper: bool) -> Expr:
-    return relay.trilu(x, ctx.scalar(diagonal, "int64"), upper)
+def _import_triangle(ctx: ImportContext, self: Expr, *, upper: bool, diagonal: SymInt = 0) -> Expr:
+    return relay.trilu(self, ctx.scalar(diagonal, "int64"), upper)
 
 
-@OPS.imports("aten::tril")
-def import_tril(ctx: ImportContext, self: Expr, *, diagonal: SymInt = 0) -> Expr:
-    return _triangle(ctx, self, diagonal, upper=False)
-
-
-@OPS.imports("aten::triu")
-def import_triu(ctx: ImportContext, self: Expr, *, diagonal: SymInt = 0) -> Expr:
-    return _triangle(ctx, self, diagonal, upper=True)
+OPS.imports("aten::tril")(partial(_import_triangle, upper=False))
+OPS.imports("aten::triu")(partial(_import_triangle, upper=True))
 
 
 def places_of(mask: Array) -> Array:
@@ -33,10 +29,6 @@ def places_of(mask: Array) -> Array:
     found = allocation.zeros((2, int(mask.sum())), np.int64)
     found[:] = mask.nonzero()
     return found
-
-
-def _places(mask: Array, dtype: np.dtype[AnyValue] | None) -> Expr:
-    return Constant(places_of(mask).astype(numpy_dtype("int64") if dtype is None else dtype))
 
 
 def _whole(rows: int, columns: int) -> Array:
@@ -49,28 +41,21 @@ def _whole(rows: int, columns: int) -> Array:
 _PLACE = ("layout", "device", "pin_memory")
 
 
-@OPS.imports("aten::tril_indices", ignored=_PLACE)
-def import_tril_indices(
+def _import_indices(
     ctx: ImportContext,
     *,
+    band: Callable[[Array, int], Array],
     row: int,
     col: int,
     offset: int = 0,
     dtype: np.dtype[AnyValue] | None = None,
 ) -> Expr:
-    return _places(np.tril(_whole(row, col), offset), dtype)
+    places = places_of(band(_whole(row, col), offset))
+    return Constant(places.astype(numpy_dtype("int64") if dtype is None else dtype))
 
 
-@OPS.imports("aten::triu_indices", ignored=_PLACE)
-def import_triu_indices(
-    ctx: ImportContext,
-    *,
-    row: int,
-    col: int,
-    offset: int = 0,
-    dtype: np.dtype[AnyValue] | None = None,
-) -> Expr:
-    return _places(np.triu(_whole(row, col), offset), dtype)
+OPS.imports("aten::tril_indices", ignored=_PLACE)(partial(_import_indices, band=np.tril))
+OPS.imports("aten::triu_indices", ignored=_PLACE)(partial(_import_indices, band=np.triu))
 
 
 @OPS.imports("aten::_dim_arange")

@@ -2,59 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from serde.relay.ir.dims import Dim
-from serde.relay.op.vision.proposal import base_anchors
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.direct_out import from_channels_first, to_channels_first
 from serde.torch.ops.table import OPS
-from serde.torch.ops.written import cast
-
-
-@OPS.exports("vision.get_valid_counts")
-def export_get_valid_counts(
-    ctx: ExportContext, data: Value, score_threshold: Value, *, id_index: int, score_index: int
-) -> tuple[Value, ...]:
-    return ctx.call_tuple(
-        ctx.helper("valid_rows"), data, score_threshold, id_index, score_index, outputs=3
-    )
-
-
-@OPS.exports("vision.non_max_suppression")
-def export_non_max_suppression(
-    ctx: ExportContext,
-    data: Value,
-    valid_count: Value,
-    indices: Value,
-    max_output_size: Value,
-    iou_threshold: Value,
-    *,
-    force_suppress: bool,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    return_indices: bool,
-    invalid_to_bottom: bool,
-) -> Value | tuple[Value, ...]:
-    if return_indices:
-        places = cast(ctx, indices, "int32")
-    else:
-        places = ctx.index(data, (slice(None), slice(None), 0))
-    rows, places = ctx.call_tuple(
-        ctx.helper("suppress_rows"),
-        data, valid_count, places, max_output_size, iou_threshold,
-        force_suppress, top_k, coord_start, score_index, id_index, outputs=2,
-    )  # fmt: skip
-    if not return_indices:
-        if not invalid_to_bottom:
-            return rows
-        first = ctx.index(rows, (slice(None), slice(None), 0))
-        return ctx.call(ctx.helper("first_of"), rows, ctx.infix(">=", first, 0))
-    stays = ctx.infix(">=", places, 0)
-    counts = ctx.method(stays, "sum", 1, keepdim=True, dtype=ctx.dtype("int32"))
-    return ctx.call(ctx.helper("first_of"), places, stays), counts
 
 
 @OPS.exports("vision.all_class_non_max_suppression")
@@ -72,108 +23,6 @@ def export_all_class_non_max_suppression(
     if output_format == "tensorflow":
         return ctx.call_tuple(ctx.helper("all_class_images"), *given, outputs=3)
     return ctx.call_tuple(ctx.helper("all_class_rows"), *given, outputs=2)
-
-
-@OPS.exports("vision.regular_non_max_suppression")
-def export_regular_non_max_suppression(
-    ctx: ExportContext,
-    boxes: Value,
-    scores: Value,
-    *,
-    max_detections_per_class: int,
-    max_detections: int,
-    num_classes: int,
-    iou_threshold: float,
-    score_threshold: float,
-) -> tuple[Value, ...]:
-    limits = max_detections_per_class, max_detections, iou_threshold, score_threshold
-    return ctx.call_tuple(ctx.helper("best_detections"), boxes, scores, *limits, outputs=4)
-
-
-@OPS.exports("vision.multibox_prior")
-def export_multibox_prior(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    sizes: tuple[float, ...],
-    ratios: tuple[float, ...],
-    steps: tuple[float, ...],
-    offsets: tuple[float, ...],
-    clip: bool,
-) -> Value:
-    lists = [list(map(float, each)) for each in (sizes, ratios, steps, offsets)]
-    return ctx.call(ctx.helper("prior_boxes"), data, *lists, clip)
-
-
-@OPS.exports("vision.multibox_transform_loc")
-def export_multibox_transform_loc(
-    ctx: ExportContext,
-    cls_prob: Value,
-    loc_pred: Value,
-    anchor: Value,
-    *,
-    clip: bool,
-    threshold: float,
-    variances: tuple[float, ...],
-    keep_background: bool,
-) -> tuple[Value, ...]:
-    options = clip, threshold, list(map(float, variances)), keep_background
-    name = ctx.helper("decode_anchors")
-    return ctx.call_tuple(name, cls_prob, loc_pred, anchor, *options, outputs=2)
-
-
-@OPS.exports("serde.scored_proposal")
-def export_scored_proposal(
-    ctx: ExportContext,
-    cls_prob: Value,
-    bbox_pred: Value,
-    im_info: Value,
-    *,
-    scales: tuple[float, ...],
-    ratios: tuple[float, ...],
-    feature_stride: int,
-    threshold: float,
-    rpn_pre_nms_top_n: int,
-    rpn_post_nms_top_n: int,
-    rpn_min_size: int,
-    iou_loss: bool,
-) -> tuple[Value, ...]:
-    base = ctx.const(np.asarray(base_anchors(ratios, scales, feature_stride), np.float64))
-    limits = rpn_pre_nms_top_n, rpn_post_nms_top_n, rpn_min_size
-    given = cls_prob, bbox_pred, im_info, base, feature_stride, threshold, *limits, iou_loss
-    return ctx.call_tuple(ctx.helper("propose"), *given, outputs=2)
-
-
-@OPS.exports("vision.proposal")
-def export_proposal(
-    ctx: ExportContext,
-    cls_prob: Value,
-    bbox_pred: Value,
-    im_info: Value,
-    *,
-    scales: tuple[float, ...],
-    ratios: tuple[float, ...],
-    feature_stride: int,
-    threshold: float,
-    rpn_pre_nms_top_n: int,
-    rpn_post_nms_top_n: int,
-    rpn_min_size: int,
-    iou_loss: bool,
-) -> Value:
-    return export_scored_proposal(
-        ctx,
-        cls_prob,
-        bbox_pred,
-        im_info,
-        scales=scales,
-        ratios=ratios,
-        feature_stride=feature_stride,
-        threshold=threshold,
-        rpn_pre_nms_top_n=rpn_pre_nms_top_n,
-        rpn_post_nms_top_n=rpn_post_nms_top_n,
-        rpn_min_size=rpn_min_size,
-        iou_loss=iou_loss,
-    )[0]
 
 
 @OPS.exports("vision.roi_align")
@@ -224,18 +73,3 @@ def export_roi_pool(
     x = to_channels_first(ctx, data, layout, 2)
     found = ctx.call(ctx.helper("pool_regions"), x, rois, *ctx.sizes(pooled_size), spatial_scale)
     return from_channels_first(ctx, found, layout, 2)
-
-
-@OPS.exports("vision.yolo_reorg")
-def export_yolo_reorg(ctx: ExportContext, data: Value, *, stride: int) -> Value:
-    """Elements of fewer, larger images that lie apart are gathered and read in another shape."""
-    if stride == 1:
-        return data
-    channels, height, width = ctx.type(data).shape[1:]
-    small = ctx.sizes([channels // (stride * stride), height * stride, width * stride])
-    count = ctx.size(data, 0)
-    x = ctx.method(data, "reshape", count, *small)
-    x = ctx.call("F.pixel_unshuffle", x, stride)
-    x = ctx.method(x, "unflatten", 1, (-1, stride * stride))
-    x = ctx.method(x, "transpose", 1, 2)
-    return ctx.method(x, "reshape", count, *ctx.sizes(ctx.result_type().shape[1:]))

@@ -6,31 +6,6 @@ import torch
 from torch import Tensor
 
 
-def conv2d_weight_gradient(
-    grad: Tensor,
-    x: Tensor,
-    kernel: list[int],
-    strides: list[int],
-    dilation: list[int],
-    groups: int,
-) -> Tensor:
-    """Return the gradient of a convolution with respect to its weight."""
-    rows, columns = grad.shape[2], grad.shape[3]
-    g = grad.unflatten(1, [groups, -1])
-    parts = x.unflatten(1, [groups, -1])
-    taps: list[Tensor] = []
-    for i in range(kernel[0]):
-        for j in range(kernel[1]):
-            top, left = i * dilation[0], j * dilation[1]
-            cut = parts[
-                ...,
-                top : top + (rows - 1) * strides[0] + 1 : strides[0],
-                left : left + (columns - 1) * strides[1] + 1 : strides[1],
-            ]
-            taps.append(torch.einsum("ngohw,ngihw->goi", [g, cut]))
-    return torch.stack(taps, dim=-1).flatten(0, 1).unflatten(-1, kernel)
-
-
 def deformable_conv2d(
     x: Tensor,
     offset: Tensor,
@@ -71,37 +46,3 @@ def deformable_conv2d(
     table = read.reshape(count, groups, inputs * taps, rows * columns)
     matrix = weight.reshape(groups, outputs // groups, inputs * taps)
     return torch.matmul(matrix, table).reshape(count, outputs, rows, columns)
-
-
-def correlation(
-    a: Tensor,
-    b: Tensor,
-    kernel: int,
-    reach: int,
-    step: int,
-    spacing: int,
-    multiply: bool,
-) -> Tensor:
-    """Compare patches of two images at displacements, each of which is a channel."""
-    border = reach + kernel // 2
-    rows = (a.shape[2] - 2 * border + step - 1) // step
-    columns = (a.shape[3] - 2 * border + step - 1) // step
-    around = reach // spacing
-    maps: list[Tensor] = []
-    for down in range(-around, around + 1):
-        for right in range(-around, around + 1):
-            total = torch.zeros(
-                [a.shape[0], rows, columns], dtype=a.dtype, device=a.device
-            )
-            for i in range(kernel):
-                for j in range(kernel):
-                    y, x = reach + i, reach + j
-                    first = a[:, :, y : y + (rows - 1) * step + 1 : step]
-                    first = first[:, :, :, x : x + (columns - 1) * step + 1 : step]
-                    y, x = y + down * spacing, x + right * spacing
-                    second = b[:, :, y : y + (rows - 1) * step + 1 : step]
-                    second = second[:, :, :, x : x + (columns - 1) * step + 1 : step]
-                    same = first * second if multiply else torch.abs(first - second)
-                    total = total + same.sum(1)
-            maps.append(total)
-    return torch.stack(maps, dim=1) / (kernel * kernel * a.shape[1])

@@ -28,15 +28,6 @@ def gamma(x: Tensor) -> Tensor:
     return torch.where(x == 0, 1 / x, found)
 
 
-def multiply_fixed_point(
-    x: Tensor, multiplier: Tensor, left: Tensor, right: Tensor
-) -> Tensor:
-    """Return ``x * 2**left * multiplier / 2**(31 + right)``, halves rounded upwards."""
-    product = (x.long() << left) * multiplier
-    half = torch.ones_like(right) << (30 + right)
-    return ((product + half) >> (31 + right)).to(x.dtype)
-
-
 def to_float8(x: Tensor) -> Tensor:
     """Round to float8_e4m3fn, what is beyond its range to NaN."""
     wide = x.float()
@@ -48,13 +39,3 @@ def shift_right_unsigned(x: Tensor, bits: Tensor) -> Tensor:
     """Shift 64 bits to the right, zeros coming in."""
     once = (x >> 1) & ((1 << 62) - 1 + (1 << 62))
     return torch.where(bits == 0, x, once >> (bits - 1).clamp(min=0))
-
-
-def multiply_fixed_point_away(
-    x: Tensor, multiplier: Tensor, left: Tensor, right: Tensor
-) -> Tensor:
-    """Multiply as multiply_fixed_point does, halves rounded away from zero."""
-    product = (x.long() << left) * multiplier
-    half = torch.ones_like(right) << (30 + right)
-    half = torch.where(product < 0, half - 1, half)
-    return ((product + half) >> (31 + right)).to(x.dtype)

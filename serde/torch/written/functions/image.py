@@ -8,11 +8,6 @@ import torch
 from torch import Tensor
 
 
-def scaled_length(length: int, scale: Tensor) -> int:
-    """Return a length times a factor, rounded."""
-    return int(torch.floor(scale.double().reshape(()) * length + 0.5))
-
-
 def floored_length(length: int, ratio: float) -> int:
     """Return a length times a factor, rounded down."""
     return math.floor(length * ratio)
@@ -108,28 +103,3 @@ def fill_beyond(
     shape[axis] = -1
     outside = ((places < 0) | (places > length - 1)).reshape(shape)
     return torch.where(outside.to(x.device), torch.full_like(x, value), x)
-
-
-def space_to_batch(x: Tensor, blocks: list[int]) -> Tensor:
-    """Make every element of a block a sample of its own."""
-    rank = len(blocks)
-    for axis in range(rank):
-        x = x.unflatten(1 + 2 * axis, [-1, blocks[axis]])
-    order = [2 + 2 * axis for axis in range(rank)] + [0]
-    order += [1 + 2 * axis for axis in range(rank)]
-    order += list(range(1 + 2 * rank, x.dim()))
-    return x.permute(order).flatten(0, rank)
-
-
-def batch_to_space(x: Tensor, blocks: list[int]) -> Tensor:
-    """Put samples back as the elements of blocks."""
-    rank = len(blocks)
-    x = x.unflatten(0, blocks + [-1])
-    order = [rank]
-    for axis in range(rank):
-        order += [rank + 1 + axis, axis]
-    order += list(range(2 * rank + 1, x.dim()))
-    x = x.permute(order)
-    for axis in range(rank):
-        x = x.flatten(1 + axis, 2 + axis)
-    return x

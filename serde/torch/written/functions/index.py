@@ -5,21 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from serde.torch.written.functions.shape import slice_range
-
-
-def set_slices(
-    x: Tensor, value: Tensor, begin: list[int], end: list[int], steps: list[int]
-) -> Tensor:
-    """Replace a region, counted as Python counts slices."""
-    places = torch.arange(x.numel(), device=x.device).reshape(x.shape)
-    for axis in range(len(begin)):
-        step = steps[axis] if axis < len(steps) else 1
-        chosen = slice_range(begin[axis], end[axis], step, x.shape[axis])
-        places = places.index_select(axis, chosen.to(x.device))
-    given = value.expand(places.shape).reshape(-1)
-    return x.reshape(-1).scatter(0, places.reshape(-1), given).reshape(x.shape)
-
 
 def take_batched(x: Tensor, indices: Tensor, shared: int, axis: int) -> Tensor:
     """Take entries of an axis at indices that share the first axes."""
@@ -58,35 +43,6 @@ def gather_batched(x: Tensor, indices: Tensor, batch: int) -> Tensor:
     return torch.gather(rows, batch, chosen).reshape(shape)
 
 
-def unravel_places(x: Tensor, shape: Tensor) -> Tensor:
-    """Return the coordinates of row-major places along a new first axis."""
-    parts: list[Tensor] = []
-    rest = x.to(torch.int64)
-    for length in shape.flip(0):
-        parts.insert(0, rest % length)
-        rest = torch.div(rest, length, rounding_mode="floor")
-    return torch.stack(parts).to(x.dtype)
-
-
-def is_hot(indices: Tensor, depth: int, axis: int) -> Tensor:
-    """Return whether the places along a new axis are those that indices name."""
-    shape = [1] * (indices.dim() + 1)
-    shape[axis] = depth
-    steps = torch.arange(depth, device=indices.device).reshape(shape)
-    return indices.unsqueeze(axis) == steps
-
-
-def mask_sequence(x: Tensor, lengths: Tensor, axis: int, value: float) -> Tensor:
-    """Replace the steps behind the end of each sequence."""
-    steps = torch.arange(x.shape[axis], device=x.device)
-    if axis == 0:
-        inside = steps.unsqueeze(1) < lengths
-    else:
-        inside = steps < lengths.unsqueeze(1)
-    inside = inside.reshape(list(inside.shape) + [1] * (x.dim() - 2))
-    return torch.where(inside, x, torch.full_like(x, value))
-
-
 def reduce_at(x: Tensor, indices: Tensor, updates: Tensor, reduction: str) -> Tensor:
     """Accumulate updates at indices, which lie along the first axis."""
     depth = indices.shape[0]
@@ -99,15 +55,6 @@ def reduce_at(x: Tensor, indices: Tensor, updates: Tensor, reduction: str) -> Te
     given = updates.reshape([-1, rows.shape[1]])
     places = flat.reshape([-1, 1]).expand(given.shape)
     return rows.scatter_reduce(0, places, given, reduction).reshape(x.shape)
-
-
-def put_at(x: Tensor, indices: Tensor, values: Tensor) -> Tensor:
-    """Write values at indices, one index a row."""
-    flat = torch.zeros_like(indices[:, 0])
-    for axis in range(x.dim()):
-        flat = flat * x.shape[axis] + indices[:, axis] % x.shape[axis]
-    given = values.expand(flat.shape)
-    return x.reshape(-1).scatter(0, flat.to(torch.int64), given).reshape(x.shape)
 
 
 def first_sorted(

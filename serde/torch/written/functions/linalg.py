@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
-
-from serde.torch.written.functions.index import unravel_places
 
 
 def lower_factor(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -55,66 +52,3 @@ def short_time_fourier(
     if normalized:
         found = found / math.sqrt(size)
     return found.to(x.dtype)
-
-
-def dense_matrix(data: Tensor, indices: Tensor, pointers: Tensor, width: int) -> Tensor:
-    """Return a sparse matrix, or one of blocks, with all its elements."""
-    counts = pointers[1:].long() - pointers[:-1].long()
-    rows = torch.repeat_interleave(
-        torch.arange(counts.shape[0], device=data.device), counts
-    )
-    blocks = data.reshape([data.shape[0], 1, 1]) if data.dim() == 1 else data
-    height, span = blocks.shape[1], blocks.shape[2]
-    across = width // span
-    places = rows * across + indices[: rows.shape[0]].long()
-    found = torch.zeros(
-        [counts.shape[0] * across, height, span], dtype=data.dtype, device=data.device
-    )
-    found = found.index_add(0, places, blocks[: rows.shape[0]])
-    found = found.reshape([counts.shape[0], across, height, span])
-    return found.transpose(1, 2).reshape([counts.shape[0] * height, width])
-
-
-def transpose_sparse(
-    data: Tensor, indices: Tensor, pointers: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Transpose a square sparse matrix."""
-    counts = pointers[1:].long() - pointers[:-1].long()
-    rows = torch.repeat_interleave(
-        torch.arange(counts.shape[0], device=data.device), counts
-    )
-    order = torch.argsort(indices, stable=True)
-    columns = torch.bincount(indices, minlength=counts.shape[0])
-    starts = F.pad(torch.cumsum(columns, 0), [1, 0])
-    return data[order], rows[order].to(indices.dtype), starts.to(pointers.dtype)
-
-
-def fill_empty_rows(
-    indices: Tensor, values: Tensor, shape: Tensor, default: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Give each row that has no entry one in column 0, and tell which these are."""
-    rows = indices[:, 0].long()
-    empty = torch.bincount(rows, minlength=int(shape[0])) == 0
-    places = torch.nonzero(empty).squeeze(1)
-    added = torch.zeros(
-        [places.shape[0], indices.shape[1]], dtype=indices.dtype, device=indices.device
-    )
-    added = torch.cat([places.unsqueeze(1).to(indices.dtype), added[:, 1:]], dim=1)
-    joined = torch.cat([indices, added])
-    filled = torch.cat([values, default.to(values.dtype).expand([places.shape[0]])])
-    order = torch.argsort(joined[:, 0], stable=True)
-    return joined[order], filled[order], empty
-
-
-def reshape_places(
-    indices: Tensor, before: Tensor, after: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return the coordinates of the same elements in another shape, and that shape."""
-    total = torch.prod(before.long())
-    known = torch.prod(torch.where(after < 0, torch.ones_like(after), after).long())
-    inferred = torch.div(total, known, rounding_mode="floor").to(after.dtype)
-    shape = torch.where(after < 0, inferred, after)
-    flat = torch.zeros_like(indices[:, 0]).long()
-    for axis in range(before.shape[0]):
-        flat = flat * before[axis] + indices[:, axis]
-    return unravel_places(flat, shape.long()).t().to(indices.dtype), shape

@@ -48,30 +48,10 @@ def reverse_sequence(x: Tensor, lengths: Tensor, time: int, batch: int) -> Tenso
     """Reverse the first steps of each sequence, as many as its length says."""
     moved = x.movedim([batch, time], [0, 1])
     steps = torch.arange(moved.shape[1], device=x.device)
-    length = lengths.to(torch.int64).unsqueeze(1)
+    length = lengths.to(torch.int64).unsqueeze(1).clamp(max=moved.shape[1])
     places = torch.where(steps < length, length - 1 - steps, steps)
     rows = torch.arange(moved.shape[0], device=x.device).unsqueeze(1)
     return moved[rows, places].movedim([0, 1], [batch, time])
-
-
-def triangle(x: Tensor, k: Tensor, upper: bool) -> Tensor:
-    """Return the triangle above a diagonal, or below it."""
-    diagonal = int(k.item())
-    return torch.triu(x, diagonal) if upper else torch.tril(x, diagonal)
-
-
-def set_diagonals(
-    x: Tensor, lines: Tensor, low: int, high: int, upper_right: bool, lower_right: bool
-) -> Tensor:
-    """Replace diagonals by lines, short ones at their right or left end."""
-    rows, columns = x.shape[-2], x.shape[-1]
-    for k in range(low, high + 1):
-        length = min(rows + min(k, 0), columns - max(k, 0))
-        right = upper_right if k >= 0 else lower_right
-        skip = lines.shape[-1] - length if right else 0
-        line = lines[..., high - k, skip : skip + length]
-        x = torch.diagonal_scatter(x, line, k, -2, -1)
-    return x
 
 
 def pad_with(x: Tensor, widths: list[int], value: Tensor) -> Tensor:
@@ -99,17 +79,6 @@ def continue_axes(x: Tensor, widths: Tensor, mode: str) -> Tensor:
     sides = integers(widths.flatten())
     for axis in range(x.dim()):
         x = continue_axis(x, axis, sides[2 * axis], sides[2 * axis + 1], mode)
-    return x
-
-
-def dilate(x: Tensor, strides: list[int], value: float) -> Tensor:
-    """Set elements apart along each axis, with a value between them."""
-    for axis, step in enumerate(strides):
-        length = x.shape[axis]
-        if step > 1 and length > 0:
-            widths = [0, 0] * (x.dim() - 1 - axis) + [0, step - 1]
-            spread = F.pad(x.unsqueeze(axis + 1), widths, value=value)
-            x = spread.flatten(axis, axis + 1).narrow(axis, 0, (length - 1) * step + 1)
     return x
 
 

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
 from serde.torch.written.functions.shape import integers
 
 
-def suppress(
-    corners: Tensor,
-    extra: int,
-    threshold: float,
-    strict: bool,
-    limit: int,
-    classes: Tensor | None,
-) -> Tensor:
+def suppress(corners: Tensor, threshold: float, limit: int) -> Tensor:
     """Return the boxes that stay, the best being first; a negative limit is none."""
     low = torch.minimum(corners[:, :2], corners[:, 2:])
-    high = torch.maximum(corners[:, :2], corners[:, 2:]) + extra
+    high = torch.maximum(corners[:, :2], corners[:, 2:])
     areas = (high - low).prod(1)
     gone = torch.zeros(corners.shape[0], dtype=torch.bool, device=corners.device)
     kept: list[int] = []
@@ -34,80 +25,8 @@ def suppress(
         common = span.clamp(min=0).prod(1)
         union = areas[i] + areas - common
         overlap = torch.where(union > 0, common / union, torch.zeros_like(common))
-        hit = overlap > threshold if strict else overlap >= threshold
-        if classes is not None:
-            hit = hit & (classes == classes[i])
-        gone = gone | hit
+        gone = gone | (overlap >= threshold)
     return torch.tensor(kept, dtype=torch.int64, device=corners.device)
-
-
-def first_of(x: Tensor, stays: Tensor) -> Tensor:
-    """Return the entries of each image that stay in front, -1 behind them."""
-    order = torch.argsort((~stays).to(torch.uint8), dim=1, stable=True)
-    mask = torch.gather(stays, 1, order)
-    if x.dim() == 3:
-        mask = mask.unsqueeze(2)
-        order = order.unsqueeze(2).expand(-1, -1, x.shape[2])
-    return torch.where(mask, torch.gather(x, 1, order), torch.full_like(x, -1))
-
-
-def valid_rows(
-    x: Tensor, threshold: Tensor, id_index: int, score_index: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Count the rows that score and have a class; return them and their places."""
-    valid = x[:, :, score_index] > threshold
-    if id_index >= 0:
-        valid = valid & (x[:, :, id_index] >= 0)
-    places = torch.arange(x.shape[1], dtype=torch.int32, device=x.device).expand(
-        valid.shape
-    )
-    return valid.sum(1, dtype=torch.int32), first_of(x, valid), first_of(places, valid)
-
-
-def suppress_rows(
-    data: Tensor,
-    counts: Tensor,
-    indices: Tensor,
-    limit: Tensor,
-    threshold: Tensor,
-    force: bool,
-    top_k: int,
-    start: int,
-    score_index: int,
-    id_index: int,
-) -> tuple[Tensor, Tensor]:
-    """Return rows by their scores, those suppressed -1, and their places."""
-    rows, places = torch.full_like(data, -1), torch.full_like(indices, -1)
-    most, bound = int(limit), float(threshold)
-    for image in range(data.shape[0]):
-        number = int(counts[image])
-        order = torch.arange(number, device=data.device)
-        if bound > 0:
-            scores = data[image, :number, score_index]
-            order = torch.argsort(scores, descending=True, stable=True)
-            if top_k > 0:
-                order = order[:top_k]
-        found, where = data[image][order], indices[image][order]
-        if bound > 0:
-            active = torch.nonzero(found[:, score_index] > 0).squeeze(1)
-            taking = found[active]
-            classes: Tensor | None = None
-            if id_index >= 0 and not force:
-                classes = taking[:, id_index]
-            kept = suppress(
-                taking[:, start : start + 4], 0, bound, False, most, classes
-            )
-            gone = torch.zeros(found.shape[0], dtype=torch.bool, device=data.device)
-            gone[active] = True
-            gone[active[kept]] = False
-            if most >= 0 and kept.shape[0] >= most:
-                last = int(active[kept[-1]]) if kept.shape[0] > 0 else -1
-                gone[last + 1 :] = True
-            found = torch.where(gone.unsqueeze(1), torch.full_like(found, -1), found)
-            where = torch.where(gone, torch.full_like(where, -1), where)
-        rows[image, : order.shape[0]] = found
-        places[image, : order.shape[0]] = where
-    return rows, places
 
 
 def suppress_classes(
@@ -123,9 +42,7 @@ def suppress_classes(
             column = scores[image, label]
             order = torch.argsort(column, descending=True, stable=True)
             order = order[column[order] > least]
-            kept = order[
-                suppress(boxes[image][order], 0, threshold, False, limit, None)
-            ]
+            kept = order[suppress(boxes[image][order], threshold, limit)]
             names = torch.full_like(kept, label)
             rows.append(torch.stack([torch.full_like(kept, image), names, kept], dim=1))
             marks.append(column[kept])
@@ -166,166 +83,6 @@ def all_class_images(
         found[image, :count] = marks[start : start + count].float()
         start += count
     return places, found, counts
-
-
-def best_detections(
-    boxes: Tensor,
-    scores: Tensor,
-    of_class: int,
-    most: int,
-    threshold: float,
-    least: float,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return boxes, classes, scores and number of the best detections of each image."""
-    shape = [boxes.shape[0], most]
-    found = torch.zeros(shape + [4], device=boxes.device)
-    names = torch.zeros(shape, device=boxes.device)
-    marks = torch.zeros(shape, device=boxes.device)
-    counts = torch.zeros(shape[:1], device=boxes.device)
-    for image in range(shape[0]):
-        rows: list[Tensor] = []
-        labels: list[Tensor] = []
-        for label in range(scores.shape[2]):
-            column = scores[image, :, label]
-            order = torch.argsort(column, descending=True, stable=True)
-            order = order[column[order] >= least]
-            kept = suppress(boxes[image][order], 0, threshold, True, of_class, None)
-            rows.append(order[kept])
-            labels.append(torch.full_like(kept, label))
-        places, classes = torch.cat(rows), torch.cat(labels)
-        values = scores[image][places, classes]
-        best = torch.argsort(values, descending=True, stable=True)[:most]
-        number = best.shape[0]
-        found[image, :number] = boxes[image][places[best]].float()
-        names[image, :number] = classes[best].float()
-        marks[image, :number] = values[best].float()
-        counts[image] = number
-    return found, names, marks, counts
-
-
-def prior_boxes(
-    x: Tensor,
-    sizes: list[float],
-    ratios: list[float],
-    steps: list[float],
-    offsets: list[float],
-    clip: bool,
-) -> Tensor:
-    """Return boxes around each place of a feature map, in parts of its size."""
-    height, width = x.shape[2], x.shape[3]
-    down = steps[0] if steps[0] > 0 else 1 / height
-    across = steps[1] if steps[1] > 0 else 1 / width
-    y = (torch.arange(height, dtype=torch.float64, device=x.device) + offsets[0]) * down
-    z = (
-        torch.arange(width, dtype=torch.float64, device=x.device) + offsets[1]
-    ) * across
-    shape = height / width
-    wide = [size * shape / 2 for size in sizes]
-    tall = [size / 2 for size in sizes]
-    for ratio in ratios[1:]:
-        wide.append(sizes[0] * shape * math.sqrt(ratio) / 2)
-        tall.append(sizes[0] / math.sqrt(ratio) / 2)
-    w = torch.tensor(wide, dtype=torch.float64, device=x.device).expand(
-        height, width, -1
-    )
-    h = torch.tensor(tall, dtype=torch.float64, device=x.device).expand(
-        height, width, -1
-    )
-    y = y.reshape(-1, 1, 1).expand(w.shape)
-    z = z.reshape(1, -1, 1).expand(w.shape)
-    boxes = torch.stack([z - w, y - h, z + w, y + h], dim=-1).reshape(1, -1, 4)
-    if clip:
-        boxes = boxes.clamp(0, 1)
-    return boxes.to(x.dtype)
-
-
-def decode_anchors(
-    scores: Tensor,
-    offsets: Tensor,
-    anchors: Tensor,
-    clip: bool,
-    threshold: float,
-    variances: list[float],
-    background: bool,
-) -> tuple[Tensor, Tensor]:
-    """Return rows (class, score, corners) of anchors that show objects; counts."""
-    marks, best = scores[:, 1:].max(1)
-    found = (marks >= threshold) & (marks > -1)
-    parts = offsets.reshape([offsets.shape[0], -1, 4])
-    scale = torch.tensor(variances, dtype=anchors.dtype, device=anchors.device)
-    size = anchors[..., 2:] - anchors[..., :2]
-    middle = (
-        parts[..., :2] * scale[:2] * size + (anchors[..., :2] + anchors[..., 2:]) / 2
-    )
-    half = torch.exp(parts[..., 2:] * scale[2:]) * size / 2
-    boxes = torch.cat([middle - half, middle + half], dim=-1)
-    if clip:
-        boxes = boxes.clamp(0, 1)
-    names = torch.where(found, best, torch.full_like(best, -1)).to(scores.dtype)
-    rows = torch.cat([names.unsqueeze(2), marks.unsqueeze(2), boxes], dim=2)
-    kept = torch.ones_like(found) if background else found
-    return first_of(rows, kept), kept.sum(1, dtype=torch.int32)
-
-
-def propose(
-    scores: Tensor,
-    offsets: Tensor,
-    info: Tensor,
-    base: Tensor,
-    stride: int,
-    threshold: float,
-    before: int,
-    after: int,
-    least: int,
-    plain: bool,
-) -> tuple[Tensor, Tensor]:
-    """Return the best boxes of each image as (image, corners), and their scores."""
-    count, height, width = base.shape[0], scores.shape[2], scores.shape[3]
-    y = torch.arange(height, dtype=torch.float64, device=scores.device) * stride
-    x = torch.arange(width, dtype=torch.float64, device=scores.device) * stride
-    x, y = x.expand(height, width), y.unsqueeze(1).expand(height, width)
-    anchors = torch.stack([x, y, x, y], dim=-1).unsqueeze(2) + base
-    rows: list[Tensor] = []
-    found: list[Tensor] = []
-    for image in range(scores.shape[0]):
-        size = info[image].double()
-        moved = (
-            offsets[image].double().reshape(count, 4, height, width).permute(2, 3, 0, 1)
-        )
-        if plain:
-            boxes = anchors + moved
-        else:
-            span = anchors[..., 2:] - anchors[..., :2] + 1
-            centre = anchors[..., :2] + (span - 1) / 2 + moved[..., :2] * span
-            half = (torch.exp(moved[..., 2:]) * span - 1) / 2
-            boxes = torch.cat([centre - half, centre + half], dim=-1)
-        last = torch.stack([size[1], size[0], size[1], size[0]]) - 1
-        boxes = torch.minimum(boxes, last).clamp(min=0)
-        marks = scores[image, count:].permute(1, 2, 0).double()
-        down = torch.arange(height, device=scores.device) >= int(size[0] / stride)
-        right = torch.arange(width, device=scores.device) >= int(size[1] / stride)
-        outside = down.unsqueeze(1) | right
-        smallest = size[2] * least
-        small = (boxes[..., 2:] - boxes[..., :2] + 1 < smallest).any(-1)
-        signs = torch.tensor(
-            [-1.0, -1.0, 1.0, 1.0], dtype=torch.float64, device=scores.device
-        )
-        boxes = torch.where(small.unsqueeze(-1), boxes + signs * smallest / 2, boxes)
-        lost = outside.unsqueeze(-1) | small
-        marks = torch.where(lost, torch.full_like(marks, -1.0), marks).reshape(-1)
-        order = torch.argsort(marks, descending=True, stable=True)
-        if before > 0:
-            order = order[:before]
-        best = boxes.reshape(-1, 4)[order]
-        kept = suppress(best, 1, threshold, True, -1, None)
-        turns = torch.arange(after, device=scores.device) % max(kept.shape[0], 1)
-        chosen = kept[turns]
-        number = torch.full(
-            [after, 1], image, dtype=torch.float64, device=scores.device
-        )
-        rows.append(torch.cat([number, best[chosen]], dim=1))
-        found.append(marks[order[chosen]].unsqueeze(1))
-    return torch.cat(rows).to(scores.dtype), torch.cat(found).to(scores.dtype)
 
 
 def sample_places(

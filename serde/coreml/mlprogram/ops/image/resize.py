@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any as AnyValue
 from typing import Final, Literal
 
@@ -247,34 +248,30 @@ def _is_supported(node: Call) -> bool:
     )
 
 
-def _image_export(ndim: int) -> Callable[..., Value]:
-    """Return the exporter of a resizing along `ndim` axes."""
-
-    def export_resize(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        size: tuple[Dim, ...] | None,
-        roi: tuple[float, ...] | None,
-        resize: RelayResize,
-    ) -> Value:
-        """A line is an image of one row."""
-        sampling = sampling_of(ctx.type(data), vars(resize) | {"size": size, "roi": roi})
-        lengths = [length for length in size or () if isinstance(length, int)]
-        if sampling is None or len(lengths) < ndim:
-            raise Unsupported(f"{resize.method} resizing of {ctx.type(data)!r} to {size}")
-        wanted = ctx.result_type()
-        image = data
-        shape = list(wanted.shape)
-        if ndim == 1:
-            image = ctx.spell(lambda x: relay.expand_dims(x, 2), data)
-            shape.insert(2, 1)
-            lengths = [1, *lengths]
-        type_ = TensorType(shape, wanted.dtype)
-        result = _resize(ctx, image, lengths, sampling, type_)
-        return ctx.spell(lambda x: relay.squeeze(x, [2]), result) if ndim == 1 else result
-
-    return export_resize
+def _export_resize(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    ndim: int,
+    size: tuple[Dim, ...] | None,
+    roi: tuple[float, ...] | None,
+    resize: RelayResize,
+) -> Value:
+    """A line is an image of one row."""
+    sampling = sampling_of(ctx.type(data), vars(resize) | {"size": size, "roi": roi})
+    lengths = [length for length in size or () if isinstance(length, int)]
+    if sampling is None or len(lengths) < ndim:
+        raise Unsupported(f"{resize.method} resizing of {ctx.type(data)!r} to {size}")
+    wanted = ctx.result_type()
+    image = data
+    shape = list(wanted.shape)
+    if ndim == 1:
+        image = ctx.spell(lambda x: relay.expand_dims(x, 2), data)
+        shape.insert(2, 1)
+        lengths = [1, *lengths]
+    type_ = TensorType(shape, wanted.dtype)
+    result = _resize(ctx, image, lengths, sampling, type_)
+    return ctx.spell(lambda x: relay.squeeze(x, [2]), result) if ndim == 1 else result
 
 
 def _resize(
@@ -325,7 +322,7 @@ for _ndim in (1, 2, 3):
     _name = f"image.resize{_ndim}d"
     OPS.expands(_name)(image_expansion(_ndim, half="float32"))
     if _ndim < 3:
-        OPS.exports(_name, when=_is_supported)(_image_export(_ndim))
+        OPS.exports(_name, when=_is_supported)(partial(_export_resize, ndim=_ndim))
 
 
 _OPEN = {"linear": "LINEAR", "nearest_neighbor": "NEAREST_NEIGHBOR"}

@@ -16,7 +16,6 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.upsampling import Upsampling
-from serde.walk.expansion.resizing import expand_upsampling, expand_upsampling3d
 
 
 def _upsample(ctx: ImportContext, x: Expr, scales: Sequence[float], method: str, mode: str) -> Expr:
@@ -66,12 +65,6 @@ def import_upsample_bilinear(
         raise Unsupported("corners aligned and centres of half a pixel at once")
     mode = "align_corners" if align_corners else "half_pixel" if centres else "asymmetric"
     return _upsample(ctx, x, (scale_factor_height, scale_factor_width), "linear", mode)
-
-
-OPS.expands("nn.upsampling")(expand_upsampling)
-
-
-OPS.expands("nn.upsampling3d")(expand_upsampling3d)
 
 
 def _open_and_whole(node: Call) -> bool:

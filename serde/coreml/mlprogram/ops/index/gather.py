@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -17,10 +16,11 @@ from serde.coreml.mlprogram.type_domains import GATHER_DTYPES, cast_to, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import reads
 
 WITHOUT_NEGATIVE = 17
 """Version of iOS from which on an index counts from the start alone."""
@@ -74,11 +74,6 @@ def bound_indices(ctx: ExportContext, indices: Value, length: Dim, mode: str) ->
         last = ctx.emit("sub", ctx.type(count), x=count, y=ctx.const(1, "int32"))
     low = ctx.emit("maximum", type_, x=indices, y=ctx.const(0, "int32"))
     return ctx.emit("minimum", type_, x=low, y=last)
-
-
-@OPS.imports("gather", since=1)
-def import_gather_v1(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    return call("serde.take", x, indices, axis=axis)
 
 
 @OPS.imports("gather", since=16)
@@ -200,11 +195,6 @@ def export_signed_take(ctx: ExportContext, data: Value, indices: Value, *, axis:
     return _emit_gather(ctx, data, from_start(ctx, indices, ctx.type(data).shape[place]), place)
 
 
-@OPS.imports("gather_along_axis", since=(1, 16))
-def import_gather_along_axis(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    return relay.gather(x, axis, indices)
-
-
 @OPS.imports("gather_along_axis", since=17, ignored=("validate_indices",))
 def import_gather_along_axis_v17(
     ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0
@@ -231,18 +221,6 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
     return emit_in(
         ctx, GATHER_DTYPES, "gather_along_axis", {"x": data}, indices=indices, axis=place
     )
-
-
-@OPS.imports("gather_nd", since=1)
-def import_gather_nd_v1(ctx: ImportContext, x: Expr, indices: Expr) -> Expr:
-    return call("serde.gather_nd", x, indices, batch_dims=0)
-
-
-@OPS.imports("gather_nd", since=16)
-def import_gather_nd_v16(
-    ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0
-) -> Expr:
-    return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
 
 
 @OPS.imports("gather_nd", since=17, ignored=("validate_indices",))
@@ -276,11 +254,9 @@ def expand_signed_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Ex
     return call("serde.gather_nd", data, rows, batch_dims=0)
 
 
-@OPS.exports("gather_nd", when=_is_single)
-@OPS.exports("gather_nd", since=16)
-def export_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
-) -> Value:
+@OPS.exports("gather_nd", when=_is_single, ignored=("index_rank",))
+@OPS.exports("gather_nd", since=16, ignored=("index_rank",))
+def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
     rank = ctx.type(indices).rank
     rows = transpose(ctx, cast_to(ctx, indices, "int32"), [*range(1, rank), 0])
@@ -320,40 +296,9 @@ def export_signed_gather_nd(
     return _rows(ctx, data, rows, batch_dims) if type_.rank > 1 else _single(ctx, data, rows)
 
 
-@OPS.expands("adv_index")
-def expand_adv_index(inputs: tuple[Expr, ...]) -> Expr:
-    """The indices broadcast, then stand side by side as rows."""
-    data, *indices = inputs
-    if len(indices) == 1:
-        return call("serde.take", data, indices[0], axis=0)
-    total = indices[0]
-    for each in indices[1:]:
-        total = relay.add(total, relay.cast(each, _dtype(total)))
-    shape = total.checked_type.shape if isinstance(total.checked_type, TensorType) else ()
-    if any(isinstance(dim, Any) for dim in shape):
-        raise Unsupported("indices whose lengths have no names")
-    spread = [relay.cast(relay.broadcast_to(each, shape), "int32") for each in indices]
-    return call("serde.gather_nd", data, relay.stack(spread, axis=-1), batch_dims=0)
-
-
-def _dtype(x: Expr) -> str:
-    return x.checked_type.dtype if isinstance(x.checked_type, TensorType) else "int32"
-
-
-@OPS.expands("unravel_index")
-def expand_unravel_index(data: Expr, shape: Expr) -> Expr:
-    """Each coordinate is what remains of the place over what its axis steps over."""
-    type_ = shape.checked_type
-    count = type_.shape[0] if isinstance(type_, TensorType) else None
-    if not isinstance(count, int):
-        raise Unsupported("a shape of unknown rank")
-    rest, found = data, list[Expr]()
-    for axis in reversed(allocation.iterations(count, f"{count} coordinates")):
-        if isinstance(shape, Constant):
-            length: AnyValue = relay.const(shape.data[axis], _dtype(data))
-        else:
-            place = relay.const(np.array(axis, np.int32))
-            length = relay.cast(relay.take(shape, place, axis=0, mode="fast"), _dtype(data))
-        found.append(relay.floor_mod(rest, length))
-        rest = relay.floor_divide(rest, length)
-    return relay.stack(found[::-1], axis=0)
+OPS.pairs(
+    reads("gather", "serde.take", operands="x indices", axis=0),
+    reads("gather_along_axis", "gather", since=(1, 16), operands="x indices", axis=0),
+    reads("gather_nd", "serde.gather_nd", operands="x indices"),
+    reads("gather_nd", "serde.gather_nd", since=16, operands="x indices", batch_dims=0),
+)

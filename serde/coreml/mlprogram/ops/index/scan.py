@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.shape.reshape import reshape
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.type_domains import NUMBERS, cast_to, compute_dtype, emit_in
 from serde.coreml.value import Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.arrangement import running
-
-
-@OPS.imports("cumsum")
-def import_cumsum(
-    ctx: ImportContext, x: Expr, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
-) -> Expr:
-    return call("serde.cumsum", x, axis=axis, exclusive=exclusive, reverse=reverse)
+from serde.walk.pairs import reads
 
 
 @OPS.exports("serde.cumsum")
@@ -35,10 +24,8 @@ def export_signed_cumsum(
     )
 
 
-@OPS.exports("cumsum")
-def export_cumsum(
-    ctx: ExportContext, data: Value, *, axis: int | None, dtype: AnyValue, exclusive: bool
-) -> Value:
+@OPS.exports("cumsum", ignored=("dtype",))
+def export_cumsum(ctx: ExportContext, data: Value, *, axis: int | None, exclusive: bool) -> Value:
     """No axis stands for the flat tensor."""
     result = ctx.result_type()
     work = compute_dtype(ctx, result.dtype, NUMBERS)
@@ -56,3 +43,6 @@ def export_cumsum(
 
 
 OPS.expands("cumprod")(running(relay.multiply, 1))
+
+
+OPS.pairs(reads("cumsum", "serde.cumsum", axis=0, exclusive=False, reverse=False))

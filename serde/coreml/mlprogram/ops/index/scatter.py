@@ -5,14 +5,10 @@ Where updates meet, Relay keeps the last; MIL leaves that open and its runtimes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any as AnyValue
 from typing import Literal
 
-import numpy as np
-
-import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -25,7 +21,6 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
 
@@ -179,37 +174,3 @@ def export_scatter_nd(
         raise Unsupported("one index alone", hint="give it an axis in front")
     tensors = {"data": data, "updates": updates}
     return emit_in(ctx, NUMBERS, "scatter_nd", tensors, indices=rows, mode=mode)
-
-
-def _dense(indices: Expr, values: Expr, target: Expr, rank: int) -> Expr:
-    rows = relay.reshape(indices, [-1, rank])
-    count = _shape(rows)[0]
-    if not _shape(values):
-        if not isinstance(count, int):
-            raise Unsupported("one value for a number of places that is not fixed")
-        values = relay.broadcast_to(values, [count])
-    return relay.scatter_nd(target, relay.transpose(rows, axes=[1, 0]), values, "update")
-
-
-@OPS.expands("sparse_to_dense")
-def expand_sparse_to_dense(
-    sparse_indices: Expr, sparse_values: Expr, default_value: Expr, *, output_shape: Sequence[Dim]
-) -> Expr:
-    target = relay.full(default_value, output_shape, _dtype(sparse_values))
-    return _dense(sparse_indices, sparse_values, target, len(output_shape))
-
-
-@OPS.expands("dyn.sparse_to_dense")
-def expand_dyn_sparse_to_dense(
-    sparse_indices: Expr, sparse_values: Expr, default_value: Expr, output_shape: Expr
-) -> Expr:
-    target = call("dyn.full", default_value, output_shape, dtype=_dtype(sparse_values))
-    (rank,) = _shape(output_shape)
-    if not isinstance(rank, int):
-        raise Unsupported("a shape of unknown rank")
-    return _dense(sparse_indices, sparse_values, target, rank)
-
-
-def flat_places(shape: Sequence[int], cuts: tuple[slice, ...]) -> np.ndarray[AnyValue, AnyValue]:
-    """Return the row-major indices of a region of a tensor."""
-    return allocation.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)[cuts]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import numpy as np
 
-import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.shape.create import positions
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.type_domains import NUMBERS_OR_BOOL, cast_to, compute_dtype
 from serde.coreml.value import Value
@@ -18,7 +14,6 @@ from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
 
 
@@ -66,60 +61,3 @@ def import_one_hot(
     if ctx.is_constant(one_hot_vector_size):
         return relay.one_hot(indices, on, off, ctx.ints(one_hot_vector_size)[0], axis, dtype)
     return call("dyn.one_hot", indices, on, off, one_hot_vector_size, axis=axis, dtype=dtype)
-
-
-def _type(x: Expr) -> TensorType:
-    type_ = x.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    return type_
-
-
-def _encode_one_hot(
-    indices: Expr, steps: Expr, on: Expr, off: Expr, axis: int, dtype: AnyValue
-) -> Expr:
-    """Return `on` where the steps of a new axis are the indices: none outside is another's."""
-    rank = _type(indices).rank + 1
-    place = normalize_axis(axis, rank)
-    shape = [1] * rank
-    shape[place] = -1
-    keys = relay.expand_dims(relay.cast(indices, "int32"), axis=place)
-    marks = relay.equal(keys, relay.reshape(steps, shape) if rank > 1 else steps)
-    return relay.where(marks, relay.cast(on, dtype), relay.cast(off, dtype))
-
-
-@OPS.expands("one_hot")
-def expand_one_hot(
-    indices: Expr, on_value: Expr, off_value: Expr, *, depth: int, axis: int, dtype: AnyValue
-) -> Expr:
-    """A comparison: MIL leaves open what an index outside gives, Relay has no code for it."""
-    steps = relay.const(allocation.arange(depth, dtype=np.int32))
-    return _encode_one_hot(indices, steps, on_value, off_value, axis, dtype)
-
-
-@OPS.expands("dyn.one_hot")
-def expand_dyn_one_hot(
-    indices: Expr, on_value: Expr, off_value: Expr, depth: Expr, *, axis: int, dtype: AnyValue
-) -> Expr:
-    end = relay.reshape(relay.cast(depth, "int32"), newshape=())
-    zero, one = relay.const(np.int32(0)), relay.const(np.int32(1))
-    steps = call("arange", zero, end, one, dtype="int32")
-    return _encode_one_hot(indices, steps, on_value, off_value, axis, dtype)
-
-
-@OPS.expands("sequence_mask")
-def expand_sequence_mask(data: Expr, valid_length: Expr, *, mask_value: float, axis: int) -> Expr:
-    """Positions run along `axis` (0 or 1), sequences along the other of the two."""
-    type_, lengths = _type(data), _type(valid_length)
-    dtype = lengths.dtype if is_float(lengths.dtype) else "int32"
-    steps = positions(type_.shape[axis], data, axis, dtype)
-    position_shape, length_shape = [1] * type_.rank, [1] * type_.rank
-    position_shape[axis] = length_shape[1 - axis] = -1
-    bounds = relay.reshape(relay.cast(valid_length, dtype), length_shape)
-    inside = relay.less(relay.reshape(steps, position_shape), bounds)
-    return relay.where(inside, data, relay.const(np.array(mask_value), type_.dtype))
-
-
-@OPS.expands("invert_permutation")
-def expand_invert_permutation(data: Expr) -> Expr:
-    return relay.argsort(data, axis=0, dtype=_type(data).dtype)

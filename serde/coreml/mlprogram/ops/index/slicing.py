@@ -13,7 +13,6 @@ import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.index.scatter import flat_places
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.type_domains import MOVE_DTYPES, cast_to, compute_dtype, emit_in
 from serde.coreml.value import Value
@@ -348,21 +347,3 @@ def export_strided_set(
     tensors = {"x": cast_to(ctx, data, work), "update": cast_to(ctx, v, work)}
     found = ctx.emit("slice_update", TensorType(type_.shape, work), **tensors, **region.inputs)
     return cast_to(ctx, found, type_.dtype)
-
-
-@OPS.expands("strided_set")
-def expand_strided_set(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Expr) -> Expr:
-    """Before iOS18, the elements of the region in the flat tensor are overwritten."""
-    type_ = data.checked_type
-    shape = type_.concrete_shape if isinstance(type_, TensorType) else None
-    bounds = [each.data.tolist() for each in (begin, end, strides) if isinstance(each, Constant)]
-    if shape is None or len(bounds) < 3:
-        raise Unsupported("a region that is not fixed")
-    begins, ends, steps = bounds
-    cuts = StridedSlice(begin=begins, end=ends, strides=steps, axes=None).cuts(len(shape))
-    ranges = tuple(slice(*cuts.get(axis, (None, None, None))) for axis in range(len(shape)))
-    positions = flat_places(shape, ranges)
-    flat = relay.reshape(relay.broadcast_to(v, positions.shape), [-1])
-    index = relay.Constant(positions.reshape(-1))
-    written = relay.scatter_elements(relay.reshape(data, [-1]), index, flat, 0, "update")
-    return relay.reshape(written, shape)

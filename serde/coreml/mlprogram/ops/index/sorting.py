@@ -35,10 +35,8 @@ def import_argsort(ctx: ImportContext, x: Expr, *, axis: int = -1, ascending: bo
     return relay.argsort(x, axis=axis, is_ascend=ascending, dtype="int32")
 
 
-@OPS.exports("argsort")
-def export_argsort(
-    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
-) -> Value:
+@OPS.exports("argsort", ignored=("dtype",))
+def export_argsort(ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool) -> Value:
     type_ = ctx.type(data)
     place = normalize_axis(axis, type_.rank)
     found = _order(
@@ -52,10 +50,8 @@ def _order(ctx: ExportContext, x: Value, axis: int, ascending: bool) -> Value:
     return ctx.emit("argsort", made, x=x, axis=axis, ascending=ascending)
 
 
-@OPS.exports("sort")
-def export_sort(
-    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
-) -> Value:
+@OPS.exports("sort", ignored=("dtype",))
+def export_sort(ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool) -> Value:
     """The attribute dtype has no meaning here."""
     type_ = ctx.type(data)
     place = normalize_axis(axis, type_.rank)

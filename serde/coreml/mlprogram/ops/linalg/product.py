@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -17,8 +15,6 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.op.linalg.product import MatMul
-from serde.walk.expansion.einsum import expand_einsum
 
 WHOLE = ("nchw,nwhu->nchu", "chw,whr->chr")
 """The equations of MIL's einsum."""
@@ -41,15 +37,9 @@ def import_linear(ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None =
     return import_linear_v1(ctx, x, *cast)
 
 
-@OPS.exports("nn.dense")
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
 def export_dense(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    units: AnyValue,
-    out_dtype: AnyValue,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
 ) -> Value:
     """MIL has dense layers of constant weights, for data of up to three axes."""
     constant = weight.is_constant and (bias is None or bias.is_constant)
@@ -103,23 +93,10 @@ def _transpose_matrices(x: Expr, rank: int) -> Expr:
     return relay.transpose(x, axes=[*range(rank - 2), rank - 1, rank - 2])
 
 
-@OPS.exports("nn.matmul")
-def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmul: MatMul) -> Value:
-    return export_batch_matmul(
-        ctx, tensor_a, tensor_b,
-        out_dtype=matmul.out_dtype, transpose_a=matmul.transpose_a, transpose_b=matmul.transpose_b,
-    )  # fmt: skip
-
-
-@OPS.exports("nn.batch_matmul")
+@OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
+@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
 def export_batch_matmul(
-    ctx: ExportContext,
-    tensor_a: Value,
-    tensor_b: Value,
-    *,
-    out_dtype: AnyValue,
-    transpose_a: bool,
-    transpose_b: bool,
+    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     turned = {"turn_x": transpose_a, "turn_y": transpose_b}
     return _product(ctx, tensor_a, tensor_b, ctx.result_type(), **turned)
@@ -200,9 +177,6 @@ def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str)
     if whole is None:
         raise Unsupported(f"einsum of {equation!r}")
     return ctx.emit("einsum", values=data, equation=whole)
-
-
-OPS.expands("einsum")(expand_einsum)
 
 
 def _shape(x: Expr) -> tuple[Dim, ...]:

@@ -225,21 +225,6 @@ def _broadcast_parameter(x: Expr, rank: int, axis: int) -> Expr:
     return relay.reshape(x, ()) if single else along(x, rank, normalize_axis(axis, rank))
 
 
-@OPS.expands("qnn.dequantize")
-def expand_qnn_dequantize(
-    data: Expr, input_scale: Expr, input_zero_point: Expr, *, out_dtype: AnyValue, axis: int
-) -> Expr:
-    """In float32; float16 is kept within its range."""
-    rank, dtype = tensor_type(data).rank, dtype_name(out_dtype)
-    zero = converted(_broadcast_parameter(input_zero_point, rank, axis), "float32")
-    scale = converted(_broadcast_parameter(input_scale, rank, axis), "float32")
-    result = relay.multiply(relay.subtract(converted(data, "float32"), zero), scale)
-    if dtype == "float16":
-        most = float(np.finfo(np.float16).max)
-        result = relay.clip(result, -most, most)
-    return converted(result, dtype)
-
-
 @OPS.expands("qnn.quantize")
 def expand_qnn_quantize(
     data: Expr, output_scale: Expr, output_zero_point: Expr, *, out_dtype: AnyValue, axis: int

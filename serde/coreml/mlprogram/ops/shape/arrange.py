@@ -9,13 +9,12 @@ import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.shape.broadcast import tile
-from serde.coreml.mlprogram.ops.shape.reshape import expand_dims, reshape, transpose
+from serde.coreml.mlprogram.ops.shape.reshape import expand_dims
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.type_domains import MOVE_DTYPES, NUMBERS_OR_BOOL, cast_to, emit_in
 from serde.coreml.value import MAX_RANK, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.layout import LayoutPlan
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
@@ -101,13 +100,3 @@ def export_reverse_sequence(
         seq_axis=seq_axis,
         batch_axis=batch_axis,
     )
-
-
-@OPS.exports("layout_transform")
-def export_layout_transform(
-    ctx: ExportContext, data: Value, *, src_layout: str, dst_layout: str
-) -> Value:
-    """The pieces of each letter are brought together, cut anew, and put in order."""
-    plan = LayoutPlan(ctx.type(data).shape, src_layout, dst_layout)
-    pieces = reshape(ctx, transpose(ctx, data, plan.gather), plan.parts)
-    return transpose(ctx, pieces, plan.spread)

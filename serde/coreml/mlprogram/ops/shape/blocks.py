@@ -18,17 +18,11 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.blocks import (
-    expand_batch_to_space,
     expand_depth_to_space,
-    expand_space_to_batch,
     expand_space_to_depth,
     named_dims,
 )
-
-
-@OPS.imports("depth_to_space")
-def import_depth_to_space(ctx: ImportContext, x: Expr, *, block_size: int) -> Expr:
-    return relay.nn.depth_to_space(x, block_size, layout="NCHW", mode="DCR")
+from serde.walk.pairs import reads
 
 
 @OPS.imports("pixel_shuffle")
@@ -45,21 +39,14 @@ def _is_planar(node: Call) -> bool:
     return _is_image(node) and node.attrs["layout"] == "NCHW"
 
 
-@OPS.exports("nn.depth_to_space", when=_is_planar)
-def export_depth_to_space(
-    ctx: ExportContext, data: Value, *, block_size: int, layout: str, mode: str
-) -> Value:
+@OPS.exports("nn.depth_to_space", when=_is_planar, ignored=("layout",))
+def export_depth_to_space(ctx: ExportContext, data: Value, *, block_size: int, mode: str) -> Value:
     if mode == "CRD":
         return emit_in(ctx, FLOATS, "pixel_shuffle", {"x": data}, upscale_factor=block_size)
     return emit_in(ctx, FLOATS, "depth_to_space", {"x": data}, block_size=block_size)
 
 
 OPS.expands("nn.depth_to_space")(expand_depth_to_space)
-
-
-@OPS.imports("space_to_depth")
-def import_space_to_depth(ctx: ImportContext, x: Expr, *, block_size: int) -> Expr:
-    return relay.nn.space_to_depth(x, block_size, layout="NCHW")
 
 
 @OPS.imports("pixel_unshuffle", since=16)
@@ -72,10 +59,8 @@ def import_pixel_unshuffle(ctx: ImportContext, x: Expr, *, downscale_factor: int
     return relay.reshape(moved, [n, c * b * b, h // b, w // b])
 
 
-@OPS.exports("nn.space_to_depth", when=_is_planar)
-def export_space_to_depth(
-    ctx: ExportContext, data: Value, *, block_size: int, layout: str, mode: str
-) -> Value:
+@OPS.exports("nn.space_to_depth", when=_is_planar, ignored=("layout", "mode"))
+def export_space_to_depth(ctx: ExportContext, data: Value, *, block_size: int) -> Value:
     return emit_in(ctx, FLOATS, "space_to_depth", {"x": data}, block_size=block_size)
 
 
@@ -120,9 +105,9 @@ def _planes(ctx: ExportContext, op: str, x: Value, **inputs: AnyValue) -> Value:
     return transpose(ctx, found, [0, 2, 3, 1])
 
 
-@OPS.exports("nn.space_to_batch_nd", when=_is_batched)
+@OPS.exports("nn.space_to_batch_nd", when=_is_batched, ignored=("pad_value",))
 def export_space_to_batch(
-    ctx: ExportContext, data: Value, *, block_shape: AnyValue, paddings: AnyValue, pad_value: float
+    ctx: ExportContext, data: Value, *, block_shape: AnyValue, paddings: AnyValue
 ) -> Value:
     widths = ctx.const(np.array(paddings, np.int32))
     return _planes(ctx, "space_to_batch", data, block_shape=block_shape, paddings=widths)
@@ -136,7 +121,7 @@ def export_batch_to_space(
     return _planes(ctx, "batch_to_space", data, block_shape=block_shape, crops=widths)
 
 
-OPS.expands("nn.space_to_batch_nd")(expand_space_to_batch)
-
-
-OPS.expands("nn.batch_to_space_nd")(expand_batch_to_space)
+OPS.pairs(
+    reads("depth_to_space", "nn.depth_to_space", "block_size"),
+    reads("space_to_depth", "nn.space_to_depth", "block_size", fixed={"mode": ""}),
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
 
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.ops.shape.reshape import reshape
@@ -13,7 +12,6 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim, same_length
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.arrangement import expand_collapse_sum_like, expand_collapse_sum_to
 
 
 def spread(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
@@ -39,10 +37,8 @@ def tile(ctx: ExportContext, x: Value, counts: Sequence[Dim]) -> Value:
     return emit_in(ctx, NUMBERS_OR_BOOL, "tile", {"x": x}, reps=ctx.shape(counts))
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, data: Value, *, shape: AnyValue, dtype: AnyValue
-) -> Value:
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
     return spread(ctx, data, ctx.result_type().shape)
 
 
@@ -63,10 +59,8 @@ def export_broadcast_to_like(ctx: ExportContext, data: Value, like: Value) -> Va
     return spread_as(ctx, data, like) if open_ else spread(ctx, data, dims)
 
 
-@OPS.exports("dyn.broadcast_to")
-def export_dyn_broadcast_to(
-    ctx: ExportContext, data: Value, shape: Value, *, dtype: AnyValue
-) -> Value:
+@OPS.exports("dyn.broadcast_to", ignored=("dtype",))
+def export_dyn_broadcast_to(ctx: ExportContext, data: Value, shape: Value) -> Value:
     (rank,) = ctx.static_lengths(shape, [0])
     given = [1] * (rank - ctx.type(data).rank) + list(ctx.type(data).shape)
     return _spread_over(ctx, reshape(ctx, data, given), shape)
@@ -80,9 +74,3 @@ def _spread_over(ctx: ExportContext, x: Value, shape: Value) -> Value:
         own = ctx.shape(ctx.type(x).shape)
         counts = ctx.emit("floor_div", TensorType(ctx.type(shape).shape, "int32"), x=shape, y=own)
     return emit_in(ctx, NUMBERS_OR_BOOL, "tile", {"x": x}, reps=counts)
-
-
-OPS.expands("collapse_sum_like")(expand_collapse_sum_like)
-
-
-OPS.expands("collapse_sum_to")(expand_collapse_sum_to)

@@ -61,6 +61,7 @@ def fill(ctx: ExportContext, value: AnyValue, shape: Value) -> Value:
     return cast_to(ctx, found, type_.dtype)
 
 
+@OPS.exports("full", ignored=("shape", "dtype"))
 def _everywhere(ctx: ExportContext, value: Value) -> Value:
     type_ = ctx.result_type()
     if not type_.shape:
@@ -70,13 +71,7 @@ def _everywhere(ctx: ExportContext, value: Value) -> Value:
     return spread(ctx, cast_to(ctx, value, type_.dtype), type_.shape)
 
 
-@OPS.exports("full")
-def export_full(
-    ctx: ExportContext, fill_value: Value, *, shape: AnyValue, dtype: AnyValue
-) -> Value:
-    return _everywhere(ctx, fill_value)
-
-
+@OPS.exports("full_like")
 def _like(ctx: ExportContext, data: Value, value: Value) -> Value:
     """Return one value in the shape of a tensor."""
     dims = ctx.result_type().shape
@@ -86,11 +81,7 @@ def _like(ctx: ExportContext, data: Value, value: Value) -> Value:
     return fill(ctx, value.data, shape)
 
 
-@OPS.exports("full_like")
-def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Value:
-    return _like(ctx, data, fill_value)
-
-
+@OPS.exports("dyn.full", ignored=("dtype",))
 def _dyn_filled(ctx: ExportContext, value: Value, shape: Value) -> Value:
     if value.data is not None:
         return fill(ctx, value.data, shape)
@@ -99,13 +90,6 @@ def _dyn_filled(ctx: ExportContext, value: Value, shape: Value) -> Value:
     number = reshape(ctx, cast_to(ctx, value, work), [1] * type_.rank)
     found = ctx.emit("tile", TensorType(type_.shape, work), x=number, reps=shape)
     return cast_to(ctx, found, type_.dtype)
-
-
-@OPS.exports("dyn.full")
-def export_dyn_full(
-    ctx: ExportContext, fill_value: Value, shape: Value, *, dtype: AnyValue
-) -> Value:
-    return _dyn_filled(ctx, fill_value, shape)
 
 
 def _export_number(name: str, number: int) -> None:
@@ -133,10 +117,8 @@ def import_range_1d(ctx: ImportContext, end: Expr, start: Expr, step: Expr) -> E
     return call("arange", start, end, step, dtype=ctx.type(start).dtype)
 
 
-@OPS.exports("arange")
-def export_arange(
-    ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: AnyValue
-) -> Value:
+@OPS.exports("arange", ignored=("dtype",))
+def export_arange(ctx: ExportContext, start: Value, end: Value, step: Value) -> Value:
     type_ = ctx.result_type()
     work = compute_dtype(ctx, type_.dtype, NUMBERS)
     bounds = [cast_to(ctx, each, work) for each in (start, end, step)]

@@ -15,7 +15,6 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.arrangement import expand_fifo_buffer, expand_meshgrid
 
 
 @OPS.imports("concat")
@@ -99,9 +98,3 @@ def export_split(
         axis=along,
     )
     return tuple(cast_to(ctx, part, dtype) for part in found)
-
-
-OPS.expands("meshgrid")(expand_meshgrid)
-
-
-OPS.expands("nn.fifo_buffer")(expand_fifo_buffer)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.shape.create import positions
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.type_domains import NUMBERS_OR_BOOL, emit_in
 from serde.coreml.value import Value
-from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr
-from serde.relay.ir.types import TensorType
-from serde.walk.expansion.arrangement import expand_matrix_set_diag
 
 
 @OPS.imports("band_part")
@@ -38,21 +32,3 @@ def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> V
     number = int(ctx.constant(k))
     bounds = {"lower": -number, "upper": -1} if upper else {"lower": -1, "upper": number}
     return emit_in(ctx, NUMBERS_OR_BOOL, "band_part", {"x": data}, **bounds)
-
-
-@OPS.expands("trilu")
-def expand_trilu(data: Expr, k: Expr, *, upper: bool) -> Expr:
-    """The number of a column is compared with that of the row."""
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    rank = type_.rank
-    rows = positions(type_.shape[-2], data, rank - 2, "int32")
-    columns = positions(type_.shape[-1], data, rank - 1, "int32")
-    bound = relay.add(relay.expand_dims(rows, axis=1), relay.cast(k, "int32"))
-    compare = relay.greater_equal if upper else relay.less_equal
-    inside = compare(relay.expand_dims(columns, axis=0), bound)
-    return relay.where(inside, data, relay.const(np.zeros(()), type_.dtype))
-
-
-OPS.expands("matrix_set_diag")(expand_matrix_set_diag)

@@ -21,7 +21,6 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.arrangement import expand_dilate
 from serde.walk.expansion.tensors import require_no_cut
 from serde.weights import numpy_dtype
 
@@ -156,6 +155,3 @@ def export_dyn_pad(
 
 def _emit_shape(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("shape", TensorType((ctx.type(x).rank,), "int32"), x=x)
-
-
-OPS.expands("nn.dilate")(expand_dilate)

@@ -20,7 +20,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.shapes import normalize_axes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.shape.reshape import ReshapeLike, new_shape
+from serde.relay.op.shape.reshape import new_shape
 
 
 def emit_moved(
@@ -160,24 +160,10 @@ def expand_reshape(data: Expr, *, newshape: AnyValue, allowzero: bool) -> Expr:
     return relay.reshape(found, new_shape(data.type.shape, newshape, allowzero))
 
 
-@OPS.exports("reshape", when=_is_direct)
-@OPS.exports("contrib_reverse_reshape")
-def export_reshape(
-    ctx: ExportContext, data: Value, *, newshape: AnyValue, allowzero: bool
-) -> Value:
+@OPS.exports("reshape", when=_is_direct, ignored=("newshape", "allowzero"))
+@OPS.exports("contrib_reverse_reshape", ignored=("newshape", "allowzero"))
+def export_reshape(ctx: ExportContext, data: Value) -> Value:
     return reshape(ctx, data, ctx.result_type().shape)
-
-
-@OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext, data: Value, like: Value, *, ranges: ReshapeLike
-) -> Value:
-    whole = ranges == ReshapeLike()
-    dims = ctx.result_type().shape
-    if whole and any(isinstance(dim, Any) for dim in dims):
-        shape = ctx.emit("shape", TensorType((len(dims),), "int32"), x=like)
-        return emit_moved(ctx, "reshape", data, dims, shape=shape)
-    return reshape(ctx, data, dims)
 
 
 @OPS.imports("reshape_like", since=(16, 17))
@@ -270,8 +256,8 @@ def import_shape(ctx: ImportContext, x: Expr) -> Expr:
     return relay.shape_of(x, dtype="int32")
 
 
-@OPS.exports("shape_of")
-def export_shape_of(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
+@OPS.exports("shape_of", ignored=("dtype",))
+def export_shape_of(ctx: ExportContext, data: Value) -> Value:
     type_ = ctx.type(data)
     if all(isinstance(dim, int) for dim in type_.shape):
         return ctx.const(np.array(type_.shape), ctx.result_type().dtype)
@@ -279,8 +265,8 @@ def export_shape_of(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Valu
     return cast_to(ctx, found, ctx.result_type().dtype)
 
 
-@OPS.exports("ndarray_size")
-def export_ndarray_size(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
+@OPS.exports("ndarray_size", ignored=("dtype",))
+def export_ndarray_size(ctx: ExportContext, data: Value) -> Value:
     size = ctx.type(data).size
     if isinstance(size, int):
         return ctx.const(size, ctx.result_type().dtype)

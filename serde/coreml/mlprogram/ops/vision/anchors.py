@@ -26,6 +26,7 @@ def expand_multibox_prior(
 ) -> Expr:
     """They follow from the lengths of a feature map alone."""
     height, width = fixed_shape(data, [2, 3])
+    allocation.allow((height, width, len(sizes) + len(ratios) - 1, 4))
     boxes = prior_boxes(height, width, sizes, ratios, steps, offsets, clip)
     return relay.Constant(boxes.astype(numpy_dtype(tensor_type(data).dtype)))
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 import serde.allocation as allocation
-import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.dims import Dim, product
+from serde.relay.ir.expr import Constant, Expr, tensor_type
 from serde.relay.ir.registry import call
-from serde.walk.expansion.tensors import tensor_type
+from serde.relay.lowering.lengths import permuted
 
 __all__ = [
-    "expand_einsum",
+    "decompose_einsum",
 ]
 
 
-def expand_einsum(data: tuple[Expr, ...], *, equation: str) -> Expr:
+def decompose_einsum(data: tuple[Expr, ...], *, equation: str) -> Expr:
     """Operands join one after the other, each time as products of stacks of matrices."""
     terms, wanted = _parse_equation(equation, [len(tensor_type(x).shape) for x in data])
     pairs = [_diagonal(x, term) for x, term in zip(data, terms, strict=True)]
@@ -32,10 +31,9 @@ def expand_einsum(data: tuple[Expr, ...], *, equation: str) -> Expr:
         found, axes = _contract(found, axes, x, term, later, lengths)
     gone = [axis for axis, letter in enumerate(axes) if letter not in wanted]
     if gone:
-        found = relay.sum(found, axis=gone)
+        found = call("sum", found, axis=tuple(gone))
         axes = "".join(letter for letter in axes if letter in wanted)
-    order = [axes.index(letter) for letter in wanted]
-    return found if order == sorted(order) else relay.transpose(found, axes=order)
+    return permuted(found, [axes.index(letter) for letter in wanted])
 
 
 def _parse_equation(equation: str, ranks: list[int]) -> tuple[list[str], str]:
@@ -66,9 +64,9 @@ def _diagonal(x: Expr, term: str) -> tuple[Expr, str]:
         if not isinstance(length, int):
             raise Unsupported("a diagonal whose length is not fixed")
         kept = [a for a in range(len(term)) if a not in (first, second)]
-        moved = relay.transpose(x, axes=[first, second, *kept])
+        moved = permuted(x, [first, second, *kept])
         places = np.stack([allocation.positions(length)] * 2).astype(np.int32)
-        x = call("gather_nd", moved, relay.Constant(places), batch_dims=0)
+        x = call("gather_nd", moved, Constant(places), batch_dims=0)
         term = term[first] + "".join(term[a] for a in kept)
     return x, term
 
@@ -84,7 +82,7 @@ def _without_broadcast(pairs: list[tuple[Expr, str]]) -> list[tuple[Expr, str]]:
         shape = tensor_type(x).shape
         gone = [a for a, letter in enumerate(term) if shape[a] == 1 and len(lengths[letter]) > 1]
         kept = "".join(letter for a, letter in enumerate(term) if a not in gone)
-        found.append((relay.squeeze(x, axis=gone) if gone else x, kept))
+        found.append((call("squeeze", x, axis=tuple(gone)) if gone else x, kept))
     return found
 
 
@@ -95,7 +93,7 @@ def _contract(
     sides = []
     for value, term, other in ((x, left, right), (y, right, left)):
         alone = [a for a, letter in enumerate(term) if letter not in other and letter not in later]
-        value = relay.sum(value, axis=alone) if alone else value
+        value = call("sum", value, axis=tuple(alone)) if alone else value
         sides.append((value, "".join(e for a, e in enumerate(term) if a not in alone)))
     (x, left), (y, right) = sides
     batch = [each for each in left if each in right and each in later]
@@ -105,16 +103,11 @@ def _contract(
 
     def group_axes(value: Expr, term: str, *groups: list[str]) -> Expr:
         order = [term.index(letter) for group in groups for letter in group]
-        moved = value if order == sorted(order) else relay.transpose(value, axes=order)
-        dims: list[Dim] = []
-        for group in groups:
-            size: Dim = 1
-            for letter in group:
-                size = size * lengths[letter]
-            dims.append(size)
-        return relay.reshape(moved, dims)
+        dims = [product(lengths[letter] for letter in group) for group in groups]
+        return call("reshape", permuted(value, order), newshape=tuple(dims))
 
     stacks = group_axes(x, left, batch, rows, summed), group_axes(y, right, batch, summed, columns)
-    made = relay.nn.batch_matmul(*stacks, transpose_b=False)
+    made = call("nn.batch_matmul", *stacks, transpose_b=False)
     kept = [*batch, *rows, *columns]
-    return relay.reshape(made, [lengths[letter] for letter in kept]), "".join(kept)
+    shape = tuple(lengths[letter] for letter in kept)
+    return call("reshape", made, newshape=shape), "".join(kept)

@@ -1,0 +1,1 @@
+"""What operators are made of in other operators, by category; no format is known here."""

@@ -1,0 +1,133 @@
+"""Elements that are looked up, marked and overwritten by their numbers."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from typing import Any as AnyValue
+
+import serde.allocation as allocation
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import broadcast, is_float
+from serde.relay.lowering.lengths import converted, positions
+from serde.weights import dtype_name
+
+__all__ = [
+    "decompose_adv_index",
+    "decompose_dyn_one_hot",
+    "decompose_invert_permutation",
+    "decompose_one_hot",
+    "decompose_sequence_mask",
+    "decompose_strided_set",
+    "decompose_unravel_index",
+]
+
+
+def _counted(dtype: str) -> str:
+    """Return the dtype in which numbers of one dtype and positions are compared."""
+    if dtype in ("int32", "int64", "float32", "float64"):
+        return dtype
+    return "float32" if is_float(dtype) else "int64" if dtype in ("uint32", "uint64") else "int32"
+
+
+def _mark(
+    indices: Expr, steps: Expr, on_value: Expr, off_value: Expr, axis: int, dtype: AnyValue
+) -> Expr:
+    """Return `on_value` where the steps of a new axis are the indices: none outside is another."""
+    rank = tensor_type(indices).rank + 1
+    work = tensor_type(steps).dtype
+    shape = [1] * rank
+    shape[axis % rank] = -1
+    keys = call("expand_dims", converted(indices, work), axis=axis % rank)
+    marks = call("equal", keys, call("reshape", steps, newshape=tuple(shape)))
+    wanted = tensor_type(on_value).dtype if dtype is None else dtype_name(dtype)
+    return call("where", marks, converted(on_value, wanted), converted(off_value, wanted))
+
+
+def decompose_one_hot(
+    indices: Expr, on_value: Expr, off_value: Expr, *, depth: int, axis: int, dtype: AnyValue
+) -> Expr:
+    steps = const(allocation.arange(depth), _counted(tensor_type(indices).dtype))
+    return _mark(indices, steps, on_value, off_value, axis, dtype)
+
+
+def decompose_dyn_one_hot(
+    indices: Expr, on_value: Expr, off_value: Expr, depth: Expr, *, axis: int, dtype: AnyValue
+) -> Expr:
+    work = _counted(tensor_type(indices).dtype)
+    counted = tensor_type(depth).dtype
+    end = call("reshape", depth, newshape=())
+    steps = call("arange", const(0, counted), end, const(1, counted), dtype=counted)
+    return _mark(indices, converted(steps, work), on_value, off_value, axis, dtype)
+
+
+def decompose_sequence_mask(
+    data: Expr, valid_length: Expr, *, mask_value: float, axis: int
+) -> Expr:
+    """Positions run along `axis` (0 or 1), sequences along the other of the two."""
+    type_ = tensor_type(data)
+    work = _counted(tensor_type(valid_length).dtype)
+    position_shape, length_shape = [1] * type_.rank, [1] * type_.rank
+    position_shape[axis] = length_shape[1 - axis] = -1
+    steps = call("reshape", positions(data, axis, work), newshape=tuple(position_shape))
+    bounds = call("reshape", converted(valid_length, work), newshape=tuple(length_shape))
+    return call("where", call("less", steps, bounds), data, const(mask_value, type_.dtype))
+
+
+def decompose_invert_permutation(data: Expr) -> Expr:
+    return call("argsort", data, axis=0, dtype=tensor_type(data).dtype)
+
+
+def decompose_unravel_index(data: Expr, shape: Expr) -> Expr:
+    """From the last axis on: ``index[k] = x % shape[k]``, then ``x = x // shape[k]``."""
+    dtype, count = tensor_type(data).dtype, tensor_type(shape).shape[0]
+    if not isinstance(count, int):
+        raise Unsupported("a number of axes that only the model's run shows")
+    rest, found = data, list[Expr]()
+    for axis in reversed(allocation.iterations(count, f"{count} coordinates")):
+        if isinstance(shape, Constant):
+            length: Expr = const(shape.data[axis], dtype)
+        else:
+            place = const(axis, "int32")
+            length = converted(call("take", shape, place, axis=0, mode="fast"), dtype)
+        found.append(call("floor_mod", rest, length))
+        rest = call("floor_divide", rest, length)
+    return call("stack", found[::-1], axis=0)
+
+
+def decompose_adv_index(inputs: tuple[Expr, ...]) -> Expr:
+    """The indices broadcast, then stand side by side as rows."""
+    data, *indices = inputs
+    if len(indices) == 1:
+        return call("serde.take", data, indices[0], axis=0)
+    wide = "int64" if any(tensor_type(x).dtype == "int64" for x in indices) else "int32"
+    numbers = [converted(each, wide) for each in indices]
+    shape = broadcast(*(tensor_type(each).shape for each in numbers))
+    if Any() in shape:
+        whole = reduce(partial(call, "add"), numbers)
+        numbers = [call("broadcast_to_like", each, whole) for each in numbers]
+    else:
+        numbers = [
+            each if tensor_type(each).shape == shape else call("broadcast_to", each, shape=shape)
+            for each in numbers
+        ]
+    return call("serde.gather_nd", data, call("stack", numbers, axis=-1), batch_dims=0)
+
+
+def decompose_strided_set(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Expr) -> Expr:
+    """A slice of the flat positions of all elements gives those that the region goes to."""
+    flat = call("reshape", data, newshape=(-1,))
+    numbers = call("reshape_like", positions(flat, 0), data)
+    bounds = [begin, end, strides]
+    known = [tuple(map(int, each.data)) for each in bounds if isinstance(each, Constant)]
+    if len(known) == len(bounds):
+        first, last, steps = known
+        places = call("strided_slice", numbers, begin=first, end=last, strides=steps, axes=None)
+    else:
+        places = call("dyn.strided_slice", numbers, *bounds, axes=None)
+    new = call("reshape", call("broadcast_to_like", v, places), newshape=(-1,))
+    where = call("reshape", places, newshape=(-1,))
+    written = call("scatter_elements", flat, where, new, axis=0, reduction="update")
+    return call("reshape_like", written, data)

@@ -1,0 +1,216 @@
+"""Tensors cut, spread, summed and put in other layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any as AnyValue
+
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Any, Dim, same_length
+from serde.relay.ir.expr import Constant, Expr, Tuple, const, tensor_type
+from serde.relay.ir.layout import LayoutPlan
+from serde.relay.ir.registry import call
+from serde.relay.lowering.lengths import (
+    converted,
+    length_of,
+    permuted,
+    positions,
+    reshaped,
+    shape_vector,
+    sliced,
+)
+
+__all__ = [
+    "decompose_collapse_sum_like",
+    "decompose_collapse_sum_to",
+    "decompose_layout_transform",
+    "decompose_matrix_set_diag",
+    "decompose_meshgrid",
+    "decompose_reshape_like",
+    "decompose_sliding_window",
+    "decompose_trilu",
+]
+
+
+def decompose_layout_transform(data: Expr, *, src_layout: str, dst_layout: str) -> Expr:
+    """The pieces of each letter are brought together, filled, cut anew, and put in order."""
+
+    def plan(shape: Sequence[Dim]) -> LayoutPlan:
+        return LayoutPlan(shape, src_layout, dst_layout, filled=True)
+
+    steps = plan(tensor_type(data).shape)
+    if len(steps.gather) == len(steps.parts) == len(steps.merged):
+        return permuted(data, [steps.gather[axis] for axis in steps.spread])
+    whole = reshaped(permuted(data, steps.gather), data, lambda shape: plan(shape).merged)
+    widths = [(0, more) for more in steps.padding if isinstance(more, int)]
+    if len(widths) < len(steps.padding):
+        raise Unsupported("blocks of an axis whose length is not fixed")
+    if any(more for _, more in widths):
+        zero = const(0, tensor_type(data).dtype)
+        whole = call("nn.pad", whole, zero, pad_width=tuple(widths))
+    whole = reshaped(whole, data, lambda shape: plan(shape).parts)
+    return permuted(whole, steps.spread)
+
+
+def _number_rows_and_columns(data: Expr, dtype: str) -> tuple[Expr, Expr]:
+    """Return the numbers of rows, as a column, and of columns, as a row."""
+    rows, columns = (positions(data, axis, dtype) for axis in (-2, -1))
+    return call("expand_dims", rows, axis=1), call("expand_dims", columns, axis=0)
+
+
+def decompose_trilu(data: Expr, k: Expr, *, upper: bool) -> Expr:
+    """How far an element lies right of the main diagonal tells whether it is kept."""
+    work = "int64" if tensor_type(k).dtype == "int64" else "int32"
+    rows, columns = _number_rows_and_columns(data, work)
+    apart = call("subtract", columns, rows)
+    inside = call("greater_equal" if upper else "less_equal", apart, converted(k, work))
+    return call("where", inside, data, const(0, tensor_type(data).dtype))
+
+
+def decompose_matrix_set_diag(
+    input: Expr,
+    diagonal: Expr,
+    *,
+    k1: int,
+    k2: int,
+    super_diag_right_align: bool,
+    sub_diag_right_align: bool,
+) -> Expr:
+    """``y[i, j] = diagonal[k2 - (j - i), step]`` where there is such a diagonal.
+
+    An element lies as far along its diagonal as the smaller of its row and column says.
+    """
+    rows, columns = _number_rows_and_columns(input, "int32")
+    zero = const(0, "int32")
+    number = call("subtract", columns, rows)
+    height, width, longest = (
+        length_of(x, axis, "int32") for x, axis in ((input, -2), (input, -1), (diagonal, -1))
+    )
+    step = call("minimum", rows, columns)
+    if super_diag_right_align or sub_diag_right_align:
+        tall = call("add", height, call("minimum", number, zero))
+        wide = call("subtract", width, call("maximum", number, zero))
+        skip = call("subtract", longest, call("minimum", tall, wide))
+        if not (super_diag_right_align and sub_diag_right_align):
+            side = call("greater_equal" if super_diag_right_align else "less", number, zero)
+            skip = call("where", side, skip, zero)
+        step = call("add", step, skip)
+    line = call("subtract", const(k2, "int32"), number)
+    inside = call(
+        "logical_and",
+        call("greater_equal", line, zero),
+        call("less_equal", line, const(k2 - k1, "int32")),
+    )
+    place = call("where", inside, call("add", call("multiply", line, longest), step), zero)
+    batch = tensor_type(input).rank - 2
+    flat = call("reshape", diagonal, newshape=(*[0] * batch, -1)) if k1 != k2 else diagonal
+    found = call("take", flat, place, axis=batch, mode="fast")
+    return call("where", inside, found, input)
+
+
+def decompose_sliding_window(
+    data: Expr, *, axis: int, window_shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Expr:
+    """Along each axis the positions of all windows are looked up; their own axes come last."""
+    rank, count = tensor_type(data).rank, len(window_shape)
+    first = axis % rank
+    for number, (size, step) in enumerate(zip(window_shape, strides, strict=True)):
+        along = first + 2 * number
+        starts = positions(sliced(data, along, size - 1, step=step), along)
+        starts = call("multiply", starts, const(step, "int64"))
+        inner = const(list(range(size)), "int64")
+        places = call("add", call("expand_dims", starts, axis=1), inner)
+        data = call("take", data, places, axis=along, mode="fast")
+    last = rank + count
+    order = [*range(first), *range(first, last, 2), *range(first + 1, last, 2)]
+    return permuted(data, order)
+
+
+def decompose_meshgrid(data: tuple[Expr, ...], *, indexing: str) -> Expr:
+    """Each vector lies along an axis of its own and is spread over the others."""
+    order = list(range(len(data)))
+    if indexing == "xy":
+        order[:2] = order[1::-1]
+    lines, sizes = [], [data[0]] * len(data)
+    for place, each in zip(order, data, strict=True):
+        sizes[place] = call("reshape", each, newshape=(-1,))
+        shape = [1] * len(data)
+        shape[place] = -1
+        lines.append(call("reshape", each, newshape=tuple(shape)))
+    wanted = tuple(tensor_type(each).shape[0] for each in sizes)
+    if Any() not in wanted:
+        return Tuple([call("broadcast_to", line, shape=wanted) for line in lines])
+    vector = call("concatenate", [shape_vector(each) for each in sizes], axis=0)
+    return Tuple([call("dyn.broadcast_to", line, vector) for line in lines])
+
+
+def decompose_reshape_like(
+    data: Expr,
+    shape_like: Expr,
+    *,
+    lhs_begin: int,
+    lhs_end: int | None,
+    rhs_begin: int,
+    rhs_end: int | None,
+) -> Expr:
+    own, like = tensor_type(data).shape, tensor_type(shape_like).shape
+    kept = range(len(own))[lhs_begin:lhs_end]
+    start, stop = (kept.start, kept.stop)
+    wanted = (*own[:start], *like[rhs_begin:rhs_end], *own[stop:])
+    if Any() not in wanted:
+        return call("reshape", data, newshape=wanted, allowzero=0 in wanted)
+    new = range(len(like))[rhs_begin:rhs_end]
+    parts = [
+        shape_vector(data, 0, start),
+        shape_vector(shape_like, new.start, new.stop),
+        shape_vector(data, stop),
+    ]
+    lengths = [part for part in parts if tensor_type(part).shape != (0,)]
+    vector = lengths[0] if len(lengths) == 1 else call("concatenate", lengths, axis=0)
+    return call("dyn.reshape", data, vector)
+
+
+def decompose_collapse_sum_like(data: Expr, collapse_type: Expr) -> Expr:
+    wanted = tensor_type(collapse_type).shape
+    return _collapse(data, wanted, partial(length_of, collapse_type))
+
+
+def decompose_collapse_sum_to(data: Expr, shape: Expr, *, dtype: AnyValue) -> Expr:
+    count = tensor_type(shape).shape[0]
+    wanted: Sequence[Dim] = [Any()] * count if isinstance(count, int) else []
+    if isinstance(shape, Constant):
+        wanted = [int(each) for each in shape.data]
+    return _collapse(
+        data,
+        wanted,
+        lambda axis: call("take", converted(shape, "int64"), const(axis), axis=0, mode="fast"),
+    )
+
+
+def _collapse(data: Expr, wanted: Sequence[Dim], length_along: Callable[[int], Expr]) -> Expr:
+    """Sum over the axes in front of `wanted` and those of length 1 there.
+
+    Where it shows at run time only which these are, each sum is taken and as much as is wanted of
+    it or of what was summed is kept.
+    """
+    own = tensor_type(data).shape
+    offset = len(own) - len(wanted)
+    pairs = list(enumerate(zip(own[offset:], wanted, strict=True)))
+    short = [i + offset for i, (have, want) in pairs if want == 1 != have]
+    axes = (*range(offset), *short)
+    total = call("sum", data, axis=axes, keepdims=True) if axes else data
+    if offset:
+        total = call("squeeze", total, axis=tuple(range(offset)))
+    for axis, (have, want) in pairs:
+        if want == 1 or same_length(have, want):
+            continue
+        length = length_along(axis)
+        single = call("equal", length, const(1, "int64"))
+        total = call("where", single, call("sum", total, axis=(axis,), keepdims=True), total)
+        bounds = [call("reshape", each, newshape=(1,)) for each in (const(0, "int64"), length)]
+        total = call(
+            "dyn.strided_slice", total, *bounds, const([1], "int64"), slice_mode="end", axes=(axis,)
+        )
+    known = Any() not in wanted and tensor_type(total).shape != tuple(wanted)
+    return call("reshape", total, newshape=tuple(wanted)) if known else total

@@ -1,0 +1,45 @@
+"""Rows of boxes of each image, as expressions."""
+
+from __future__ import annotations
+
+from serde.relay.ir.expr import Expr, TupleGetItem, const, tensor_type
+from serde.relay.ir.registry import call
+
+__all__ = ["column", "columns", "corners_of", "in_front", "stay_first", "take_rows"]
+
+
+def columns(x: Expr, begin: int, end: int, axis: int = 2) -> Expr:
+    """Return what lies between two places of an axis."""
+    return call("strided_slice", x, begin=[begin], end=[end], strides=[1], axes=[axis])
+
+
+def column(rows: Expr, index: int) -> Expr:
+    """Return one number of each row."""
+    return call("take", rows, const(index, "int64"), axis=2, mode="fast")
+
+
+def corners_of(boxes: Expr) -> tuple[Expr, Expr]:
+    """Return the two corners of each box."""
+    parts = call("split", boxes, indices_or_sections=2, axis=-1)
+    return TupleGetItem(parts, 0), TupleGetItem(parts, 1)
+
+
+def take_rows(x: Expr, places: Expr) -> Expr:
+    """Return the rows, or numbers, of each image at places."""
+    if tensor_type(x).rank == 2:
+        return call("gather", x, places, axis=1)
+    return call("take", x, places, axis=1, batch_dims=1, mode="fast")
+
+
+def stay_first(stays: Expr) -> tuple[Expr, Expr]:
+    """Return the order that puts what stays first, and which of these places have some."""
+    gone = call("cast", call("logical_not", stays), dtype="int32")
+    order = call("argsort", gone, axis=1, dtype="int64")
+    return order, take_rows(stays, order)
+
+
+def in_front(x: Expr, order: Expr, shown: Expr) -> Expr:
+    """Return rows, or numbers, in another order, -1 where none are shown."""
+    type_ = tensor_type(x)
+    mask = call("expand_dims", shown, axis=2) if type_.rank == 3 else shown
+    return call("where", mask, take_rows(x, order), const(-1, type_.dtype))
