@@ -20,7 +20,7 @@ from serde.relay.ir.leaves import leaf_types
 from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.traits import Layout, Rescales, SameAxes
-from serde.relay.run.arithmetic import Exact
+from serde.relay.run.arithmetic import Application, Exact
 from serde.relay.run.interpreter import apply_kernel
 from serde.relay.run.rows import row_rule
 from serde.relay.transform.decompose import Decompose
@@ -533,7 +533,8 @@ def depends_on_bits(built: BuiltSample) -> bool | None:
     try:
         definition.traits = {}
         with np.errstate(all="ignore"):
-            found = wide.apply(built.call, definition, plain, attrs, apply_kernel)
+            run = Application(built.call, definition, plain, attrs, apply_kernel)
+            found = wide.apply(run)
     except ERRORS:
         return True
     finally:

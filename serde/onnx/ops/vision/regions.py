@@ -22,42 +22,36 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.relay.op.vision.aligned import AlignedRegions
+from serde.relay.op.vision.regions import RoiAlign
 
 
 @OPS.exports("vision.roi_align")
-def export_roi_align(
-    ctx: ExportContext,
-    x: Value,
-    rois: Value,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
-    sample_ratio: int,
-    layout: str,
-    mode: str,
-) -> Value:
+def export_roi_align(ctx: ExportContext, x: Value, rois: Value, *, roi: RoiAlign) -> Value:
     """ONNX has the images of the regions apart; from 16 on, the first centre is at one half.
 
     Its greatest is that of weighted neighbours, not of samples, which are then spelled out.
     """
-    if mode != "avg":
-        return _max_of_samples(ctx, x, rois, pooled_size, spatial_scale, sample_ratio, layout)
-    height, width = require_fixed(pooled_size, "pooled_size")
+    if roi.mode != "avg":
+        return _max_of_samples(
+            ctx, x, rois, roi.pooled_size, roi.spatial_scale, roi.sample_ratio, roi.layout
+        )
+    height, width = require_fixed(roi.pooled_size, "pooled_size")
     image = ctx.emit("Gather", rois, ctx.const(0, np.int64), axis=1)
     corners = ctx.emit("Slice", rois, ctx.ints([1]), ctx.ints([5]), ctx.ints([1]))
     found = ctx.emit(
         "RoiAlign",
-        to_layout(ctx, x, layout, "NCHW"),
+        to_layout(ctx, x, roi.layout, "NCHW"),
         corners,
         cast(ctx, image, np.int64),
         coordinate_transformation_mode="output_half_pixel" if ctx.version >= 16 else None,
         mode="avg",
         output_height=height,
         output_width=width,
-        sampling_ratio=max(sample_ratio, 0),
-        spatial_scale=spatial_scale,
+        sampling_ratio=max(roi.sample_ratio, 0),
+        spatial_scale=roi.spatial_scale,
     )
-    return to_layout(ctx, found, "NCHW", layout)
+    return to_layout(ctx, found, "NCHW", roi.layout)
 
 
 @dataclass(frozen=True)
@@ -196,29 +190,20 @@ def _is_first_form(node: Call) -> bool:
 @OPS.exports("serde.roi_align", when=_is_first_form)
 @OPS.exports("serde.roi_align", since=16)
 def export_serde_roi_align(
-    ctx: ExportContext,
-    x: Value,
-    rois: Value,
-    images: Value,
-    *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-    sample_ratio: int,
-    mode: str,
-    half_pixel: bool,
+    ctx: ExportContext, x: Value, rois: Value, images: Value, *, roi: AlignedRegions
 ) -> Value:
-    centres = "half_pixel" if half_pixel else "output_half_pixel"
+    centres = "half_pixel" if roi.half_pixel else "output_half_pixel"
     return ctx.emit(
         "RoiAlign",
         x,
         rois,
         as_dtype(ctx, images, "int64"),
         coordinate_transformation_mode=centres if ctx.version >= 16 else None,
-        mode=mode,
-        output_height=pooled_size[0],
-        output_width=pooled_size[1],
-        sampling_ratio=max(sample_ratio, 0),
-        spatial_scale=spatial_scale,
+        mode=roi.mode,
+        output_height=roi.pooled_size[0],
+        output_width=roi.pooled_size[1],
+        sampling_ratio=max(roi.sample_ratio, 0),
+        spatial_scale=roi.spatial_scale,
     )
 
 

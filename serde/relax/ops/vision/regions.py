@@ -14,6 +14,8 @@ from serde.relax.ops.vision.boxes import emit_loops
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float
+from serde.relay.op.vision.aligned import AlignedRegions
+from serde.relay.op.vision.regions import RoiAlign
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -169,24 +171,14 @@ def _pool_regions(
 
 
 @OPS.exports("vision.roi_align")
-def export_roi_align(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
-    sample_ratio: int,
-    layout: str,
-    mode: str,
-) -> Value:
+def export_roi_align(ctx: ExportContext, data: Value, rois: Value, *, roi: RoiAlign) -> Value:
     samples = _Samples(
-        ctx.framework, _sizes(ctx, pooled_size), spatial_scale, sample_ratio,
+        ctx.framework, _sizes(ctx, roi.pooled_size), roi.spatial_scale, roi.sample_ratio,
         "float64" if ctx.type(data).dtype == "float64" else "float32",
-        least=True, shift=0.0, greatest=mode == "max", weighted=False,
+        least=True, shift=0.0, greatest=roi.mode == "max", weighted=False,
     )  # fmt: skip
-    made = _pool_regions(ctx, samples, arrange(ctx, data, layout, "NCHW"), rois)
-    return arrange(ctx, made, "NCHW", layout)
+    made = _pool_regions(ctx, samples, arrange(ctx, data, roi.layout, "NCHW"), rois)
+    return arrange(ctx, made, "NCHW", roi.layout)
 
 
 def _sizes(ctx: ExportContext, pooled_size: Sequence[Dim]) -> list[AnyValue]:
@@ -195,21 +187,12 @@ def _sizes(ctx: ExportContext, pooled_size: Sequence[Dim]) -> list[AnyValue]:
 
 @OPS.exports("serde.roi_align")
 def export_serde_roi_align(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    images: Value,
-    *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-    sample_ratio: int,
-    mode: str,
-    half_pixel: bool,
+    ctx: ExportContext, data: Value, rois: Value, images: Value, *, roi: AlignedRegions
 ) -> Value:
     samples = _Samples(
-        ctx.framework, pooled_size, spatial_scale, sample_ratio, "float64",
-        least=not half_pixel, shift=0.5 if half_pixel else 0.0,
-        greatest=mode == "max", weighted=mode == "max",
+        ctx.framework, roi.pooled_size, roi.spatial_scale, roi.sample_ratio, "float64",
+        least=not roi.half_pixel, shift=0.5 if roi.half_pixel else 0.0,
+        greatest=roi.mode == "max", weighted=roi.mode == "max",
     )  # fmt: skip
     return _pool_regions(ctx, samples, data, rois, images)
 

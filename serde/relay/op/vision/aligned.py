@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -16,57 +17,52 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import BY_VALUES
 from serde.relay.op.vision.sampling import Samples, mean_of
 
-__all__: list[str] = []
+__all__ = ["AlignedRegions"]
 
 _ROIS = np.array([[1.5, 2.25, 9.0, 7.5], [0, 0, 4, 3], [6.5, 1.0, 6.75, 12.5]], np.float32)
 _IMAGES = np.array([0, 1, 1], np.int64)
 
 
+@dataclass(frozen=True, kw_only=True)
+class AlignedRegions:
+    """Attributes of ``serde.roi_align``."""
+
+    pooled_size: tuple[int, ...]
+    spatial_scale: float = 1.0
+    sample_ratio: int = 0
+    mode: Literal["avg", "max"] = "avg"
+    half_pixel: bool = True
+
+
 def _aligned_type(
-    data: TensorType,
-    rois: TensorType,
-    images: TensorType,
-    *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-    sample_ratio: int,
-    mode: str,
-    half_pixel: bool,
+    data: TensorType, rois: TensorType, images: TensorType, *, roi: AlignedRegions
 ) -> TensorType:
     require_float(data)
     require_same_dtype(data, rois)
-    if data.rank != 4 or rois.rank != 2 or images.rank != 1 or len(pooled_size) != 2:
+    if data.rank != 4 or rois.rank != 2 or images.rank != 1 or len(roi.pooled_size) != 2:
         raise TypeInferenceError(f"expected images and regions, found {data!r} and {rois!r}")
     join_dim(rois.shape[1], 4)
     count = join_dim(rois.shape[0], images.shape[0])
-    return TensorType((count, data.shape[1], *pooled_size), data.dtype)
+    return TensorType((count, data.shape[1], *roi.pooled_size), data.dtype)
 
 
-def _decompose_aligned(
-    data: Expr,
-    rois: Expr,
-    images: Expr,
-    *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-    sample_ratio: int,
-    mode: str,
-    half_pixel: bool,
-) -> Expr:
+def _decompose_aligned(data: Expr, rois: Expr, images: Expr, *, roi: AlignedRegions) -> Expr:
     """Relay's regions begin with the number of their image, and are never narrower than one."""
-    if mode == "max":
+    if roi.mode == "max":
         raise TypeInferenceError("the greatest part of a sample has no decomposition")
     dtype = rois.type.dtype if isinstance(rois.type, TensorType) else "float32"
-    if half_pixel:
-        return _decompose_mean(data, rois, images, pooled_size, spatial_scale, sample_ratio, dtype)
+    if roi.half_pixel:
+        return _decompose_mean(
+            data, rois, images, roi.pooled_size, roi.spatial_scale, roi.sample_ratio, dtype
+        )
     numbers = call("expand_dims", call("cast", images, dtype=dtype), axis=1)
     return call(
         "vision.roi_align",
         data,
         call("concatenate", [numbers, rois], axis=1),
-        pooled_size=pooled_size,
-        spatial_scale=spatial_scale,
-        sample_ratio=sample_ratio,
+        pooled_size=roi.pooled_size,
+        spatial_scale=roi.spatial_scale,
+        sample_ratio=roi.sample_ratio,
     )
 
 
@@ -144,17 +140,7 @@ def _samples(start: float, span: float, bins: int, count: int, length: int) -> t
         sample((2, 2, 12, 10), _ROIS, _IMAGES, pooled_size=(2, 4), spatial_scale=0.75),
     ],
 )
-def roi_align(
-    data: Array,
-    rois: Array,
-    images: Array,
-    *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float = 1.0,
-    sample_ratio: int = 0,
-    mode: Literal["avg", "max"] = "avg",
-    half_pixel: bool = True,
-) -> Array:
+def roi_align(data: Array, rois: Array, images: Array, *, roi: AlignedRegions) -> Array:
     """The mean of bilinear samples in each bin of each region, as ONNX's RoiAlign has it.
 
     A region is (left, top, right, bottom) of the image that `images` tells. With `half_pixel` the
@@ -162,15 +148,15 @@ def roi_align(
     least one pixel wide and high. The mode "max" takes the greatest weighted neighbour instead.
     """
     wide = data.astype(np.float64)
-    rows, columns = pooled_size
+    rows, columns = roi.pooled_size
     out = np.zeros((len(rois), data.shape[1], rows, columns))
-    for roi, image, pooled in zip(rois.astype(np.float64), images, out, strict=True):
-        left, top, right, bottom = roi * spatial_scale - (0.5 if half_pixel else 0)
+    for region, image, pooled in zip(rois.astype(np.float64), images, out, strict=True):
+        left, top, right, bottom = region * roi.spatial_scale - (0.5 if roi.half_pixel else 0)
         height, width = bottom - top, right - left
-        if not half_pixel:
+        if not roi.half_pixel:
             height, width = max(height, 1.0), max(width, 1.0)
-        down = sample_ratio if sample_ratio > 0 else int(np.ceil(height / rows))
-        across = sample_ratio if sample_ratio > 0 else int(np.ceil(width / columns))
+        down = roi.sample_ratio if roi.sample_ratio > 0 else int(np.ceil(height / rows))
+        across = roi.sample_ratio if roi.sample_ratio > 0 else int(np.ceil(width / columns))
         if down < 1 or across < 1:
             continue
         given = wide[int(image)]
@@ -182,7 +168,7 @@ def roi_align(
             for i in (0, 1)
             for j in (0, 1)
         ]
-        found = np.sum(parts, 0) if mode == "avg" else np.max(parts, 0)
+        found = np.sum(parts, 0) if roi.mode == "avg" else np.max(parts, 0)
         bins = found.reshape(-1, rows, down, columns, across)
-        pooled[...] = bins.mean((2, 4)) if mode == "avg" else bins.max((2, 4))
+        pooled[...] = bins.mean((2, 4)) if roi.mode == "avg" else bins.max((2, 4))
     return out.astype(data.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -24,12 +25,23 @@ from serde.relay.ir.traits import (
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import BY_VALUES
 
-__all__: list[str] = []
+__all__ = ["RoiAlign"]
 
 _ROIS = np.array(
     [[0, 1.5, 2.25, 9.0, 7.5], [1, 0, 0, 4, 3], [1, 6.5, 1.0, 6.75, 12.5], [0, -3, 8.5, 2.5, 19]],
     np.float32,
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoiAlign:
+    """Attributes of ``vision.roi_align``."""
+
+    pooled_size: tuple[Dim, ...]
+    spatial_scale: float
+    sample_ratio: int = -1
+    layout: Literal["NCHW", "NHWC"] = "NCHW"
+    mode: Literal["avg", "max"] = "avg"
 
 
 def _infer_pooled(
@@ -53,17 +65,8 @@ def _sizes(pooled_size: tuple[Dim, ...]) -> tuple[int, ...]:
     return tuple(length for length in pooled_size if isinstance(length, int))
 
 
-def _roi_align_type(
-    data: TensorType,
-    rois: TensorType,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
-    sample_ratio: int,
-    layout: str,
-    mode: str,
-) -> TensorType:
-    return _infer_pooled(data, rois, pooled_size, layout)
+def _roi_align_type(data: TensorType, rois: TensorType, *, roi: RoiAlign) -> TensorType:
+    return _infer_pooled(data, rois, roi.pooled_size, roi.layout)
 
 
 def _places(start: Array, span: Array, bins: int, count: int, length: int) -> tuple[Array, Array]:
@@ -96,16 +99,7 @@ def _interpolate(image: Array, at: Array, axis: int) -> Array:
         sample((2, 2, 12, 10), _ROIS, pooled_size=(2, 2), spatial_scale=0.75, mode="max"),
     ],
 )
-def roi_align(
-    data: Array,
-    rois: Array,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
-    sample_ratio: int = -1,
-    layout: Literal["NCHW", "NHWC"] = "NCHW",
-    mode: Literal["avg", "max"] = "avg",
-) -> Array:
+def roi_align(data: Array, rois: Array, *, roi: RoiAlign) -> Array:
     """The mean (or the greatest) of bilinear samples in each bin of each region.
 
     A region is (image, left, top, right, bottom), and `spatial_scale` its factor; it is at least
@@ -113,23 +107,23 @@ def roi_align(
     positive, one for each element that it spans, rounded up. Samples more than one element
     outside are zero, those nearer take the edge.
     """
-    images = data.transpose(layout_axes(layout, "NCHW")).astype(np.float64)
-    rows, columns = _sizes(pooled_size)
+    images = data.transpose(layout_axes(roi.layout, "NCHW")).astype(np.float64)
+    rows, columns = _sizes(roi.pooled_size)
     height, width = images.shape[2:]
     out = np.empty((len(rois), images.shape[1], rows, columns), data.dtype)
     work = np.float64 if data.dtype == np.float64 else np.float32
-    for roi, pooled in zip(rois.astype(work), out, strict=True):
-        left, top, right, bottom = roi[1:] * work(spatial_scale)
+    for region, pooled in zip(rois.astype(work), out, strict=True):
+        left, top, right, bottom = region[1:] * work(roi.spatial_scale)
         span_h, span_w = np.maximum(bottom - top, work(1)), np.maximum(right - left, work(1))
-        down = sample_ratio if sample_ratio > 0 else int(np.ceil(span_h / rows))
-        across = sample_ratio if sample_ratio > 0 else int(np.ceil(span_w / columns))
+        down = roi.sample_ratio if roi.sample_ratio > 0 else int(np.ceil(span_h / rows))
+        across = roi.sample_ratio if roi.sample_ratio > 0 else int(np.ceil(span_w / columns))
         y, y_counts = _places(top, span_h, rows, down, height)
         x, x_counts = _places(left, span_w, columns, across, width)
-        found = _interpolate(_interpolate(images[int(roi[0])], y, 1), x, 2)
+        found = _interpolate(_interpolate(images[int(region[0])], y, 1), x, 2)
         found = np.where(y_counts[:, None] & x_counts, found, 0.0)
         bins = found.reshape(-1, rows, down, columns, across)
-        pooled[...] = bins.mean((2, 4)) if mode == "avg" else bins.max((2, 4))
-    return out.transpose(layout_axes("NCHW", layout))
+        pooled[...] = bins.mean((2, 4)) if roi.mode == "avg" else bins.max((2, 4))
+    return out.transpose(layout_axes("NCHW", roi.layout))
 
 
 def _roi_pool_type(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from serde.relay.ir.dims import Dim
+from serde.relay.op.vision.aligned import AlignedRegions
+from serde.relay.op.vision.regions import RoiAlign
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.direct_out import from_channels_first, to_channels_first
 from serde.torch.ops.table import OPS
@@ -26,37 +28,24 @@ def export_all_class_non_max_suppression(
 
 
 @OPS.exports("vision.roi_align")
-def export_roi_align(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
-    sample_ratio: int,
-    layout: str,
-    mode: str,
-) -> Value:
-    x = to_channels_first(ctx, data, layout, 2)
-    options = *ctx.sizes(pooled_size), spatial_scale, sample_ratio, mode == "avg"
+def export_roi_align(ctx: ExportContext, data: Value, rois: Value, *, roi: RoiAlign) -> Value:
+    x = to_channels_first(ctx, data, roi.layout, 2)
+    options = *ctx.sizes(roi.pooled_size), roi.spatial_scale, roi.sample_ratio, roi.mode == "avg"
     found = ctx.call(ctx.helper("align_regions"), x, rois, *options)
-    return from_channels_first(ctx, found, layout, 2)
+    return from_channels_first(ctx, found, roi.layout, 2)
 
 
 @OPS.exports("serde.roi_align")
 def export_serde_roi_align(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    images: Value,
-    *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-    sample_ratio: int,
-    mode: str,
-    half_pixel: bool,
+    ctx: ExportContext, data: Value, rois: Value, images: Value, *, roi: AlignedRegions
 ) -> Value:
-    options = *pooled_size, spatial_scale, sample_ratio, half_pixel, mode == "avg"
+    options = (
+        *roi.pooled_size,
+        roi.spatial_scale,
+        roi.sample_ratio,
+        roi.half_pixel,
+        roi.mode == "avg",
+    )
     return ctx.call(ctx.helper("align_boxes"), data, rois, images, *options)
 
 

@@ -14,41 +14,33 @@ from serde.relay.ir.expr import Expr, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import close
+from serde.relay.op.vision.regions import RoiAlign
 from serde.walk.expansion.sampling import Pixels, between, linear_weights
 from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
 
 
 @OPS.expands("vision.roi_align")
-def expand_roi_align(
-    data: Expr,
-    rois: Expr,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
-    sample_ratio: int,
-    layout: str,
-    mode: str,
-) -> Expr:
+def expand_roi_align(data: Expr, rois: Expr, *, roi: RoiAlign) -> Expr:
     """Every sample of every region is looked up; regions must have one number of samples."""
-    size = TensorType(pooled_size, "int32").concrete_shape
-    if size is None or sample_ratio <= 0:
+    size = TensorType(roi.pooled_size, "int32").concrete_shape
+    if size is None or roi.sample_ratio <= 0:
         raise Unsupported("regions of which each has its own number of samples")
-    images = converted(arranged(data, layout, "NCHW"), "float32")
+    images = converted(arranged(data, roi.layout, "NCHW"), "float32")
     (count,) = fixed_shape(rois, [0])
     channels, *space = fixed_shape(images, [1, 2, 3])
     which, *edges = relay.split(converted(rois, "float32"), 5, axis=1)
-    scale = number(spatial_scale, "float32")
+    scale = number(roi.spatial_scale, "float32")
     left, top, right, bottom = (relay.multiply(each, scale) for each in edges)
     lines, near = [], []
     for first, last, bins, length in zip((top, left), (bottom, right), size, space, strict=True):
-        at = _samples(first, last, bins, sample_ratio)
+        at = _samples(first, last, bins, roi.sample_ratio)
         inside = relay.logical_and(
             relay.greater_equal(at, number(-1, "float32")),
             relay.less_equal(at, number(length, "float32")),
         )
         near.append(relay.cast(inside, "float32"))
         lines.append(relay.clip(at, 0.0, float(length - 1)))
-    rows, columns = (bins * sample_ratio for bins in size)
+    rows, columns = (bins * roi.sample_ratio for bins in size)
     positions = [
         relay.reshape(relay.repeat(lines[0], columns, 1), [count, rows * columns]),
         relay.reshape(relay.tile(lines[1], (1, rows)), [count, rows * columns]),
@@ -57,12 +49,12 @@ def expand_roi_align(
     found = between(pixels, positions, linear_weights, lambda place, _length: place, zeros=False)
     counts = relay.multiply(relay.expand_dims(near[0], 2), relay.expand_dims(near[1], 1))
     found = relay.multiply(found, relay.reshape(counts, [count, rows * columns, 1]))
-    pool = relay.mean if mode == "avg" else relay.max
-    down = relay.reshape(found, [count * size[0], sample_ratio, columns * channels])
+    pool = relay.mean if roi.mode == "avg" else relay.max
+    down = relay.reshape(found, [count * size[0], roi.sample_ratio, columns * channels])
     down = pool(down, axis=(1,))
-    across = relay.reshape(down, [count * size[0] * size[1], sample_ratio, channels])
+    across = relay.reshape(down, [count * size[0] * size[1], roi.sample_ratio, channels])
     result = relay.reshape(pool(across, axis=(1,)), [count, *size, channels])
-    result = arranged(relay.transpose(result, [0, 3, 1, 2]), "NCHW", layout)
+    result = arranged(relay.transpose(result, [0, 3, 1, 2]), "NCHW", roi.layout)
     return converted(result, tensor_type(data).dtype)
 
 
