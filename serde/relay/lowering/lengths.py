@@ -59,8 +59,9 @@ def positions(x: Expr, axis: int, dtype: str = "int64") -> Expr:
     if isinstance(length, int):
         return const(allocation.arange(length), dtype)
     others = tuple(each for each in range(type_.rank) if each != own)
-    nothing = call("sum", call("zeros_like", x), axis=others) if others else x
-    ones = call("ones_like", converted(nothing, dtype))
+    blank = converted(call("zeros_like", x), dtype)
+    nothing = call("sum", blank, axis=others) if others else blank
+    ones = call("ones_like", nothing)
     return call("cumsum", ones, axis=0, exclusive=True)
 
 
