@@ -15,7 +15,7 @@ from support.samples import Array, BuiltSample, as_arrays, build
 
 from serde.errors import RelayError
 from serde.relay.ir.bodies import all_nodes, carried
-from serde.relay.ir.expr import Tuple
+from serde.relay.ir.expr import Call, Tuple
 from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.traits import Layout, Rescales, SameAxes
@@ -577,8 +577,13 @@ def rescales(built: BuiltSample) -> bool | None:
     if not definition.name.startswith("qnn."):
         return False
     if definition.decompose is not None:
-        plain = Decompose(frozenset()).transform(built.function)
-        return any(has_trait(node, Rescales) for node in all_nodes(plain))
+        parts = Decompose(lambda node: node.op is not definition).transform(built.function)
+        calls = [node for node in all_nodes(parts) if isinstance(node, Call)]
+        quantised = [node for node in calls if node.op.name.startswith("qnn.")]
+        if quantised:
+            return any(has_trait(node, Rescales) for node in quantised)
+        if not any(node.op.name == "multiply" or node.op.name.startswith("nn.") for node in calls):
+            return False  # a look-up
     kinds = {built.operands[0].dtype.kind, built.run()[0].dtype.kind}
     return "f" not in kinds
 
