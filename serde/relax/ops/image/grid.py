@@ -17,11 +17,9 @@ from serde.relax.ops.image.interpolation import (
     round_even,
 )
 from serde.relax.ops.table import OPS
-from serde.walk.expansion.resizing import expand_affine_grid
 
 __all__: list[str] = []
 
-OPS.expands("image.affine_grid")(expand_affine_grid)
 
 _CUBIC_ALPHA = -0.75
 

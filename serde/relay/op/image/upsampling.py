@@ -111,7 +111,7 @@ def _scaled(data: Expr, layout: str, scales: Sequence[AnyValue], how: Interpolat
 def _scaled_shape(images: Expr, factors: Sequence[AnyValue]) -> Expr:
     """Return the lengths of all axes afterwards, those of the first two as they are."""
     wide = "float64"
-    parts = [const(np.ones(2), wide)]
+    parts: list[Expr] = [const(np.ones(2), wide)]
     for each in factors:
         number = each if isinstance(each, Expr) else const(each, wide)
         parts.append(call("cast", call("reshape", number, newshape=(1,)), dtype=wide))

@@ -80,9 +80,8 @@ def _decompose_all_class(
     if output_format == "tensorflow":
         return _group_by_image(found, scores)
     count = call("expand_dims", length_of(found, 0, "int64"), axis=0)
-    room = one
-    for axis in range(3):
-        room = call("multiply", room, length_of(scores, axis, "int64"))
+    batch, classes, number = (length_of(scores, axis, "int64") for axis in range(3))
+    room = call("multiply", call("multiply", batch, classes), number)
     none = const([0], "int64")
     widths = call("concatenate", [none, call("subtract", room, count), none, none], axis=0)
     widths = call("reshape", widths, newshape=(2, 2))
@@ -261,7 +260,7 @@ def _decompose_regular(
     number = call("sum", call("cast", call("greater", keys, low), dtype="int64"), axis=(1,))
     number = call("expand_dims", number, axis=1)
     keys = call("nn.pad", keys, low, pad_width=((0, 0), (0, max_detections)))
-    order = call("argsort", keys, axis=1, is_ascend=False, dtype="int64")
+    order: Expr = call("argsort", keys, axis=1, is_ascend=False, dtype="int64")
     order = columns(order, 0, max_detections, 1)
     shown = call("less", const(np.arange(max_detections), "int64"), number)
     count = length_of(boxes, 1, "int64")

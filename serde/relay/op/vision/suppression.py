@@ -236,7 +236,7 @@ def _decompose_nms(
     takes_part = call("logical_and", taken, positive)
     length = length_of(data, 1, "int64")
     ranks = call("cast", call("subtract", length, places), dtype="float32")
-    marks = call("where", takes_part, ranks, const(-1, "float32"))
+    marks: Expr = call("where", takes_part, ranks, const(-1, "float32"))
     marks = call("expand_dims", marks, axis=1)
     if id_index >= 0 and not force_suppress:
         marks = _spread_by_class(marks, column(rows, id_index))
