@@ -30,11 +30,16 @@ class UniqueNames:
         """Let a name be given out again."""
         self._taken.discard(name)
 
-    def reserve(self, name: str) -> str:
-        """Take and return `name`, or the first of ``name_1``, ``name_2``... that is free."""
+    def reserve(self, name: str, between: str = "_") -> str:
+        """Take and return `name`, or the first of ``name_1``, ``name_2``... that is free.
+
+        Args:
+            name: The name.
+            between: What stands before the number; the same each time for one name.
+        """
         unique = name
         while unique in self._taken:
             self._next[name] += 1
-            unique = f"{name}_{self._next[name]}"
+            unique = f"{name}{between}{self._next[name]}"
         self._taken.add(unique)
         return unique
