@@ -186,9 +186,11 @@ def export_reverse_sequence(
     narrow = type_.dtype in ("bool", "int8", "uint8", "float16")
     wide = ("float32" if type_.dtype == "float16" else "int32") if narrow else type_.dtype
     moved = ctx.spell(lambda x: relay.transpose(relay.cast(x, wide), order), data)
-    bounded = ctx.spell(lambda x: relay.clip(x, 0, type_.shape[seq]), seq_lengths)
+    most = type_.shape[seq]
+    if isinstance(most, int):
+        seq_lengths = ctx.spell(lambda x: relay.clip(x, 0, most), seq_lengths)
     reversed_ = ctx.emit(
-        "SequenceReverse", moved, ctx.cast(bounded, wide), use_sequence_length=True
+        "SequenceReverse", moved, ctx.cast(seq_lengths, wide), use_sequence_length=True
     )
     back = [order.index(i) for i in range(type_.rank)]
     return ctx.spell(
