@@ -18,7 +18,7 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Constant, Expr, TupleWrapper
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, layout_axes, require_same_dtype
-from serde.relay.ir.traits import Fusion, FusionPattern
+from serde.relay.ir.traits import Fusion, FusionPattern, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.lowering.sparse import (
@@ -176,7 +176,7 @@ def _sparse_transpose_type(
 
 @relay_op(
     "nn.sparse_transpose",
-    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
+    traits=(Ordering, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_sparse_transpose_type,
     decompose=decompose_sparse_transpose,
     samples=[
@@ -333,6 +333,7 @@ def _fill_type(
 
 @relay_op(
     "sparse_fill_empty_rows",
+    traits=(Ordering,),
     infer=_fill_type,
     decompose=decompose_sparse_fill_empty_rows,
     samples=[
