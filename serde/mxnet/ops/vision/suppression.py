@@ -17,6 +17,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
+from serde.relay.op.vision.boxes import BoxSuppression
 
 NO_CLASS = -(1 << 24)
 """A class that no box has, where MXNet would take -1 for the background."""
@@ -58,26 +59,12 @@ def import_box_nms(
 
 
 @OPS.exports("serde.box_nms")
-def export_box_nms(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    iou_threshold: float,
-    score_threshold: float,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    background_id: int,
-    force_suppress: bool,
-    in_format: str,
-    out_format: str,
-) -> Value:
+def export_box_nms(ctx: ExportContext, data: Value, *, nms: BoxSuppression) -> Value:
     return ctx.emit(
-        "_contrib_box_nms", data, overlap_thresh=iou_threshold, valid_thresh=score_threshold,
-        topk=top_k, coord_start=coord_start, score_index=score_index, id_index=id_index,
-        background_id=background_id, force_suppress=force_suppress, in_format=in_format,
-        out_format=out_format,
+        "_contrib_box_nms", data, overlap_thresh=nms.iou_threshold,
+        valid_thresh=nms.score_threshold, topk=nms.top_k, coord_start=nms.coord_start,
+        score_index=nms.score_index, id_index=nms.id_index, background_id=nms.background_id,
+        force_suppress=nms.force_suppress, in_format=nms.in_format, out_format=nms.out_format,
     )  # fmt: skip
 
 
