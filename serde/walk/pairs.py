@@ -176,8 +176,7 @@ class Reader(Deferred):
     def _parameter(self, name: str) -> Parameter:
         declared, default = get(self._given.operators[0]), self._given.defaults[name]
         relay = self._given.attributes[name]
-        hint = typing.get_type_hints(declared.kernel)[relay]
-        text = declared.attributes[relay].annotation
+        hint, text = declared.attributes[relay].hint, declared.attributes[relay].annotation
         if typing.get_origin(default) is typing.Literal:
             hint, default = default, typing.get_args(default)[0]
             text = str(hint).removeprefix("typing.")

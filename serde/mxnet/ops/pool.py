@@ -26,6 +26,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
+from serde.relay.op.pool.reduction import Pooling
 from serde.walk.expansion.pool import adaptive_pool, combine_windows, global_pool
 from serde.weights import numpy_dtype
 
@@ -258,17 +259,8 @@ def _has_mxnet_window(call: Call) -> bool:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelayPool:
-    """Attributes that the pools of Relay share."""
-
-    pool_size: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilation: tuple[int, ...]
-    padding: tuple[int, ...]
-    layout: str
-    out_layout: str
-    ceil_mode: bool
+class RelayPool(Pooling):
+    """Attributes of Relay's poolings."""
 
     def to_mxnet(self, pool_type: PoolType) -> dict[str, AnyValue]:
         """Return the attributes of MXNet, which pads both sides alike and has no dilation."""

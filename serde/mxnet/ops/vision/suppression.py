@@ -17,6 +17,8 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
+from serde.relay.op.vision.boxes import BoxSuppression
+from serde.relay.op.vision.suppression import Suppression
 
 NO_CLASS = -(1 << 24)
 """A class that no box has, where MXNet would take -1 for the background."""
@@ -58,26 +60,12 @@ def import_box_nms(
 
 
 @OPS.exports("serde.box_nms")
-def export_box_nms(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    iou_threshold: float,
-    score_threshold: float,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    background_id: int,
-    force_suppress: bool,
-    in_format: str,
-    out_format: str,
-) -> Value:
+def export_box_nms(ctx: ExportContext, data: Value, *, nms: BoxSuppression) -> Value:
     return ctx.emit(
-        "_contrib_box_nms", data, overlap_thresh=iou_threshold, valid_thresh=score_threshold,
-        topk=top_k, coord_start=coord_start, score_index=score_index, id_index=id_index,
-        background_id=background_id, force_suppress=force_suppress, in_format=in_format,
-        out_format=out_format,
+        "_contrib_box_nms", data, overlap_thresh=nms.iou_threshold,
+        valid_thresh=nms.score_threshold, topk=nms.top_k, coord_start=nms.coord_start,
+        score_index=nms.score_index, id_index=nms.id_index, background_id=nms.background_id,
+        force_suppress=nms.force_suppress, in_format=nms.in_format, out_format=nms.out_format,
     )  # fmt: skip
 
 
@@ -89,37 +77,32 @@ def expand_non_max_suppression(
     max_output_size: Expr,
     iou_threshold: Expr,
     *,
-    force_suppress: bool,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    return_indices: bool,
-    invalid_to_bottom: bool,
+    nms: Suppression,
 ) -> Expr:
     """MXNet has it where all rows in question are counted and have scores."""
     bound = _constant_of(iou_threshold)
     if bound is None or not bound > 0 or _constant_of(max_output_size) not in (-1.0, None):
         raise Unsupported("a threshold of overlap, or a limit, that MXNet has not")
-    if _constant_of(max_output_size) is None or return_indices:
+    if _constant_of(max_output_size) is None or nms.return_indices:
         raise Unsupported("places of the boxes that stay, or a limit that is computed")
     below = float(np.nextafter(np.float32(bound), np.float32(0)))
     boxes = _field_of(data, "vision.multibox_transform_loc", 0)
     if boxes is not None and _field_of(valid_count, "vision.multibox_transform_loc", 1) is boxes:
-        usual = (coord_start, score_index, id_index, invalid_to_bottom) == (2, 1, 0, False)
+        columns = nms.coord_start, nms.score_index, nms.id_index
+        usual = columns == (2, 1, 0) and not nms.invalid_to_bottom
         if usual and boxes.attrs["threshold"] > 0 and not boxes.attrs["keep_background"]:
-            return _mark_suppressed(boxes, min(below, 1.0), force_suppress, top_k)
+            return _mark_suppressed(boxes, min(below, 1.0), nms.force_suppress, nms.top_k)
     rows = _field_of(data, "vision.get_valid_counts", 1)
     if rows is None or _field_of(valid_count, "vision.get_valid_counts", 0) is not rows:
         raise Unsupported("boxes that were not counted by get_valid_counts")
     least = _constant_of(rows.args[1])
     counted = (rows.attrs["score_index"], rows.attrs["id_index"])
-    if least is None or least < 0 or counted != (score_index, -1) or not invalid_to_bottom:
+    if least is None or least < 0 or counted != (nms.score_index, -1) or not nms.invalid_to_bottom:
         raise Unsupported("boxes that have no score, or no class, or keep their places")
     return call(
-        "serde.box_nms", rows.args[0], iou_threshold=below, score_threshold=least, top_k=top_k,
-        coord_start=coord_start, score_index=score_index, id_index=id_index,
-        background_id=NO_CLASS, force_suppress=force_suppress,
+        "serde.box_nms", rows.args[0], iou_threshold=below, score_threshold=least, top_k=nms.top_k,
+        coord_start=nms.coord_start, score_index=nms.score_index, id_index=nms.id_index,
+        background_id=NO_CLASS, force_suppress=nms.force_suppress,
     )  # fmt: skip
 
 

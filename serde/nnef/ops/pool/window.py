@@ -25,7 +25,7 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
-from serde.relay.op.pool.reduction import Window
+from serde.relay.op.pool.reduction import Pooling
 from serde.walk.expansion.pool import USUAL, adaptive_pool, global_pool
 from serde.walk.expansion.tensors import arranged, converted, tensor_type
 
@@ -260,17 +260,8 @@ def import_box(
     return reduce(ctx, input, read_windows(ctx, input, pool), pool.border)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelayPool:
-    """Attributes that the poolings of Relay share."""
-
-    pool_size: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilation: tuple[int, ...]
-    padding: tuple[int, ...]
-    layout: str
-    out_layout: str
-    ceil_mode: bool
+class RelayPool(Pooling):
+    """Attributes of Relay's poolings."""
 
     def to_nnef(self, ctx: ExportContext, data: Value, border: str) -> dict[str, AnyValue]:
         """Return the windows over all axes; where lengths are rounded up there is more padding."""
@@ -322,9 +313,7 @@ def export_avg_pool(
         Unsupported: There is such a window.
     """
     if not count_include_pad:
-        window = Window.of(
-            pool.pool_size, pool.strides, pool.dilation, pool.padding, ceil_mode=pool.ceil_mode
-        )
+        window = pool.window
         lengths = ctx.static_shape(data)[2:]
         if not all(window.counts(axis, length).all() for axis, length in enumerate(lengths)):
             raise Unsupported("a mean of windows that lie beyond the data")

@@ -25,6 +25,7 @@ from serde.onnx.ops.shape.window import Windows
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import pool_dim
+from serde.relay.op.pool.reduction import Pooling
 from serde.weights import Array
 
 
@@ -74,22 +75,8 @@ class Geometry:
         return result
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelayPool:
-    """Attributes that the poolings of Relay share."""
-
-    pool_size: tuple[Dim, ...]
-    strides: tuple[Dim, ...]
-    dilation: tuple[Dim, ...]
-    padding: tuple[Dim, ...]
-    layout: str
-    out_layout: str
-    ceil_mode: bool
-
-    @property
-    def result_layout(self) -> str:
-        """Order of the axes of the result."""
-        return self.out_layout or self.layout
+class RelayPool(Pooling):
+    """Attributes of Relay's poolings."""
 
     def geometry(self) -> Geometry:
         """Return the geometry of the windows.

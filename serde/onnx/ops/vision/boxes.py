@@ -10,48 +10,36 @@ from serde.onnx.ops.elementwise.convert import fill
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
+from serde.relay.op.vision.boxes import BoxSuppression
 
 
 @OPS.exports("serde.box_nms")
-def export_box_nms(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    iou_threshold: float,
-    score_threshold: float,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    background_id: int,
-    force_suppress: bool,
-    in_format: str,
-    out_format: str,
-) -> Value:
+def export_box_nms(ctx: ExportContext, data: Value, *, nms: BoxSuppression) -> Value:
     """The scores of boxes that stay are scattered over nothing, then the rows sorted by them."""
     batch, number, width = ctx.type(data).shape
     if ctx.type(data).dtype != "float32":
         raise Unsupported(f"boxes of {ctx.type(data).dtype}; ONNX suppresses those of float32")
-    if iou_threshold < 0:
-        raise Unsupported(f"iou_threshold {iou_threshold}; ONNX has those from 0 to 1")
-    score = _take_column(ctx, data, score_index)
-    if id_index >= 0:
+    if nms.iou_threshold < 0:
+        raise Unsupported(f"iou_threshold {nms.iou_threshold}; ONNX has those from 0 to 1")
+    score = _take_column(ctx, data, nms.score_index)
+    if nms.id_index >= 0:
         named = ctx.emit(
-            "Equal", _take_column(ctx, data, id_index), ctx.const(background_id, "float32")
+            "Equal", _take_column(ctx, data, nms.id_index), ctx.const(nms.background_id, "float32")
         )
         score = ctx.emit("Where", named, ctx.const(-np.inf, np.float32), score)
     rows, most = data, ctx.shape([number])
-    if top_k > 0 and not (isinstance(number, int) and number <= top_k):
-        rows, score, most = _select_best(ctx, data, score, number, top_k)
-    one_class = id_index < 0 or force_suppress
+    if nms.top_k > 0 and not (isinstance(number, int) and number <= nms.top_k):
+        rows, score, most = _select_best(ctx, data, score, number, nms.top_k)
+    one_class = nms.id_index < 0 or nms.force_suppress
+    corners = _slice_columns(ctx, rows, nms.coord_start, nms.coord_start + 4)
     found = ctx.emit(
         "NonMaxSuppression",
-        _to_corners(ctx, _slice_columns(ctx, rows, coord_start, coord_start + 4), in_format),
+        _to_corners(ctx, corners, nms.in_format),
         unsqueeze(ctx, score, [1]) if one_class
-        else _spread_by_class(ctx, score, _take_column(ctx, rows, id_index)),
+        else _spread_by_class(ctx, score, _take_column(ctx, rows, nms.id_index)),
         most,
-        ctx.const([min(iou_threshold, 1.0)], np.float32),
-        ctx.const([score_threshold], np.float32),
+        ctx.const([min(nms.iou_threshold, 1.0)], np.float32),
+        ctx.const([nms.score_threshold], np.float32),
     )  # fmt: skip
     position = ctx.emit("Gather", found, ctx.ints([0, 2]), axis=1)
     if isinstance(batch, int) and isinstance(most.data, np.ndarray):
@@ -61,13 +49,15 @@ def export_box_nms(
     nothing = fill(ctx, shape, -np.inf, "float32")
     marks = ctx.emit("ScatterND", nothing, position, ctx.emit("GatherND", score, position))
     marks, order = ctx.emit_tuple("TopK", marks, most, outputs=2, axis=1)
-    stays = unsqueeze(ctx, ctx.emit("Greater", marks, ctx.const(score_threshold, "float32")), [2])
+    stays = unsqueeze(
+        ctx, ctx.emit("Greater", marks, ctx.const(nms.score_threshold, "float32")), [2]
+    )
     minus = ctx.const(-1, np.float32)
     result = ctx.emit("Where", stays, _gather_rows(ctx, rows, order, width), minus)
     if rows is not data:
         result = _pad_rows(ctx, result, ctx.emit("Sub", ctx.shape([number]), most), minus)
-    if in_format != out_format:
-        result = _convert_format(ctx, result, coord_start, out_format)
+    if nms.in_format != nms.out_format:
+        result = _convert_format(ctx, result, nms.coord_start, nms.out_format)
     return result
 
 

@@ -13,68 +13,45 @@ from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.conv.windows import SPATIAL
-from serde.relay.op.pool.reduction import Window
+from serde.relay.op.pool.reduction import Pooling, Window
 from serde.walk.expansion.pool import USUAL, global_pool
 
 __all__: list[str] = []
 
 
 @OPS.exports("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", when=has_plain_layouts)
-def export_max_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    layout: str,
-    out_layout: str,
-    ceil_mode: bool,
-) -> Value:
+def export_max_pool(ctx: ExportContext, data: Value, *, pool: Pooling) -> Value:
     """TVM takes infinity for the least number of bfloat16."""
-    window = Window.of(pool_size, strides, dilation, padding, ceil_mode=ceil_mode)
-    plain = USUAL[len(pool_size)]
-    x = arrange(ctx, data, layout, plain)
-    space = _space(ctx, data, layout)
+    window, plain = pool.window, USUAL[len(pool.pool_size)]
+    x = arrange(ctx, data, pool.layout, plain)
+    space = _space(ctx, data, pool.layout)
     if _is_relax_window(window, space) and ctx.type(data).dtype != "bfloat16":
         made = _emit_pool(ctx, "max", x, window, space)
     else:
-        made = ctx.emit_te(_expression(ctx, window, out_layout or layout).maximum, x)
-    return arrange(ctx, made, plain, out_layout or layout)
+        made = ctx.emit_te(_expression(ctx, window, pool.result_layout).maximum, x)
+    return arrange(ctx, made, plain, pool.result_layout)
 
 
 @OPS.exports("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", when=has_plain_layouts)
 def export_avg_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    layout: str,
-    out_layout: str,
-    ceil_mode: bool,
-    count_include_pad: bool,
+    ctx: ExportContext, data: Value, *, pool: Pooling, count_include_pad: bool
 ) -> Value:
     """Half precision is summed in float32; Relax takes no means of integers."""
-    window = Window.of(pool_size, strides, dilation, padding, ceil_mode=ceil_mode)
-    dtype, plain = ctx.type(data).dtype, USUAL[len(pool_size)]
+    window, dtype, plain = pool.window, ctx.type(data).dtype, USUAL[len(pool.pool_size)]
     wide = sum_dtype(dtype, None)
-    x = cast(ctx, arrange(ctx, data, layout, plain), dtype, wide)
-    space = _space(ctx, data, layout)
+    x = cast(ctx, arrange(ctx, data, pool.layout, plain), dtype, wide)
+    space = _space(ctx, data, pool.layout)
     known = all(isinstance(length, int) for length in space)
     if (
         is_float(dtype)
         and _is_relax_window(window, space)
-        and (known or not (ceil_mode and count_include_pad))
+        and (known or not (pool.ceil_mode and count_include_pad))
     ):
         made = _emit_pool(ctx, "avg", x, window, space, count_include_pad=count_include_pad)
     else:
-        compute = _expression(ctx, window, out_layout or layout).mean
+        compute = _expression(ctx, window, pool.result_layout).mean
         made = ctx.emit_te(compute, x, count_include_pad)
-    return arrange(ctx, cast(ctx, made, wide, dtype), plain, out_layout or layout)
+    return arrange(ctx, cast(ctx, made, wide, dtype), plain, pool.result_layout)
 
 
 def _space(ctx: ExportContext, data: Value, layout: str) -> list[Dim]:

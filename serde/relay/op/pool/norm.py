@@ -15,7 +15,7 @@ from serde.relay.ir.shapes import require_float
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
-from serde.relay.op.pool.reduction import Window, spatial_axes, window_type
+from serde.relay.op.pool.reduction import Pooling, spatial_axes, window_type
 
 __all__ = ["LpPool"]
 
@@ -32,6 +32,19 @@ class LpPool:
     layout: str = "NCHW"
     ceil_mode: bool = False
 
+    @property
+    def pooling(self) -> Pooling:
+        """Windows with a stride and a dilation for each axis."""
+        rank = len(self.pool_size)
+        return Pooling(
+            pool_size=self.pool_size,
+            strides=_repeat_per_axis(self.strides, rank),
+            dilation=_repeat_per_axis(self.dilation, rank),
+            padding=self.padding,
+            layout=self.layout,
+            ceil_mode=self.ceil_mode,
+        )
+
 
 def _lp_pool_type(data: TensorType, *, pool: LpPool) -> TensorType:
     """Lengths are those of an average pooling."""
@@ -43,17 +56,7 @@ def _lp_pool_type(data: TensorType, *, pool: LpPool) -> TensorType:
         raise TypeInferenceError(
             f"pool_size: expected 1 to 3 numbers, found {list(pool.pool_size)}"
         )
-    return window_type(
-        data,
-        pool_size=pool.pool_size,
-        strides=_repeat_per_axis(pool.strides, rank),
-        dilation=_repeat_per_axis(pool.dilation, rank),
-        padding=pool.padding,
-        layout=pool.layout,
-        out_layout="",
-        ceil_mode=pool.ceil_mode,
-        rank=rank,
-    )
+    return window_type(data, rank, pool.pooling)
 
 
 def _repeat_per_axis(values: tuple[int, ...], rank: int) -> tuple[int, ...]:
@@ -66,17 +69,7 @@ def _decompose_lp_pool(data: Expr, *, pool: LpPool) -> Expr:
     powers = call("abs", data)
     if pool.p > 1:
         powers = call("power", powers, const(pool.p, dtype))
-    means = call(
-        f"nn.avg_pool{rank}d",
-        powers,
-        pool_size=pool.pool_size,
-        strides=_repeat_per_axis(pool.strides, rank),
-        dilation=_repeat_per_axis(pool.dilation, rank),
-        padding=pool.padding,
-        layout=pool.layout,
-        ceil_mode=pool.ceil_mode,
-        count_include_pad=True,
-    )
+    means = call(f"nn.avg_pool{rank}d", powers, **vars(pool.pooling), count_include_pad=True)
     sums = call("multiply", means, const(math.prod(pool.pool_size), dtype))
     return sums if pool.p == 1 else call("power", sums, const(1 / pool.p, dtype))
 
@@ -100,13 +93,6 @@ def lp_pool(data: Array, *, pool: LpPool) -> Array:
     one stride or dilation holds for all axes. As LpPool of ONNX has it.
     """
     rank = len(pool.pool_size)
-    window = Window.of(
-        pool.pool_size,
-        _repeat_per_axis(pool.strides, rank),
-        _repeat_per_axis(pool.dilation, rank),
-        pool.padding,
-        ceil_mode=pool.ceil_mode,
-    )
     powers = np.abs(widen(data)) ** pool.p
-    sums = window.reduce(powers, spatial_axes(data.ndim, pool.layout, rank), 0, np.add)
+    sums = pool.pooling.window.reduce(powers, spatial_axes(data.ndim, pool.layout, rank), 0, np.add)
     return (sums ** (1 / pool.p)).astype(data.dtype, copy=False)

@@ -18,12 +18,13 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.layout import is_blocked, layout_rank
 from serde.relay.ir.layout import spatial_axes as image_axes
 from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Array
+from serde.relay.ir.registry import REQUIRED, Array
 from serde.relay.ir.shapes import at, layout_axes, pool_dim, require_window, split_padding
 from serde.relay.ir.types import TensorType
 
 __all__ = [
     "LETTERS",
+    "Pooling",
     "Window",
     "relayout",
     "spatial_axes",
@@ -46,20 +47,6 @@ class Window:
     before: tuple[int, ...]
     after: tuple[int, ...]
     ceil_mode: bool
-
-    @classmethod
-    def of(
-        cls,
-        pool_size: tuple[int, ...],
-        strides: tuple[int, ...],
-        dilation: tuple[int, ...],
-        padding: tuple[int, ...],
-        *,
-        ceil_mode: bool,
-    ) -> Window:
-        """Return the window that attributes describe."""
-        before, after = split_padding(padding, len(pool_size))
-        return cls(pool_size, strides, dilation, before, after, ceil_mode)
 
     def length(self, index: int, length: Dim) -> Dim:
         """Return how many windows there are along spatial axis number `index`."""
@@ -127,30 +114,51 @@ def _extend(data: Array, axis: int, before: int, reach: int, fill: AnyValue) -> 
     return padded
 
 
-def window_type(
-    data: TensorType,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    layout: str,
-    out_layout: str,
-    ceil_mode: bool,
-    rank: int,
-) -> TensorType:
+@dataclass(frozen=True, kw_only=True)
+class Pooling:
+    """Attributes of poolings over sliding windows."""
+
+    pool_size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    padding: tuple[int, ...]
+    layout: str
+    out_layout: str = ""
+    ceil_mode: bool = False
+
+    @classmethod
+    def usual(cls, rank: int) -> Pooling:
+        """Return the defaults over `rank` spatial axes, of which the window has none."""
+        needed: AnyValue = REQUIRED
+        ones, zeros = (1,) * rank, (0,) * rank
+        layout = "NC" + LETTERS[rank]
+        return cls(pool_size=needed, strides=ones, dilation=ones, padding=zeros, layout=layout)
+
+    @property
+    def window(self) -> Window:
+        """What slides over the data."""
+        before, after = split_padding(self.padding, len(self.pool_size))
+        return Window(self.pool_size, self.strides, self.dilation, before, after, self.ceil_mode)
+
+    @property
+    def result_layout(self) -> str:
+        """Order of the axes of the result."""
+        return self.out_layout or self.layout
+
+
+def window_type(data: TensorType, rank: int, pool: Pooling) -> TensorType:
     """Return the type of a pooling over sliding windows.
 
     Raises:
         TypeInferenceError: The window does not fit the data.
     """
-    require_window(rank, pool_size=pool_size, strides=strides, dilation=dilation)
-    window = Window.of(pool_size, strides, dilation, padding, ceil_mode=ceil_mode)
-    axes = spatial_axes(data.rank, layout, rank)
+    require_window(rank, pool_size=pool.pool_size, strides=pool.strides, dilation=pool.dilation)
+    window = pool.window
+    axes = spatial_axes(data.rank, pool.layout, rank)
     shape = list(data.shape)
     for index, axis in enumerate(axes):
         shape[axis] = window.length(index, shape[axis])
-    return TensorType(at(shape, relayout(layout, out_layout)), data.dtype)
+    return TensorType(at(shape, relayout(pool.layout, pool.out_layout)), data.dtype)
 
 
 def spatial_axes(data_rank: int, layout: str, rank: int) -> tuple[int, ...]:

@@ -14,9 +14,9 @@ from serde.relay.ir.shapes import at
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
-from serde.relay.op.conv.windows import SPATIAL, window_arguments
+from serde.relay.op.conv.windows import window_arguments
 from serde.relay.op.pool.reduction import (
-    Window,
+    Pooling,
     relayout,
     spatial_axes,
     to_out_layout,
@@ -28,29 +28,19 @@ __all__ = ["mean_of"]
 
 
 def _relation(rank: int) -> Callable[..., TensorType]:
-    def infer(
-        data: TensorType, *, count_include_pad: bool = False, **attrs: AnyValue
-    ) -> TensorType:
-        return window_type(data, rank=rank, **attrs)
+    def infer(data: TensorType, *, pool: Pooling, **_: AnyValue) -> TensorType:
+        return window_type(data, rank, pool)
 
     return infer
 
 
-def _max(rank: int, data: Array, window: Window, layout: str, out_layout: str) -> Array:
-    axes = spatial_axes(data.ndim, layout, rank)
-    result = window.reduce(data, axes, lowest(data.dtype), np.maximum)
-    return to_out_layout(result, layout, out_layout)
-
-
-def mean_of(
-    rank: int, data: Array, window: Window, layout: str, out_layout: str, *, count_include_pad: bool
-) -> Array:
+def mean_of(rank: int, data: Array, pool: Pooling, *, count_include_pad: bool) -> Array:
     """Return the mean over windows: of all taps, or of those inside the data.
 
     Where padding counts, the divisor is the whole window even where rounding up
     lets it reach beyond the padding, as TVM computes it.
     """
-    axes = spatial_axes(data.ndim, layout, rank)
+    axes, window = spatial_axes(data.ndim, pool.layout, rank), pool.window
     result = window.reduce(total(data), axes, 0, np.add)
     divisor: Array = np.ones((1,) * data.ndim, np.int64)
     for index, axis in enumerate(axes):
@@ -65,7 +55,8 @@ def mean_of(
         quotient = np.abs(result) // divisor * np.sign(result)
     else:
         quotient = result / divisor.astype(result.dtype)
-    return to_out_layout(quotient.astype(data.dtype, copy=False), layout, out_layout)
+    result = quotient.astype(data.dtype, copy=False)
+    return to_out_layout(result, pool.layout, pool.out_layout)
 
 
 _POOL = (Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE))
@@ -79,6 +70,7 @@ def _arguments(rank: int) -> Arguments:
 
 def _declare_max_pool(rank: int, *samples: Sample) -> None:
     """Declare the maximum pooling over `rank` spatial axes."""
+    usual = Pooling.usual(rank)
 
     @relay_op(
         f"nn.max_pool{rank}d",
@@ -87,20 +79,11 @@ def _declare_max_pool(rank: int, *samples: Sample) -> None:
         samples=samples,
         arguments=_arguments(rank),
     )
-    def max_pool(
-        data: Array,
-        *,
-        pool_size: tuple[int, ...],
-        strides: tuple[int, ...] = (1,) * rank,
-        dilation: tuple[int, ...] = (1,) * rank,
-        padding: tuple[int, ...] = (0,) * rank,
-        layout: str = "NC" + SPATIAL[rank],
-        out_layout: str = "",
-        ceil_mode: bool = False,
-    ) -> Array:
+    def max_pool(data: Array, *, pool: Pooling = usual) -> Array:
         """Maximum over windows: ``y[i] = max_k x[i * stride + k * dilation - padding]``."""
-        window = Window.of(pool_size, strides, dilation, padding, ceil_mode=ceil_mode)
-        return _max(rank, data, window, layout, out_layout)
+        axes = spatial_axes(data.ndim, pool.layout, rank)
+        result = pool.window.reduce(data, axes, lowest(data.dtype), np.maximum)
+        return to_out_layout(result, pool.layout, pool.out_layout)
 
 
 _declare_max_pool(
@@ -124,6 +107,7 @@ _declare_max_pool(
 
 def _declare_avg_pool(rank: int, *samples: Sample) -> None:
     """Declare the average pooling over `rank` spatial axes."""
+    usual = Pooling.usual(rank)
 
     @relay_op(
         f"nn.avg_pool{rank}d",
@@ -132,24 +116,12 @@ def _declare_avg_pool(rank: int, *samples: Sample) -> None:
         samples=samples,
         arguments=_arguments(rank),
     )
-    def avg_pool(
-        data: Array,
-        *,
-        pool_size: tuple[int, ...],
-        strides: tuple[int, ...] = (1,) * rank,
-        dilation: tuple[int, ...] = (1,) * rank,
-        padding: tuple[int, ...] = (0,) * rank,
-        layout: str = "NC" + SPATIAL[rank],
-        out_layout: str = "",
-        ceil_mode: bool = False,
-        count_include_pad: bool = False,
-    ) -> Array:
+    def avg_pool(data: Array, *, pool: Pooling = usual, count_include_pad: bool = False) -> Array:
         """Mean over windows: ``y[i] = sum_k x[i * stride + k * dilation - padding] / n``.
 
         The divisor n counts the taps inside the data, or with `count_include_pad` all of them.
         """
-        window = Window.of(pool_size, strides, dilation, padding, ceil_mode=ceil_mode)
-        return mean_of(rank, data, window, layout, out_layout, count_include_pad=count_include_pad)
+        return mean_of(rank, data, pool, count_include_pad=count_include_pad)
 
 
 _declare_avg_pool(
@@ -214,5 +186,5 @@ def global_avg_pool2d(data: Array, *, layout: str = "NCHW", out_layout: str = ""
     """``y = mean(x)`` over height and width, which stay as axes of length 1."""
     axes = spatial_axes(data.ndim, layout, 2)
     size = tuple(data.shape[axis] for axis in axes)
-    window = Window.of(size, (1, 1), (1, 1), (0, 0), ceil_mode=False)
-    return mean_of(2, data, window, layout, out_layout, count_include_pad=True)
+    pool = replace(Pooling.usual(2), pool_size=size, layout=layout, out_layout=out_layout)
+    return mean_of(2, data, pool, count_include_pad=True)

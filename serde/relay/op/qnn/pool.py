@@ -13,11 +13,15 @@ from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
 from serde.relay.op.conv.windows import per_axis
+from serde.relay.op.pool.reduction import Pooling
+from serde.relay.op.pool.window import mean_of
 from serde.relay.op.qnn.arithmetic import requantize_expr
 from serde.relay.op.qnn.parameters import require_dtype, require_scalars, saturate, saturate_expr
 from serde.relay.op.qnn.rescale import requantize
 
 __all__: list[str] = []
+
+_USUAL = Pooling.usual(2)
 
 _PARAMETERS = (
     np.array(0.1, np.float32),
@@ -81,13 +85,7 @@ def avg_pool2d(
     output_scale: Array,
     output_zero_point: Array,
     *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...] = (1, 1),
-    dilation: tuple[int, ...] = (1, 1),
-    padding: tuple[int, ...] = (0, 0),
-    layout: str = "NCHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
+    pool: Pooling = _USUAL,
     count_include_pad: bool = False,
 ) -> Array:
     """``y = trunc(nn.avg_pool2d(q))``, where q is the input requantized, as int32.
@@ -96,15 +94,5 @@ def avg_pool2d(
     """
     parameters = (input_scale, input_zero_point, output_scale, output_zero_point)
     level = requantize(data, *parameters, out_dtype=np.dtype(np.int32))
-    mean = get("nn.avg_pool2d").kernel(
-        level,
-        pool_size=pool_size,
-        strides=strides,
-        dilation=dilation,
-        padding=padding,
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-    )
+    mean = mean_of(2, level, pool, count_include_pad=count_include_pad)
     return saturate(mean, data.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -16,37 +17,41 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.vision.rows import columns
 
-__all__: list[str] = []
+__all__ = ["BoxSuppression"]
 
 Form = Literal["corner", "center"]
 
 
-def _nms_type(
-    data: TensorType,
-    *,
-    iou_threshold: float,
-    score_threshold: float,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    background_id: int,
-    force_suppress: bool,
-    in_format: str,
-    out_format: str,
-) -> TensorType:
+@dataclass(frozen=True, kw_only=True)
+class BoxSuppression:
+    """Attributes of ``serde.box_nms``."""
+
+    iou_threshold: float = 0.5
+    score_threshold: float = 0.0
+    top_k: int = -1
+    coord_start: int = 2
+    score_index: int = 1
+    id_index: int = -1
+    background_id: int = -1
+    force_suppress: bool = False
+    in_format: Form = "corner"
+    out_format: Form = "corner"
+
+
+def _nms_type(data: TensorType, *, nms: BoxSuppression) -> TensorType:
     """The columns named must exist, and `top_k` must leave boxes."""
     require_float(data)
     if data.rank != 3:
         raise TypeInferenceError(f"expected rows of boxes of each image, found {data!r}")
     width = data.shape[2]
-    last = max(coord_start + 3, score_index, id_index)
-    if min(coord_start, score_index) < 0 or (isinstance(width, int) and last >= width):
+    last = max(nms.coord_start + 3, nms.score_index, nms.id_index)
+    if min(nms.coord_start, nms.score_index) < 0 or (isinstance(width, int) and last >= width):
         raise TypeInferenceError(
-            f"coord_start {coord_start}, score_index {score_index} or id_index {id_index} is "
+            f"coord_start {nms.coord_start}, score_index {nms.score_index} or "
+            f"id_index {nms.id_index} is "
             f"outside rows of {width}"
         )
-    if top_k == 0:
+    if nms.top_k == 0:
         raise TypeInferenceError("top_k 0 leaves no boxes; -1 takes all")
     return data
 
@@ -87,37 +92,24 @@ def _take_rows(data: Expr, places: Expr, dtype: str) -> Expr:
     return call("where", gone, const(-1, dtype), found)
 
 
-def _decompose_nms(
-    data: Expr,
-    *,
-    iou_threshold: float,
-    score_threshold: float,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    background_id: int,
-    force_suppress: bool,
-    in_format: str,
-    out_format: str,
-) -> Expr:
+def _decompose_nms(data: Expr, *, nms: BoxSuppression) -> Expr:
     """Relay's suppression tells where the boxes are that stay; it needs positive scores."""
     type_ = data.type
     if not isinstance(type_, TensorType) or not isinstance(type_.shape[2], int):
         raise TypeInferenceError(f"needs rows of fixed width, found {type_!r}")
-    if iou_threshold < 0 or score_threshold < 0:
+    if nms.iou_threshold < 0 or nms.score_threshold < 0:
         raise TypeInferenceError("a negative threshold has no decomposition")
     dtype, width = type_.dtype, type_.shape[2]
-    score = columns(data, score_index, score_index + 1)
+    score = columns(data, nms.score_index, nms.score_index + 1)
     class_ = score
-    if id_index >= 0:
-        class_ = columns(data, id_index, id_index + 1)
-        hidden = call("equal", class_, const(background_id, dtype))
+    if nms.id_index >= 0:
+        class_ = columns(data, nms.id_index, nms.id_index + 1)
+        hidden = call("equal", class_, const(nms.background_id, dtype))
         score = call("where", hidden, const(-1, dtype), score)
-    corners = _corners(columns(data, coord_start, coord_start + 4), in_format, dtype)
+    corners = _corners(columns(data, nms.coord_start, nms.coord_start + 4), nms.in_format, dtype)
     rows = call("concatenate", [class_, score, *corners], axis=2)
     counted = call(
-        "vision.get_valid_counts", rows, const(score_threshold, "float32"), id_index=-1,
+        "vision.get_valid_counts", rows, const(nms.score_threshold, "float32"), id_index=-1,
         score_index=1,
     )  # fmt: skip
     kept = call(
@@ -126,14 +118,14 @@ def _decompose_nms(
         TupleGetItem(counted, 0),
         TupleGetItem(counted, 2),
         const(-1, "int32"),
-        const(np.nextafter(np.float32(iou_threshold), np.float32(np.inf)), "float32"),
-        force_suppress=force_suppress or id_index < 0,
-        top_k=top_k,
+        const(np.nextafter(np.float32(nms.iou_threshold), np.float32(np.inf)), "float32"),
+        force_suppress=nms.force_suppress or nms.id_index < 0,
+        top_k=nms.top_k,
     )
     result = _take_rows(data, TupleGetItem(kept, 0), dtype)
-    if in_format == out_format:
+    if nms.in_format == nms.out_format:
         return result
-    return _convert_boxes(result, coord_start, out_format, dtype, width)
+    return _convert_boxes(result, nms.coord_start, nms.out_format, dtype, width)
 
 
 _ROWS = np.array(
@@ -156,20 +148,7 @@ _ROWS = np.array(
         sample(_ROWS[..., 1:], coord_start=1, score_index=0, iou_threshold=0.3),
     ],
 )  # fmt: skip
-def box_nms(
-    data: Array,
-    *,
-    iou_threshold: float = 0.5,
-    score_threshold: float = 0.0,
-    top_k: int = -1,
-    coord_start: int = 2,
-    score_index: int = 1,
-    id_index: int = -1,
-    background_id: int = -1,
-    force_suppress: bool = False,
-    in_format: Form = "corner",
-    out_format: Form = "corner",
-) -> Array:
+def box_nms(data: Array, *, nms: BoxSuppression) -> Array:
     """The rows of the boxes that stay, the best of each image first, -1 behind them.
 
     A box takes part that scores above `score_threshold`, is not of the class `background_id` and
@@ -178,26 +157,26 @@ def box_nms(
     is (left, top, right, bottom) or (x, y, width, height) around its centre; where the form
     changes, a box stays as it is whose first number is negative.
     """
-    boxes = data[..., coord_start : coord_start + 4]
+    boxes = data[..., nms.coord_start : nms.coord_start + 4]
     result = np.full_like(data, -1)
     for image, rows in enumerate(data):
-        marks = rows[:, score_index]
-        takes_part = marks > np.float32(score_threshold)
-        if id_index >= 0:
-            takes_part &= rows[:, id_index] != background_id
+        marks = rows[:, nms.score_index]
+        takes_part = marks > np.float32(nms.score_threshold)
+        if nms.id_index >= 0:
+            takes_part &= rows[:, nms.id_index] != nms.background_id
         order = np.flatnonzero(takes_part)
         order = order[np.argsort(-marks[order], kind="stable")]
         kept: list[int] = []
-        for place in order[:top_k] if top_k > 0 else order:
+        for place in order[: nms.top_k] if nms.top_k > 0 else order:
             rivals = np.array(kept, np.int64)
-            if id_index >= 0 and not force_suppress:
-                rivals = rivals[rows[rivals, id_index] == rows[place, id_index]]
-            found = _overlaps(boxes[image, place], boxes[image, rivals], in_format)
-            if not (found > np.float32(iou_threshold)).any():
+            if nms.id_index >= 0 and not nms.force_suppress:
+                rivals = rivals[rows[rivals, nms.id_index] == rows[place, nms.id_index]]
+            found = _overlaps(boxes[image, place], boxes[image, rivals], nms.in_format)
+            if not (found > np.float32(nms.iou_threshold)).any():
                 kept.append(int(place))
         result[image, : len(kept)] = rows[kept]
-    if in_format != out_format:
-        _reform(result[..., coord_start : coord_start + 4], out_format)
+    if nms.in_format != nms.out_format:
+        _reform(result[..., nms.coord_start : nms.coord_start + 4], nms.out_format)
     return result
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,22 +20,25 @@ from serde.relay.op.shape.create import length_of, positions_along
 from serde.relay.op.vision.rows import columns, corners_of, take_rows
 from serde.relay.op.vision.suppression import Boxes, suppress
 
-__all__ = ["PROPOSALS", "decompose_scored", "proposal_type", "propose"]
+__all__ = ["PROPOSALS", "Proposal", "decompose_scored", "proposal_type", "propose"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """Attributes of ``vision.proposal`` and ``serde.scored_proposal``."""
+
+    scales: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0)
+    ratios: tuple[float, ...] = (0.5, 1.0, 2.0)
+    feature_stride: int = 16
+    threshold: float = 0.7
+    rpn_pre_nms_top_n: int = 6000
+    rpn_post_nms_top_n: int = 300
+    rpn_min_size: int = 16
+    iou_loss: bool = False
 
 
 def proposal_type(
-    cls_prob: TensorType,
-    bbox_pred: TensorType,
-    im_info: TensorType,
-    *,
-    scales: Sequence[float],
-    ratios: Sequence[float],
-    feature_stride: int,
-    threshold: float,
-    rpn_pre_nms_top_n: int,
-    rpn_post_nms_top_n: int,
-    rpn_min_size: int,
-    iou_loss: bool,
+    cls_prob: TensorType, bbox_pred: TensorType, im_info: TensorType, *, proposal: Proposal
 ) -> TensorType:
     """Return the type of proposals: (images * boxes of each, 5)."""
     require_float(cls_prob)
@@ -45,19 +48,20 @@ def proposal_type(
             "expected scores, offsets and sizes of images, found "
             f"{cls_prob!r}, {bbox_pred!r} and {im_info!r}"
         )
-    anchors = len(scales) * len(ratios)
+    anchors = len(proposal.scales) * len(proposal.ratios)
     wanted: tuple[Dim, ...] = (2 * anchors, 4 * anchors, 3)
     found = (cls_prob.shape[1], bbox_pred.shape[1], im_info.shape[1])
     for a, b in (*zip(wanted, found, strict=True), (cls_prob.shape[0], im_info.shape[0])):
         join_dim(a, b)
     for axis in (0, 2, 3):
         join_dim(cls_prob.shape[axis], bbox_pred.shape[axis])
-    if feature_stride < 1 or rpn_post_nms_top_n < 1:
+    if proposal.feature_stride < 1 or proposal.rpn_post_nms_top_n < 1:
         raise TypeInferenceError(
-            f"feature_stride {feature_stride} and rpn_post_nms_top_n {rpn_post_nms_top_n} "
+            f"feature_stride {proposal.feature_stride} and "
+            f"rpn_post_nms_top_n {proposal.rpn_post_nms_top_n} "
             "must be positive"
         )
-    return TensorType((cls_prob.shape[0] * rpn_post_nms_top_n, 5), dtype)
+    return TensorType((cls_prob.shape[0] * proposal.rpn_post_nms_top_n, 5), dtype)
 
 
 def _base_anchors(ratios: Sequence[float], scales: Sequence[float], base: int) -> Array:
@@ -86,41 +90,38 @@ _WORK: Final = "float64"
 
 
 def decompose_scored(
-    cls_prob: Expr,
-    bbox_pred: Expr,
-    im_info: Expr,
-    *,
-    scales: Sequence[float],
-    ratios: Sequence[float],
-    feature_stride: int,
-    threshold: float,
-    rpn_pre_nms_top_n: int,
-    rpn_post_nms_top_n: int,
-    rpn_min_size: int,
-    iou_loss: bool,
+    cls_prob: Expr, bbox_pred: Expr, im_info: Expr, *, proposal: Proposal
 ) -> Tuple:
     """The places of the boxes that stay tell their scores too; ranks stand for these meanwhile."""
-    base = _base_anchors(ratios, scales, feature_stride)
+    base = _base_anchors(proposal.ratios, proposal.scales, proposal.feature_stride)
     count, dtype = len(base), tensor_type(cls_prob).dtype
     cells = [
         call("expand_dims", positions_along(cls_prob, axis, _WORK), axis=1, num_newaxis=4 - axis)
         for axis in (2, 3)
     ]
     info = call("cast", im_info, dtype=_WORK)
-    boxes = _clip(_predict(bbox_pred, base, cells, feature_stride, iou_loss), info)
-    boxes, small = _enlarge(boxes, info, rpn_min_size)
+    boxes = _clip(
+        _predict(bbox_pred, base, cells, proposal.feature_stride, proposal.iou_loss), info
+    )
+    boxes, small = _enlarge(boxes, info, proposal.rpn_min_size)
     for axis, cell in enumerate(cells):
-        size = call("divide", columns(info, axis, axis + 1, 1), const(feature_stride, _WORK))
+        size = call(
+            "divide", columns(info, axis, axis + 1, 1), const(proposal.feature_stride, _WORK)
+        )
         end = call("expand_dims", call("floor", size), axis=1, num_newaxis=2)
         small = call("logical_or", small, call("greater_equal", cell, end))
     objects = call("transpose", columns(cls_prob, count, 2 * count, 1), axes=(0, 2, 3, 1))
     marks = call("where", small, const(-1, dtype), objects)
     marks = call("reshape", marks, newshape=(0, -1))
     order: Expr = call("argsort", marks, axis=1, is_ascend=False, dtype="int64")
-    order = columns(order, 0, rpn_pre_nms_top_n, 1) if rpn_pre_nms_top_n > 0 else order
+    order = (
+        columns(order, 0, proposal.rpn_pre_nms_top_n, 1)
+        if proposal.rpn_pre_nms_top_n > 0
+        else order
+    )
     boxes = call("reshape", boxes, newshape=(0, -1, 4))
-    kept = _suppress_overlaps(take_rows(boxes, order), order, threshold)
-    turns = const(np.arange(rpn_post_nms_top_n)[None], "int32")
+    kept = _suppress_overlaps(take_rows(boxes, order), order, proposal.threshold)
+    turns = const(np.arange(proposal.rpn_post_nms_top_n)[None], "int32")
     turn = call("floor_mod", turns, TupleGetItem(kept, 1))
     chosen = take_rows(TupleGetItem(kept, 0), turn)
     found = call("cast", take_rows(boxes, chosen), dtype=dtype)
@@ -196,8 +197,8 @@ def _suppress_overlaps(best: Expr, order: Expr, threshold: float) -> Expr:
     )
 
 
-def _decompose_proposal(*operands: Expr, **attrs: AnyValue) -> Expr:
-    return decompose_scored(*operands, **attrs).fields[0]
+def _decompose_proposal(*operands: Expr, proposal: Proposal) -> Expr:
+    return decompose_scored(*operands, proposal=proposal).fields[0]
 
 
 _NET = {"scales": [8.0], "feature_stride": 16, "rpn_post_nms_top_n": 4, "rpn_min_size": 4}
@@ -231,71 +232,43 @@ PROPOSALS = [
         )
     ),
 )
-def proposal(
-    cls_prob: Array,
-    bbox_pred: Array,
-    im_info: Array,
-    *,
-    scales: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0),
-    ratios: tuple[float, ...] = (0.5, 1.0, 2.0),
-    feature_stride: int = 16,
-    threshold: float = 0.7,
-    rpn_pre_nms_top_n: int = 6000,
-    rpn_post_nms_top_n: int = 300,
-    rpn_min_size: int = 16,
-    iou_loss: bool = False,
-) -> Array:
+def proposal(cls_prob: Array, bbox_pred: Array, im_info: Array, *, proposal: Proposal) -> Array:
     """The best boxes of each image as (image, left, top, right, bottom), overlaps suppressed.
 
     `im_info` is height, width and scale of each image. A box smaller than `rpn_min_size` at that
     scale is enlarged by it and scores -1, as one outside the image does. If there are too few,
     they are repeated in turn.
     """
-    return propose(
-        cls_prob, bbox_pred, im_info, scales=scales, ratios=ratios, feature_stride=feature_stride,
-        threshold=threshold, rpn_pre_nms_top_n=rpn_pre_nms_top_n,
-        rpn_post_nms_top_n=rpn_post_nms_top_n, rpn_min_size=rpn_min_size, iou_loss=iou_loss,
-    )[0]  # fmt: skip
+    return propose(cls_prob, bbox_pred, im_info, proposal=proposal)[0]
 
 
 def propose(
-    cls_prob: Array,
-    bbox_pred: Array,
-    im_info: Array,
-    *,
-    scales: Sequence[float],
-    ratios: Sequence[float],
-    feature_stride: int,
-    threshold: float,
-    rpn_pre_nms_top_n: int,
-    rpn_post_nms_top_n: int,
-    rpn_min_size: int,
-    iou_loss: bool,
+    cls_prob: Array, bbox_pred: Array, im_info: Array, *, proposal: Proposal
 ) -> tuple[Array, Array]:
     """Return the rows of :func:`proposal` and the score of each, ``(rows, 1)``."""
-    base = _base_anchors(ratios, scales, feature_stride)
+    base = _base_anchors(proposal.ratios, proposal.scales, proposal.feature_stride)
     count, (height, width) = len(base), cls_prob.shape[2:]
-    grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), -1) * feature_stride
+    grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), -1) * proposal.feature_stride
     anchors = np.concatenate([grid, grid], -1)[:, :, None] + base
     out, found = [], []
     for image, (scores, offsets, info) in enumerate(
         zip(cls_prob, bbox_pred, im_info.astype(np.float64), strict=True)
     ):
         moved = offsets.astype(np.float64).reshape(count, 4, height, width).transpose(2, 3, 0, 1)
-        boxes = _decode_boxes(anchors, moved, iou_loss)
+        boxes = _decode_boxes(anchors, moved, proposal.iou_loss)
         boxes = np.maximum(np.minimum(boxes, info[[1, 0, 1, 0]] - 1), 0)
         marks = scores[count:].transpose(1, 2, 0).astype(np.float64)
-        marks[int(info[0] / feature_stride) :] = -1
-        marks[:, int(info[1] / feature_stride) :] = -1
-        least = info[2] * rpn_min_size
+        marks[int(info[0] / proposal.feature_stride) :] = -1
+        marks[:, int(info[1] / proposal.feature_stride) :] = -1
+        least = info[2] * proposal.rpn_min_size
         small = (boxes[..., 2:] - boxes[..., :2] + 1 < least).any(-1)
         boxes[small] += np.array([-1, -1, 1, 1]) * least / 2
         marks[small] = -1
         order = np.argsort(-marks.reshape(-1), kind="stable")
-        order = order[:rpn_pre_nms_top_n] if rpn_pre_nms_top_n > 0 else order
+        order = order[: proposal.rpn_pre_nms_top_n] if proposal.rpn_pre_nms_top_n > 0 else order
         best = boxes.reshape(-1, 4)[order]
-        kept = suppress(Boxes(best, extra=1), threshold, strict=True)
-        chosen = np.resize(kept, rpn_post_nms_top_n)
+        kept = suppress(Boxes(best, extra=1), proposal.threshold, strict=True)
+        chosen = np.resize(kept, proposal.rpn_post_nms_top_n)
         out.append(np.insert(best[chosen], 0, image, 1))
         found.append(marks.reshape(-1, 1)[order[chosen]])
     dtype = cls_prob.dtype

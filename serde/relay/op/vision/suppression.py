@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal, overload
 
@@ -26,7 +27,20 @@ from serde.relay.ir.work import pairs
 from serde.relay.op.shape.create import length_of, positions_along
 from serde.relay.op.vision.rows import column, columns, in_front, stay_first, take_rows
 
-__all__ = ["Boxes", "overlap_below", "require_scalars", "scalar", "suppress"]
+__all__ = ["Boxes", "Suppression", "overlap_below", "require_scalars", "scalar", "suppress"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suppression:
+    """Attributes of ``vision.non_max_suppression``."""
+
+    force_suppress: bool = False
+    top_k: int = -1
+    coord_start: int = 2
+    score_index: int = 1
+    id_index: int = 0
+    return_indices: bool = True
+    invalid_to_bottom: bool = False
 
 
 class Boxes:
@@ -170,28 +184,22 @@ def _nms_type(
     max_output_size: TensorType,
     iou_threshold: TensorType,
     *,
-    force_suppress: bool,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    return_indices: bool,
-    invalid_to_bottom: bool,
+    nms: Suppression,
 ) -> TensorType | list[TensorType]:
     """The columns named must exist; results are places or rows by `return_indices`."""
     require_scalars(max_output_size, iou_threshold)
     require_float(data)
     # TVM does not look at the places where it is not asked for places.
-    if data.rank != 3 or valid_count.rank != 1 or (return_indices and indices.rank != 2):
+    if data.rank != 3 or valid_count.rank != 1 or (nms.return_indices and indices.rank != 2):
         raise TypeInferenceError(
             "expected rows of boxes, their numbers and places, found "
             f"{data!r}, {valid_count!r} and {indices!r}"
         )
     _require_columns(
-        data, id_index=id_index, score_index=score_index, coord_start=coord_start,
-        last_coordinate=coord_start + 3,
+        data, id_index=nms.id_index, score_index=nms.score_index, coord_start=nms.coord_start,
+        last_coordinate=nms.coord_start + 3,
     )  # fmt: skip
-    if not return_indices:
+    if not nms.return_indices:
         return data
     batch = join_dim(data.shape[0], join_dim(valid_count.shape[0], indices.shape[0]))
     count = join_dim(data.shape[1], indices.shape[1])
@@ -205,13 +213,7 @@ def _decompose_nms(
     max_output_size: Expr,
     iou_threshold: Expr,
     *,
-    force_suppress: bool,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    return_indices: bool,
-    invalid_to_bottom: bool,
+    nms: Suppression,
 ) -> Expr:
     """Boxes are sorted first; ranks in place of scores keep the order where scores are equal."""
     dtype = tensor_type(data).dtype
@@ -222,25 +224,25 @@ def _decompose_nms(
     places = positions_along(data, 1, "int64")
     count = call("expand_dims", call("cast", valid_count, dtype="int64"), axis=1)
     taken = call("less", places, count)
-    keys = call("where", taken, column(data, score_index), const(-np.inf, dtype))
+    keys = call("where", taken, column(data, nms.score_index), const(-np.inf, dtype))
     order: Expr = call("argsort", keys, axis=1, is_ascend=False, dtype="int64")
     if active is not None:
         order = call("where", active, order, places)
-    if top_k > 0:
-        best = call("less", places, const(top_k, "int64"))
+    if nms.top_k > 0:
+        best = call("less", places, const(nms.top_k, "int64"))
         if active is not None:
             best = call("logical_or", best, call("logical_not", active))
         taken = call("logical_and", taken, best)
     rows = call("where", call("expand_dims", taken, axis=2), take_rows(data, order), none)
-    positive = call("greater", column(rows, score_index), const(0, dtype))
+    positive = call("greater", column(rows, nms.score_index), const(0, dtype))
     takes_part = call("logical_and", taken, positive)
     length = length_of(data, 1, "int64")
     ranks = call("cast", call("subtract", length, places), dtype="float32")
-    marks: Expr = call("where", takes_part, ranks, const(-1, "float32"))
-    marks = call("expand_dims", marks, axis=1)
-    if id_index >= 0 and not force_suppress:
-        marks = _spread_by_class(marks, column(rows, id_index))
-    corners = columns(rows, coord_start, coord_start + 4)
+    marked = call("where", takes_part, ranks, const(-1, "float32"))
+    marks: Expr = call("expand_dims", marked, axis=1)
+    if nms.id_index >= 0 and not nms.force_suppress:
+        marks = _spread_by_class(marks, column(rows, nms.id_index))
+    corners = columns(rows, nms.coord_start, nms.coord_start + 4)
     kept = _select(corners, marks, length, bound, call("zeros_like", order))
     dropped = call("logical_and", takes_part, call("equal", kept, const(0, "int64")))
     if not isinstance(max_output_size, Constant) or max_output_size.data >= 0:
@@ -248,14 +250,14 @@ def _decompose_nms(
         dropped = call("logical_or", dropped, _is_late(kept, most))
     if active is not None:
         dropped = call("logical_and", dropped, active)
-    if return_indices:
+    if nms.return_indices:
         stays = call("logical_and", taken, call("logical_not", dropped))
         found = take_rows(call("cast", indices, dtype="int32"), order)
         stays = call("logical_and", stays, call("greater_equal", found, const(0, "int32")))
         number = call("sum", call("cast", stays, dtype="int32"), axis=(1,), keepdims=True)
         return Tuple([in_front(found, *stay_first(stays)), number])
     rows = call("where", call("expand_dims", dropped, axis=2), none, rows)
-    if not invalid_to_bottom:
+    if not nms.invalid_to_bottom:
         return rows
     stays = call("greater_equal", column(rows, 0), const(0, dtype))
     return in_front(rows, *stay_first(stays))
@@ -350,13 +352,7 @@ def non_max_suppression(
     max_output_size: Array,
     iou_threshold: Array,
     *,
-    force_suppress: bool = False,
-    top_k: int = -1,
-    coord_start: int = 2,
-    score_index: int = 1,
-    id_index: int = 0,
-    return_indices: bool = True,
-    invalid_to_bottom: bool = False,
+    nms: Suppression,
 ) -> Array | tuple[Array, ...]:
     """The rows in order of their scores, those suppressed -1; or the places of those that stay.
 
@@ -369,13 +365,13 @@ def non_max_suppression(
     """
     rows = np.full_like(data, -1)
     places = np.full(data.shape[:2], -1, np.int32)
-    indices = indices if return_indices else places
+    indices = indices if nms.return_indices else places
     for image, count in enumerate(valid_count):
         number = int(count)
         order = np.arange(number)
         if iou_threshold > 0:
-            order = np.argsort(-data[image, :number, score_index], kind="stable")
-            order = order[: top_k if 0 < top_k < number else number]
+            order = np.argsort(-data[image, :number, nms.score_index], kind="stable")
+            order = order[: nms.top_k if 0 < nms.top_k < number else number]
         rows[image, : len(order)] = data[image, order]
         places[image, : len(order)] = indices[image, order]
         if iou_threshold > 0:
@@ -383,14 +379,14 @@ def non_max_suppression(
                 rows[image, : len(order)],
                 int(max_output_size),
                 float(iou_threshold),
-                slice(coord_start, coord_start + 4),
-                score_index,
-                None if force_suppress or id_index < 0 else id_index,
+                slice(nms.coord_start, nms.coord_start + 4),
+                nms.score_index,
+                None if nms.force_suppress or nms.id_index < 0 else nms.id_index,
             )
             rows[image, gone] = -1
             places[image, gone] = -1
-    if not return_indices:
-        return _first(rows, rows[..., 0] >= 0) if invalid_to_bottom else rows
+    if not nms.return_indices:
+        return _first(rows, rows[..., 0] >= 0) if nms.invalid_to_bottom else rows
     stays = places >= 0
     return _first(places, stays), stays.sum(1, keepdims=True).astype(np.int32)
 

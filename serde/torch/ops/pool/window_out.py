@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial, reduce
 
 import numpy as np
@@ -12,7 +11,7 @@ from serde.relay.ir.expr import Call
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.pool.indices import PooledPlaces
-from serde.relay.op.pool.reduction import Window
+from serde.relay.op.pool.reduction import Pooling, Window
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.direct_out import SPATIAL, from_channels_first, to_channels_first
 from serde.torch.ops.shape.pad_out import flat_widths
@@ -22,24 +21,8 @@ from serde.walk.expansion.tensors import tensor_type
 from serde.weights import numpy_dtype
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pooling:
-    """Attributes that the poolings share."""
-
-    pool_size: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilation: tuple[int, ...]
-    padding: tuple[int, ...]
-    layout: str
-    out_layout: str
-    ceil_mode: bool
-
-    @property
-    def window(self) -> Window:
-        """The window that slides over the data."""
-        return Window.of(
-            self.pool_size, self.strides, self.dilation, self.padding, ceil_mode=self.ceil_mode
-        )
+class RelayPool(Pooling):
+    """Attributes of Relay's poolings."""
 
     def options(self) -> dict[str, object]:
         """Return what differs from PyTorch's defaults, padding left out."""
@@ -109,7 +92,7 @@ def _extended(ctx: ExportContext, x: Value, window: Window, value: object) -> Va
     return ctx.call("F.pad", x, flat_widths(sides), value=value)
 
 
-def _export_max_pool(ctx: ExportContext, data: Value, *, rank: int, pooling: Pooling) -> Value:
+def _export_max_pool(ctx: ExportContext, data: Value, *, rank: int, pooling: RelayPool) -> Value:
     """Windows that PyTorch has not are those of data that are padded by the least number."""
     x = to_channels_first(ctx, data, pooling.layout, rank)
     window, options, dtype = pooling.window, pooling.options(), ctx.type(data).dtype
@@ -139,7 +122,7 @@ def _is_longer(ctx: ExportContext, x: Value, window: Window) -> bool:
 
 
 def _export_avg_pool(
-    ctx: ExportContext, data: Value, *, rank: int, pooling: Pooling, count_include_pad: bool
+    ctx: ExportContext, data: Value, *, rank: int, pooling: RelayPool, count_include_pad: bool
 ) -> Value:
     """A divisor that PyTorch has not divides the sum: the mean of all taps times them."""
     x = to_channels_first(ctx, data, pooling.layout, rank)
@@ -162,7 +145,7 @@ def _export_avg_pool(
     return from_channels_first(ctx, result, pooling.out_layout or pooling.layout, rank)
 
 
-def _mean(ctx: ExportContext, x: Value, pooling: Pooling, count_include_pad: bool) -> Value:
+def _mean(ctx: ExportContext, x: Value, pooling: RelayPool, count_include_pad: bool) -> Value:
     """Return the sums of windows divided by their divisors."""
     window, dtype = pooling.window, ctx.type(x).dtype
     rank = len(window.size)

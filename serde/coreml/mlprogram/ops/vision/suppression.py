@@ -16,6 +16,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.relay.op.vision.suppression import Suppression
 from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
 from serde.walk.import_context import ImportContext as BaseContext
 from serde.weights import numpy_dtype
@@ -315,13 +316,7 @@ def expand_non_max_suppression(
     max_output_size: Expr,
     iou_threshold: Expr,
     *,
-    force_suppress: bool,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    return_indices: bool,
-    invalid_to_bottom: bool,
+    nms: Suppression,
 ) -> Expr:
     """Boxes are sorted first; ranks in place of scores keep the order where scores are equal.
 
@@ -334,19 +329,19 @@ def expand_non_max_suppression(
     dtype = tensor_type(data).dtype
     line = relay.const(allocation.arange(boxes, dtype=np.int32)[None])
     counts = relay.expand_dims(relay.cast(valid_count, "int32"), 1)
-    score = relay.take(data, number(score_index, "int32"), axis=2)
+    score = relay.take(data, number(nms.score_index, "int32"), axis=2)
     keys = relay.where(relay.less(line, counts), score, number(float(np.finfo(dtype).min), dtype))
     order = relay.argsort(relay.negative(keys), axis=1, dtype="int32")
-    best = relay.minimum(counts, number(top_k, "int32")) if top_k > 0 else counts
+    best = relay.minimum(counts, number(nms.top_k, "int32")) if nms.top_k > 0 else counts
     taken = relay.less(line, best)
     index = relay.repeat(relay.expand_dims(order, 2), width, axis=2)
     missing = number(-1, dtype)
     rows = relay.where(relay.expand_dims(taken, 2), relay.gather(data, 1, index), missing)
-    score = relay.take(rows, number(score_index, "int32"), axis=2)
+    score = relay.take(rows, number(nms.score_index, "int32"), axis=2)
     takes_part = relay.logical_and(taken, relay.greater(score, number(0, dtype)))
-    corners = relay.strided_slice(rows, [coord_start], [coord_start + 4], [1], axes=[2])
-    if id_index >= 0 and not force_suppress:
-        kind = relay.strided_slice(rows, [id_index], [id_index + 1], [1], axes=[2])
+    corners = relay.strided_slice(rows, [nms.coord_start], [nms.coord_start + 4], [1], axes=[2])
+    if nms.id_index >= 0 and not nms.force_suppress:
+        kind = relay.strided_slice(rows, [nms.id_index], [nms.id_index + 1], [1], axes=[2])
         corners = _apart(corners, kind)
     ranks = relay.Constant(allocation.arange(boxes, 0, -1, dtype=numpy_dtype(dtype))[None])
     marks = relay.where(takes_part, ranks, number(0, dtype))
@@ -362,8 +357,8 @@ def expand_non_max_suppression(
     kept = _mark_boxes(listed, images, boxes)
     gone = _find_suppressed(kept, takes_part, None if most < 0 else int(most))
     rows = relay.where(relay.expand_dims(gone, 2), missing, rows)
-    if not return_indices:
-        if not invalid_to_bottom:
+    if not nms.return_indices:
+        if not nms.invalid_to_bottom:
             return rows
         head = relay.take(rows, number(0, "int32"), axis=2)
         return in_front(rows, relay.greater_equal(head, number(0, dtype)), -1)
