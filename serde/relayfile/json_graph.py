@@ -43,6 +43,7 @@ from serde.relay.ir.types import (
     TupleType,
     Type,
 )
+from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.verify import verify
 from serde.relay.text.containers import array_from_bytes
 from serde.relay.transform.infer_type import InferType
@@ -106,7 +107,7 @@ class _Reader(DataReader):
         arrays = graph.get("b64ndarrays", [])
         self._arrays: list[AnyValue] = arrays if isinstance(arrays, list) else []
         self._attributes = AttributeReader(self._nodes)
-        self._symbols: set[str] = set()
+        self._symbols = UniqueNames()
         self._sizes: dict[int, int] = {}
         self._kept: list[AnyValue] = []
         self._numbers: dict[Expr, int] = {}
@@ -410,12 +411,7 @@ class _Reader(DataReader):
         text = _text(node.fields.get("name"))
         index = self._attributes.string_node(text)
         name = text if index is None else (yield index)
-        fresh, count = name, 0
-        while fresh in self._symbols:
-            count += 1
-            fresh = f"{name}{count}"
-        self._symbols.add(fresh)
-        return symbol(fresh)
+        return symbol(self._symbols.reserve(name, ""))
 
     def _arithmetic(self, combine: Callable[[AnyValue, AnyValue], AnyValue]) -> Callable[..., Step]:
         def read(node: Node) -> Step:

@@ -9,6 +9,7 @@ from serde.errors import FormatError
 from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.infer_type import InferType
 from serde.weights import Weight
@@ -34,26 +35,16 @@ def rename_apart(mod: IRModule, named: Collection[str] = ()) -> IRModule:
     for name in named:
         if counts[name] > 1:
             raise FormatError(f"{counts[name]} parameters of main are called {name}")
-    taken = set(counts)
+    names = UniqueNames(counts)
     seen: set[str] = set()
     fresh: dict[Expr, Expr] = {}
     for param in mod["main"].params:
         if param.name_hint in seen:
-            fresh[param] = _fresh_variable(param, taken)
+            variable = Var(names.reserve(param.name_hint, ""), param.type_annotation, param.span)
+            variable.type = param.type
+            fresh[param] = variable
         seen.add(param.name_hint)
     return _with_params(mod, fresh)
-
-
-def _fresh_variable(param: Var, taken: set[str]) -> Var:
-    """Return a variable like `param` with the next number that makes its name a new one."""
-    count = 1
-    while f"{param.name_hint}{count}" in taken:
-        count += 1
-    name = f"{param.name_hint}{count}"
-    taken.add(name)
-    variable = Var(name, param.type_annotation, param.span)
-    variable.type = param.type
-    return variable
 
 
 def infer_types(mod: IRModule, weights: Mapping[str, Weight]) -> IRModule:

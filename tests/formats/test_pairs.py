@@ -289,6 +289,20 @@ def test_other_words_for_what_a_converter_takes(table: ConverterTable) -> None:
     assert read(table, "Pow", X, Y, factor=2.0)[1] == ["unknown attribute factor=2.0"]
 
 
+def export_without_bounds(ctx: Any, a: str) -> str:
+    return a
+
+
+def test_ignored_attributes_of_an_exporter_hold_what_they_may(table: ConverterTable) -> None:
+    table.exports("clip", ignored=("a_min", "a_max"))(export_without_bounds)
+    assert write(table, relay.clip(X, 0.0, 6.0), "x") == "x"
+
+
+def test_an_exporter_that_ignores_what_is_no_attribute_is_refused(table: ConverterTable) -> None:
+    with pytest.raises(RelayError, match="export_without_bounds: clip has no attribute least"):
+        table.exports("clip", ignored=("least",))(export_without_bounds)
+
+
 # All that the formats say.
 
 

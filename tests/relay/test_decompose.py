@@ -89,3 +89,20 @@ def test_10000_calls_in_a_row() -> None:
         body = call("serde.silu", body)
     result = Decompose(frozenset()).transform(relay.Function([x], body))
     assert _calls(result).count("sigmoid") == 10_000
+
+
+def _suppression() -> relay.Function:
+    boxes, scores = relay.var("boxes", shape=(1, 5, 4)), relay.var("scores", shape=(1, 2, 5))
+    found = relay.vision.all_class_non_max_suppression(boxes, scores, 2, 0.5, 0.0)
+    return relay.Function([boxes, scores], found.astuple())
+
+
+def test_operators_that_are_made_of_each_other_end_with_what_the_target_has() -> None:
+    plain = _suppression()
+    assert Decompose(frozenset()).transform(plain) is plain
+    selected = Decompose(lambda node: node.op.name != "vision.all_class_non_max_suppression")
+    made = selected.transform(plain)
+    assert "serde.non_max_suppression" in _calls(made)
+    back = Decompose(lambda node: node.op.name != "serde.non_max_suppression").transform(made)
+    assert "vision.all_class_non_max_suppression" in _calls(back)
+    assert "serde.non_max_suppression" not in _calls(back)

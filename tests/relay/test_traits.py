@@ -285,7 +285,8 @@ DEFINITIONS = {
         },
         among=lambda op: not op.has(Random),
         unshown={
-            **_named("samples are of integers", "unique"),
+            **_named("samples are of integers", "unique invert_permutation"),
+            **_named("places are integers", "nn.sparse_transpose sparse_fill_empty_rows"),
             **_named("values are continuous, but not which of them were equal", "sort"),
         },
     ),

@@ -15,7 +15,7 @@ from support.samples import Array, BuiltSample, as_arrays, build
 
 from serde.errors import RelayError
 from serde.relay.ir.bodies import all_nodes, carried
-from serde.relay.ir.expr import Tuple
+from serde.relay.ir.expr import Call, Tuple
 from serde.relay.ir.leaves import leaf_types
 from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.shapes import layout_axes
@@ -26,6 +26,7 @@ from serde.relay.run.rows import row_rule
 from serde.relay.transform.decompose import Decompose
 
 Property = Callable[[BuiltSample], "bool | None"]
+
 
 ERRORS = (ArithmeticError, AttributeError, IndexError, RelayError, TypeError, ValueError)
 """What a kernel raises on operands that it is not made for."""
@@ -221,8 +222,10 @@ def _numbered(value: Any, tokens: Sequence[Token]) -> Any:
 is_move = _shows_moves(lambda moved: True)
 """Elements that can only be moved are."""
 
+
 moves_all = _shows_moves(lambda moved: set(moved[0]) == set(moved[1]))
 """Each element of the operand is in the result."""
+
 
 is_reshape = _shows_moves(lambda moved: moved[0] == moved[1])
 """Elements stay in their order."""
@@ -587,8 +590,13 @@ def rescales(built: BuiltSample) -> bool | None:
     if not definition.name.startswith("qnn."):
         return False
     if definition.decompose is not None:
-        plain = Decompose(frozenset()).transform(built.function)
-        return any(has_trait(node, Rescales) for node in all_nodes(plain))
+        parts = Decompose(lambda node: node.op is not definition).transform(built.function)
+        calls = [node for node in all_nodes(parts) if isinstance(node, Call)]
+        quantised = [node for node in calls if node.op.name.startswith("qnn.")]
+        if quantised:
+            return any(has_trait(node, Rescales) for node in quantised)
+        if not any(node.op.name == "multiply" or node.op.name.startswith("nn.") for node in calls):
+            return False  # a look-up
     kinds = {built.operands[0].dtype.kind, built.run()[0].dtype.kind}
     return "f" not in kinds
 

@@ -31,7 +31,8 @@ def export_relu(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Where", ctx.emit("Less", x, zero), zero, x)
 
 
-def _has_exact_attributes(node: Call) -> bool:
+def _are_held(node: Call) -> bool:
+    """Whether the dtype of the data holds the attributes."""
     data = node.args[0].type
     return isinstance(data, TensorType) and is_exact(data.dtype, *node.attrs.values())
 
@@ -176,21 +177,10 @@ OPS.pairs(
     reads("Relu", "nn.relu", since=(1, 6, 13, 14), ignored="consumed_inputs"),
     reads("LeakyRelu", "nn.leaky_relu", since=(1, 6, 16), alpha=0.01, ignored="consumed_inputs"),
     pair(
-        "Elu",
-        "serde.elu",
-        since=(1, 6, 22),
-        alpha=1.0,
-        ignored="consumed_inputs",
-        when=_has_exact_attributes,
+        "Elu", "serde.elu", since=(1, 6, 22), alpha=1.0, ignored="consumed_inputs", when=_are_held
     ),
     pair(
-        "Selu",
-        "serde.selu",
-        since=(6, 22),
-        target=1,
-        alpha=SELU[0],
-        gamma=SELU[1],
-        when=_has_exact_attributes,
+        "Selu", "serde.selu", since=(6, 22), target=1, alpha=SELU[0], gamma=SELU[1], when=_are_held
     ),
     reads("Selu", "serde.selu", alpha=1.6732, gamma=1.0507, ignored="consumed_inputs"),
     pair(
@@ -200,13 +190,12 @@ OPS.pairs(
         alpha=0.2,
         beta=0.5,
         ignored="consumed_inputs",
-        when=_has_exact_attributes,
+        when=_are_held,
     ),
     pair("Gelu", "serde.gelu", since=20, approximate="none"),
     writes("Swish", "serde.swish", "alpha", since=24, when=_has_axes),
     # Up to 27, Celu takes float32 only.
     pair("Celu", "serde.celu", since=(12, 28), alpha=1.0, when=has_dtype("float32")),
-    # Up to 27, Celu takes float32 only.
     writes("Celu", "serde.celu", "alpha", since=28),
     pair("ThresholdedRelu", "serde.thresholded_relu", since=(10, 22), target=1, alpha=1.0),
     pair("Shrink", "serde.shrink", since=9, target=1, lambd=0.5, bias=0.0),

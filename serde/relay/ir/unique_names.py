@@ -36,9 +36,14 @@ class UniqueNames:
         """Let a name be given out again."""
         self._taken.discard(name)
 
-    def reserve(self, name: str) -> str:
-        """Take and return `name`, or the first of ``name_1``, ``name_2``... that is free."""
-        unique, joint = name, self._joint
+    def reserve(self, name: str, joint: str | None = None) -> str:
+        """Take and return `name`, or the first of ``name_1``, ``name_2``... that is free.
+
+        Args:
+            name: The name.
+            joint: What stands before the number, where it is another for this name.
+        """
+        unique, joint = name, self._joint if joint is None else joint
         if joint is None:
             joint = "_" if name[-1:].isdigit() else ""
         for number in count(self._next.get(name, self._first)):

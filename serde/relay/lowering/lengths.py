@@ -9,7 +9,16 @@ from serde.relay.ir.dims import Any, Dim, SymDim, symbol
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import call
 
-__all__ = ["converted", "length_of", "permuted", "positions", "reshaped", "shape_vector", "sliced"]
+__all__ = [
+    "converted",
+    "length_of",
+    "permuted",
+    "positions",
+    "reshaped",
+    "scalars",
+    "shape_vector",
+    "sliced",
+]
 
 
 def converted(x: Expr, dtype: str) -> Expr:
@@ -59,8 +68,9 @@ def positions(x: Expr, axis: int, dtype: str = "int64") -> Expr:
     if isinstance(length, int):
         return const(allocation.arange(length), dtype)
     others = tuple(each for each in range(type_.rank) if each != own)
-    nothing = call("sum", call("zeros_like", x), axis=others) if others else x
-    ones = call("ones_like", converted(nothing, dtype))
+    blank = converted(call("zeros_like", x), dtype)
+    nothing = call("sum", blank, axis=others) if others else blank
+    ones = call("ones_like", nothing)
     return call("cumsum", ones, axis=0, exclusive=True)
 
 
@@ -79,10 +89,16 @@ def reshaped(x: Expr, source: Expr, shape_from: Callable[[Sequence[Dim]], Sequen
     if sum(isinstance(dim, Any) for dim in wanted) < 2 and 0 not in wanted:
         newshape = tuple(-1 if isinstance(dim, Any) else dim for dim in wanted)
         return call("reshape", x, newshape=newshape)
+    parts = [call("reshape", each, newshape=(1,)) for each in scalars(source, shape_from)]
+    return call("dyn.reshape", x, call("concatenate", parts, axis=0))
+
+
+def scalars(source: Expr, lengths_from: Callable[[Sequence[Dim]], Sequence[Dim]]) -> list[Expr]:
+    """Return the values of lengths that are made of those of a tensor when it runs."""
+    own = tensor_type(source).shape
     names = [d if isinstance(d, int) else symbol(f"axis{i}") for i, d in enumerate(own)]
     known = {f"axis{i}": length_of(source, i) for i in range(len(own))}
-    parts = [call("reshape", _as_scalar(dim, known), newshape=(1,)) for dim in shape_from(names)]
-    return call("dyn.reshape", x, call("concatenate", parts, axis=0))
+    return [_as_scalar(dim, known) for dim in lengths_from(names)]
 
 
 def _as_scalar(dim: Dim, known: dict[str, Expr]) -> Expr:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any as AnyValue
 
-from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim, same_length
 from serde.relay.ir.expr import Constant, Expr, Tuple, const, tensor_type
 from serde.relay.ir.layout import LayoutPlan
@@ -17,6 +16,7 @@ from serde.relay.lowering.lengths import (
     permuted,
     positions,
     reshaped,
+    scalars,
     shape_vector,
     sliced,
 )
@@ -43,12 +43,14 @@ def decompose_layout_transform(data: Expr, *, src_layout: str, dst_layout: str) 
     if len(steps.gather) == len(steps.parts) == len(steps.merged):
         return permuted(data, [steps.gather[axis] for axis in steps.spread])
     whole = reshaped(permuted(data, steps.gather), data, lambda shape: plan(shape).merged)
-    widths = [(0, more) for more in steps.padding if isinstance(more, int)]
+    zero = const(0, tensor_type(data).dtype)
+    widths = tuple((0, more) for more in steps.padding if isinstance(more, int))
     if len(widths) < len(steps.padding):
-        raise Unsupported("blocks of an axis whose length is not fixed")
-    if any(more for _, more in widths):
-        zero = const(0, tensor_type(data).dtype)
-        whole = call("nn.pad", whole, zero, pad_width=tuple(widths))
+        columns = call("stack", scalars(data, lambda shape: plan(shape).padding), axis=0)
+        pairs = call("stack", [call("zeros_like", columns), columns], axis=1)
+        whole = call("dyn.nn.pad", whole, pairs, zero)
+    elif any(more for _, more in widths):
+        whole = call("nn.pad", whole, zero, pad_width=widths)
     whole = reshaped(whole, data, lambda shape: plan(shape).parts)
     return permuted(whole, steps.spread)
 
@@ -188,18 +190,28 @@ def decompose_collapse_sum_to(data: Expr, shape: Expr, *, dtype: AnyValue) -> Ex
     )
 
 
+_WIDE = {
+    **dict.fromkeys(("int8", "uint8", "int16", "uint16"), "int32"),
+    **dict.fromkeys(("uint32", "uint64"), "int64"),
+}
+"""In what integers are added that runtimes add no others of."""
+
+
 def _collapse(data: Expr, wanted: Sequence[Dim], length_along: Callable[[int], Expr]) -> Expr:
     """Sum over the axes in front of `wanted` and those of length 1 there.
 
     Where it shows at run time only which these are, each sum is taken and as much as is wanted of
     it or of what was summed is kept.
     """
+    dtype = tensor_type(data).dtype
+    reduction, work = ("any", dtype) if dtype == "bool" else ("sum", _WIDE.get(dtype, dtype))
+    data = converted(data, work)
     own = tensor_type(data).shape
     offset = len(own) - len(wanted)
     pairs = list(enumerate(zip(own[offset:], wanted, strict=True)))
     short = [i + offset for i, (have, want) in pairs if want == 1 != have]
     axes = (*range(offset), *short)
-    total = call("sum", data, axis=axes, keepdims=True) if axes else data
+    total = call(reduction, data, axis=axes, keepdims=True) if axes else data
     if offset:
         total = call("squeeze", total, axis=tuple(range(offset)))
     for axis, (have, want) in pairs:
@@ -207,10 +219,12 @@ def _collapse(data: Expr, wanted: Sequence[Dim], length_along: Callable[[int], E
             continue
         length = length_along(axis)
         single = call("equal", length, const(1, "int64"))
-        total = call("where", single, call("sum", total, axis=(axis,), keepdims=True), total)
+        summed = call(reduction, total, axis=(axis,), keepdims=True)
+        total = call("where", single, summed, total)
         bounds = [call("reshape", each, newshape=(1,)) for each in (const(0, "int64"), length)]
         total = call(
             "dyn.strided_slice", total, *bounds, const([1], "int64"), slice_mode="end", axes=(axis,)
         )
     known = Any() not in wanted and tensor_type(total).shape != tuple(wanted)
+    total = converted(total, dtype)
     return call("reshape", total, newshape=tuple(wanted)) if known else total

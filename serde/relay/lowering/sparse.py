@@ -23,6 +23,7 @@ __all__ = [
     "decompose_sparse_reshape",
     "decompose_sparse_to_dense",
     "decompose_sparse_transpose",
+    "require_columns",
     "rows_of_elements",
 ]
 
@@ -46,11 +47,22 @@ def _find_rows(indices: Expr, indptr: Expr) -> Expr:
     return call("subtract", past, const(1, "int64"))
 
 
+def require_columns(columns: Array, count: Dim) -> None:
+    """Refuse columns that a matrix does not have.
+
+    Raises:
+        Unsupported: It is so.
+    """
+    if isinstance(count, int) and columns.size and not 0 <= columns.min() <= columns.max() < count:
+        raise Unsupported(f"columns {columns.min()} to {columns.max()} of {count}")
+
+
 def _place(zeros_shape: tuple[Dim, ...], data: Expr, indices: Expr, indptr: Expr) -> Expr:
     """Return elements or blocks put where they belong; what a row names twice is added."""
     dtype = tensor_type(data).dtype
     if isinstance(indices, Constant) and isinstance(indptr, Constant):
         rows = rows_of_elements(indptr.data, len(indices.data))
+        require_columns(indices.data[: len(rows)], zeros_shape[1])
         known = np.stack([rows, indices.data[: len(rows)]]).astype(np.int64)
         distinct = len(np.unique(known, axis=1).T) == len(rows)
         if len(rows) < len(indices.data):
@@ -129,6 +141,8 @@ def decompose_sparse_transpose(
     sparse_data: Expr, sparse_indices: Expr, sparse_indptr: Expr
 ) -> Expr:
     """Elements are sorted by their columns, among which each new row is looked up."""
+    if isinstance(sparse_indices, Constant):
+        require_columns(sparse_indices.data, tensor_type(sparse_indptr).shape[0] - 1)
     order = call("argsort", sparse_indices, axis=0, dtype="int32")
     rows = converted(_find_rows(sparse_indices, sparse_indptr), tensor_type(sparse_indices).dtype)
     ordered = call("take", sparse_indices, order, axis=0, mode="fast")

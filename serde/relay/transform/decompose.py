@@ -23,6 +23,10 @@ def _no_expansion(_name: str) -> None:
     return None
 
 
+class _Round(Exception):
+    """What an operator is made of leads back to it."""
+
+
 @dataclass(frozen=True)
 class Decompose(FunctionPass):
     """Replace calls of operators by what they are made of, until the target has all.
@@ -44,12 +48,14 @@ class Decompose(FunctionPass):
         return rewrite_function(function, lambda _node, new: self._legal(new))
 
     def _legal(self, node: Expr, within: frozenset[str] = frozenset()) -> Expr:
-        """What is made of itself, by way of others, stays."""
+        """An operator of Relay stays that leads to what has been decomposed, or to itself."""
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             return node
         body = self.expansion(node.op.name) or node.op.decompose
-        if body is None or node.op.has(Foreign) or node.op.name in within:
+        if body is None or node.op.has(Foreign):
             return node
+        if node.op.name in within and not self._has(node):
+            raise _Round
         try:
             parts = None if self._has(node) else decompose(node, body)
         except (TypeInferenceError, Unsupported):
@@ -63,7 +69,12 @@ class Decompose(FunctionPass):
         for argument in node.args:
             memo.update({child: child for child in children(argument)})
         inner = within | {node.op.name}
-        return rewrite(parts, lambda _node, new: self._legal(new, inner), memo)
+        try:
+            return rewrite(parts, lambda _node, new: self._legal(new, inner), memo)
+        except _Round:
+            if within and node.op.name.startswith("serde."):
+                raise
+            return node
 
     def _has(self, node: Call) -> bool:
         if callable(self.supported):

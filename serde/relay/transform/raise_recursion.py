@@ -84,12 +84,13 @@ def _without_recursion(node: Expr) -> Expr:
         return node if isinstance(raised, Let) else raised
     if not isinstance(node, Let) or not isinstance(node.value, Function):
         return node
+    # First, as it looks at the function alone, and few of many are recursive.
+    found = _parse_recursion(node.value, node.var)
+    if found is None:
+        return node
     nodes = post_order(node.body)
     calls = [each for each in nodes if isinstance(each, Call) and each.op is node.var]
     if not calls or any(node.var in _values(each) for each in nodes):
-        return node
-    found = _parse_recursion(node.value, node.var)
-    if found is None:
         return node
     memo: dict[Expr, Expr] = {}
     for each in calls:

@@ -9,6 +9,7 @@ from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem
 from serde.relay.ir.leaves import output_names
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TupleType
+from serde.relay.ir.unique_names import UniqueNames
 
 __all__ = ["flatten_results"]
 
@@ -54,11 +55,9 @@ def _leaves(body: Expr) -> Iterator[Expr]:
 
 def _different(names: Sequence[str]) -> list[str]:
     """Return names of which no two are equal, as ``a_1`` may be an output's and a field's."""
-    taken = set(names)
-    found: dict[str, None] = {}
+    taken, seen = UniqueNames(names), set[str]()
+    found = []
     for name in names:
-        fresh = name
-        while fresh in found or (fresh != name and fresh in taken):
-            fresh = f"{fresh}_"
-        found[fresh] = None
-    return list(found)
+        found.append(taken.reserve(f"{name}_", "") if name in seen else name)
+        seen.add(name)
+    return found

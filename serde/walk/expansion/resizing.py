@@ -9,7 +9,6 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -22,7 +21,6 @@ from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
 from serde.weights import Array, dtype_name
 
 __all__ = [
-    "expand_affine_grid",
     "image_expansion",
     "interpolation",
 ]
@@ -115,14 +113,3 @@ def _upsample(data: Expr, scales: Sequence[float], upsampling: Upsampling | Upsa
         coordinate_transformation_mode=how.mode,
         rounding_method="",
     )
-
-
-def expand_affine_grid(data: Expr, *, target_shape: tuple[int, ...]) -> Expr:
-    """The products of the matrices and the points of a regular grid."""
-    height, width = target_shape
-    allocation.allow((3, height, width))
-    x, y = np.meshgrid(allocation.linspace(-1, 1, width), allocation.linspace(-1, 1, height))
-    dtype = tensor_type(data).dtype
-    points = relay.const(np.stack([x, y, np.ones_like(x)]).reshape(3, -1)[None], dtype)
-    product = relay.nn.batch_matmul(data, points, transpose_b=False)
-    return relay.reshape(product, [-1, 2, height, width])

@@ -225,7 +225,8 @@ def _repeat_open_lengths(
     whole = [factor for factor in factors if factor is not None]
     if len(whole) < len(factors):
         return None
-    if len(set(whole)) == 1 and tuple(axes) == (2, 3):
+    repeats = tensor_type(data).dtype in FLOATS and tuple(axes) == (2, 3)
+    if repeats and len(set(whole)) == 1:
         return relay.nn.upsampling(data, float(whole[0]), float(whole[0]))
     for axis, factor in zip(axes, whole, strict=True):
         data = relay.repeat(data, factor, axis) if factor != 1 else data

@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from serde.allocation import linspace
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast
@@ -22,9 +21,7 @@ from serde.onnx.ops.image.sampling import (
     round_half_away,
     sample,
 )
-from serde.onnx.ops.shape.join import emit_split
 from serde.onnx.ops.shape.layout import to_layout
-from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
@@ -134,25 +131,6 @@ def _reflect(ctx: ExportContext, align_corners: bool, position: Value, last: Val
     even = ctx.emit("Equal", periods, ctx.emit("Mul", half, two))
     back = ctx.emit("Where", even, rest, ctx.emit("Sub", span, rest))
     return clamp(ctx, ctx.emit("Add", back, start), last)
-
-
-@OPS.exports("image.affine_grid")
-def export_affine_grid(
-    ctx: ExportContext, matrix: Value, *, target_shape: tuple[int, ...]
-) -> Value:
-    """Before 20, each column of the matrices times the coordinates of its axis."""
-    batch = ctx.type(matrix).shape[0]
-    dtype = ctx.type(matrix).dtype
-    if ctx.version >= 20:
-        size = ctx.shape([batch, 1, *target_shape])
-        grid = ctx.emit("AffineGrid", matrix, size, align_corners=1)
-        return ctx.emit("Transpose", grid, perm=[0, 3, 1, 2])
-    columns = emit_split(ctx, matrix, [1, 1, 1], 2)
-    right, down, shift = (unsqueeze(ctx, column, [3]) for column in columns)
-    y, x = (linspace(-1, 1, length) for length in target_shape)
-    along = ctx.emit("Mul", right, ctx.const(x.reshape(1, 1, 1, -1), dtype))
-    across = ctx.emit("Mul", down, ctx.const(y.reshape(1, 1, -1, 1), dtype))
-    return ctx.emit("Add", ctx.emit("Add", along, across), shift)
 
 
 def _is_image(node: Call) -> bool:

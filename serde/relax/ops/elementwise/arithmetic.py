@@ -35,14 +35,14 @@ _COMPARISONS: Final = ("less", "less_equal", "greater", "greater_equal")
 _LOGICAL: Final = ("logical_and", "logical_or", "logical_xor")
 
 
-def _export(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str, of_bits: str) -> Value:
+def _export_same(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str, of_bits: str) -> Value:
     return ctx.emit(of_bits if ctx.type(lhs).dtype == "bool" else op, lhs, rhs)
 
 
 for _op in _ARITHMETIC:
-    OPS.exports(_op)(partial(_export, op=_op, of_bits=_op))
+    OPS.exports(_op)(partial(_export_same, op=_op, of_bits=_op))
 for _op, _bits in _OF_BITS.items():
-    OPS.exports(_op)(partial(_export, op=_op, of_bits=_bits))
+    OPS.exports(_op)(partial(_export_same, op=_op, of_bits=_bits))
 
 
 def _export_shift(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:

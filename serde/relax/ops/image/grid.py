@@ -10,21 +10,15 @@ from typing import Any as AnyValue
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.ops.conv.windows import arrange, cast, sum_dtype
-from serde.relax.ops.image.interpolation import (
-    as_float,
-    cubic_weights,
-    linear_weights,
-    round_even,
-)
+from serde.relax.ops.image.interpolation import as_float, cubic_weights, linear_weights, round_even
 from serde.relax.ops.table import OPS
 from serde.relay.op.image.grid import GridSample
-from serde.walk.expansion.resizing import expand_affine_grid
 
 __all__: list[str] = []
 
-OPS.expands("image.affine_grid")(expand_affine_grid)
 
 _CUBIC_ALPHA = -0.75
+
 
 Fold = Callable[[AnyValue, AnyValue], AnyValue]
 

@@ -276,8 +276,8 @@ def _decompose_correlation(
         maps.append(call("mean", likeness, axis=(1,), keepdims=True))
     result = call("concatenate", maps, axis=1)
     if kernel_size > 1 or stride1 > 1:
-        size, apart = (kernel_size,) * 2, (stride1,) * 2
-        result = call("nn.avg_pool2d", result, pool_size=size, strides=apart)
+        size, strides = (kernel_size,) * 2, (stride1,) * 2
+        result = call("nn.avg_pool2d", result, pool_size=size, strides=strides)
     return result if dtype == wide else call("cast", result, dtype=dtype)
 
 

@@ -10,10 +10,12 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, layout_axes, require_float
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
@@ -181,17 +183,30 @@ def _affine_grid_type(data: TensorType, *, target_shape: tuple[int, ...]) -> Ten
     return TensorType((data.shape[0], 2, *target_shape), data.dtype)
 
 
+def _regular_grid(height: int, width: int) -> Array:
+    """Return ``(3, height * width)``: x, y and one of each place."""
+    y, x = np.meshgrid(
+        allocation.linspace(-1, 1, height), allocation.linspace(-1, 1, width), indexing="ij"
+    )
+    return np.stack([x, y, np.ones_like(x)]).reshape(3, -1)
+
+
+def _decompose_affine_grid(data: Expr, *, target_shape: tuple[int, ...]) -> Expr:
+    allocation.allow((3, *target_shape))
+    points = const(_regular_grid(*target_shape)[None], tensor_type(data).dtype)
+    product_ = call("nn.batch_matmul", data, points, transpose_b=False)
+    return call("reshape", product_, newshape=(-1, 2, *target_shape))
+
+
 @relay_op(
     "image.affine_grid",
     traits=(Fusion(FusionPattern.INJECTIVE), Float32()),
     infer=_affine_grid_type,
+    decompose=_decompose_affine_grid,
     samples=[sample((2, 2, 3), target_shape=(5, 6))],
     arguments=Arguments(defaults={"target_shape": None}),
 )
 def affine_grid(data: Array, *, target_shape: tuple[int, ...]) -> Array:
     """The grid (n, 2, height, width) that maps an image by 2 by 3 matrices; ends are -1 and 1."""
-    height, width = target_shape
-    y, x = np.meshgrid(np.linspace(-1, 1, height), np.linspace(-1, 1, width), indexing="ij")
-    points = np.stack([x, y, np.ones_like(x)]).reshape(3, -1)
-    grid = np.matmul(data.astype(np.float64), points)
-    return grid.reshape(-1, 2, height, width).astype(data.dtype)
+    grid = np.matmul(data.astype(np.float64), _regular_grid(*target_shape))
+    return grid.reshape(-1, 2, *target_shape).astype(data.dtype)

@@ -12,7 +12,7 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis
-from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Selects, Values
+from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Ordering, Selects, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.index import (
     decompose_invert_permutation,
@@ -154,7 +154,7 @@ def _permutation_type(data: TensorType) -> TensorType:
 
 @relay_op(
     "invert_permutation",
-    traits=(Fusion(FusionPattern.INJECTIVE),),
+    traits=(Ordering, Fusion(FusionPattern.INJECTIVE)),
     infer=_permutation_type,
     decompose=decompose_invert_permutation,
     samples=[sample(np.array([2, 0, 3, 1], np.int32)), sample(np.array([0, 1]))],

@@ -13,12 +13,12 @@ from typing import Literal
 
 import numpy as np
 
-from serde.errors import TypeInferenceError, Unsupported
+from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Constant, Expr, TupleWrapper
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, layout_axes, require_same_dtype
-from serde.relay.ir.traits import Fusion, FusionPattern
+from serde.relay.ir.traits import Fusion, FusionPattern, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.lowering.sparse import (
@@ -28,6 +28,7 @@ from serde.relay.lowering.sparse import (
     decompose_sparse_fill_empty_rows,
     decompose_sparse_reshape,
     decompose_sparse_transpose,
+    require_columns,
     rows_of_elements,
 )
 from serde.relay.op.linalg.product import exact_operand, to_product_dtype
@@ -175,7 +176,7 @@ def _sparse_transpose_type(
 
 @relay_op(
     "nn.sparse_transpose",
-    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
+    traits=(Ordering, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_sparse_transpose_type,
     decompose=decompose_sparse_transpose,
     samples=[
@@ -190,8 +191,7 @@ def sparse_transpose(
     rows = rows_of_elements(sparse_indptr, len(sparse_indices))
     order = np.argsort(sparse_indices, kind="stable")
     count = len(sparse_indptr) - 1
-    if not np.all((sparse_indices >= 0) & (sparse_indices < count)):
-        raise Unsupported(f"columns {sparse_indices.min()} to {sparse_indices.max()} of {count}")
+    require_columns(sparse_indices, count)
     starts = np.concatenate([[0], np.cumsum(np.bincount(sparse_indices, minlength=count))])
     return (
         sparse_data[order],
@@ -333,6 +333,7 @@ def _fill_type(
 
 @relay_op(
     "sparse_fill_empty_rows",
+    traits=(Ordering,),
     infer=_fill_type,
     decompose=decompose_sparse_fill_empty_rows,
     samples=[

@@ -62,8 +62,8 @@ def _decompose_prior(
     type_ = tensor_type(data)
     height, width = type_.shape[2:]
     if isinstance(height, int) and isinstance(width, int):
-        boxes = prior_boxes(height, width, sizes, ratios, steps, offsets, clip)
-        return Constant(boxes.astype(numpy_dtype(type_.dtype)))
+        known = prior_boxes(height, width, sizes, ratios, steps, offsets, clip)
+        return Constant(known.astype(numpy_dtype(type_.dtype)))
     wide = "float64"
     h, w = (call("cast", length_of(data, axis, "int64"), dtype=wide) for axis in (2, 3))
     centres = []

@@ -80,9 +80,8 @@ def _decompose_all_class(
     if output_format == "tensorflow":
         return _group_by_image(found, scores)
     count = call("expand_dims", length_of(found, 0, "int64"), axis=0)
-    room: Expr = one
-    for axis in range(3):
-        room = call("multiply", room, length_of(scores, axis, "int64"))
+    batch, classes, number = (length_of(scores, axis, "int64") for axis in range(3))
+    room = call("multiply", call("multiply", batch, classes), number)
     none = const([0], "int64")
     widths = call("concatenate", [none, call("subtract", room, count), none, none], axis=0)
     widths = call("reshape", widths, newshape=(2, 2))

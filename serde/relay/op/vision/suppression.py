@@ -238,8 +238,8 @@ def _decompose_nms(
     takes_part = call("logical_and", taken, positive)
     length = length_of(data, 1, "int64")
     ranks = call("cast", call("subtract", length, places), dtype="float32")
-    marked = call("where", takes_part, ranks, const(-1, "float32"))
-    marks: Expr = call("expand_dims", marked, axis=1)
+    marks: Expr = call("where", takes_part, ranks, const(-1, "float32"))
+    marks = call("expand_dims", marks, axis=1)
     if nms.id_index >= 0 and not nms.force_suppress:
         marks = _spread_by_class(marks, column(rows, nms.id_index))
     corners = columns(rows, nms.coord_start, nms.coord_start + 4)
@@ -301,8 +301,14 @@ def _is_late(kept: Expr, limit: Expr) -> Expr:
 _ROWS = np.array(
     [[[0, 0.8, 1, 20, 25, 45], [1, 0.7, 30, 60, 50, 80], [0, 0.4, 4, 21, 19, 40],
       [2, 0.9, 35, 61, 52, 79], [1, 0.5, 100, 60, 70, 110]]], np.float32)  # fmt: skip
+
+
 _COUNT = np.array([4], np.int32)
+
+
 _PLACES = np.array([[0, 1, 3, 4, -1]], np.int32)
+
+
 _LIMITS = (np.int32(-1), np.float32(0.5))
 
 
@@ -429,6 +435,8 @@ def build_non_max_suppression(
     return_indices: Literal[True] = True,
     invalid_to_bottom: bool = False,
 ) -> TupleWrapper: ...
+
+
 @overload
 def build_non_max_suppression(
     data: Expr,
@@ -445,6 +453,8 @@ def build_non_max_suppression(
     return_indices: Literal[False],
     invalid_to_bottom: bool = False,
 ) -> Expr: ...
+
+
 @overload
 def build_non_max_suppression(
     data: Expr,
@@ -460,6 +470,8 @@ def build_non_max_suppression(
     return_indices: bool = True,
     invalid_to_bottom: bool = False,
 ) -> Expr | TupleWrapper: ...
+
+
 @builder("vision.non_max_suppression")
 def build_non_max_suppression(
     data: Expr,

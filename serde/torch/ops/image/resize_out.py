@@ -135,14 +135,11 @@ class _Resizing:
             return None
         if all(isinstance(length, int) for length in own):
             return None
-        found = [
-            float(times) if isinstance(times := size // length, int) else 0.0
-            for length, size in zip(own, sizes, strict=True)
-            if length != 0
-        ]
+        found = [size // n if n != 0 else 0 for n, size in zip(own, sizes, strict=True)]
+        factors = [float(each) for each in found if isinstance(each, int)]
         pairs = zip(own, found, sizes, strict=True)
-        whole = len(found) == len(sizes) and all(n * int(by) == m for n, by, m in pairs)
-        return found if whole and all(map(_is_exact_factor, found)) else None
+        whole = len(factors) == len(found) and all(n * by == size for n, by, size in pairs)
+        return factors if whole and all(map(_is_exact_factor, factors)) else None
 
     def _reads(self, read: Callable[[int, int], Array], length: Dim, size: Dim) -> bool:
         """Whether a mode of PyTorch's reads the same elements of an axis."""

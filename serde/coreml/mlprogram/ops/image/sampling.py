@@ -19,7 +19,6 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.sampling import Method
-from serde.walk.expansion.resizing import expand_affine_grid
 from serde.walk.expansion.sampling import (
     expand_crop_and_resize,
     expand_dilation2d,
@@ -197,9 +196,6 @@ def export_grid_sample(
 ) -> Value:
     """Coordinates lie on the last axis."""
     return sample.emit(ctx, data, ctx.spell(lambda x: relay.transpose(x, [0, 2, 3, 1]), grid))
-
-
-OPS.expands("image.affine_grid")(expand_affine_grid)
 
 
 # Places in float32: programs hold nothing wider.

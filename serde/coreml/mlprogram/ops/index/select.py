@@ -7,13 +7,15 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
+from serde.coreml.mlprogram.ops.shape.create import positions
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.type_domains import NUMBERS_OR_BOOL, cast_to, compute_dtype
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 
 
@@ -61,3 +63,16 @@ def import_one_hot(
     if ctx.is_constant(one_hot_vector_size):
         return relay.one_hot(indices, on, off, ctx.ints(one_hot_vector_size)[0], axis, dtype)
     return call("dyn.one_hot", indices, on, off, one_hot_vector_size, axis=axis, dtype=dtype)
+
+
+@OPS.expands("sequence_mask")
+def expand_sequence_mask(data: Expr, valid_length: Expr, *, mask_value: float, axis: int) -> Expr:
+    """As for all, with positions that networks before iOS14 can count."""
+    type_, lengths = tensor_type(data), tensor_type(valid_length)
+    dtype = lengths.dtype if is_float(lengths.dtype) else "int32"
+    steps = positions(type_.shape[axis], data, axis, dtype)
+    position_shape, length_shape = [1] * type_.rank, [1] * type_.rank
+    position_shape[axis] = length_shape[1 - axis] = -1
+    bounds = relay.reshape(relay.cast(valid_length, dtype), length_shape)
+    inside = relay.less(relay.reshape(steps, position_shape), bounds)
+    return relay.where(inside, data, relay.const(np.array(mask_value), type_.dtype))
