@@ -238,8 +238,8 @@ def _decompose_nms(
     takes_part = call("logical_and", taken, positive)
     length = length_of(data, 1, "int64")
     ranks = call("cast", call("subtract", length, places), dtype="float32")
-    marked = call("where", takes_part, ranks, const(-1, "float32"))
-    marks: Expr = call("expand_dims", marked, axis=1)
+    marks: Expr = call("where", takes_part, ranks, const(-1, "float32"))
+    marks = call("expand_dims", marks, axis=1)
     if nms.id_index >= 0 and not nms.force_suppress:
         marks = _spread_by_class(marks, column(rows, nms.id_index))
     corners = columns(rows, nms.coord_start, nms.coord_start + 4)
