@@ -102,6 +102,20 @@ class Converter:
                 faults.append(f"attribute {name} is missing")
         return bound, faults
 
+    def arity_faults(self, inputs: Sequence[AnyValue]) -> list[str]:
+        """Return what is wrong with the number of tensors, or with those that are left out."""
+        count = len(inputs)
+        if count < self.required:
+            return [f"expected at least {self.required} inputs, found {count}"]
+        if self.accepted is not None and count > self.accepted:
+            return [f"expected at most {self.accepted} inputs, found {count}"]
+        last = len(self.omissible) - 1
+        return [
+            f"input {index} is left out"
+            for index, x in enumerate(inputs)
+            if x is None and not self.omissible[min(index, last)]
+        ]
+
     def run(
         self, ctx: AnyValue, operands: Sequence[AnyValue], attrs: Mapping[str, AnyValue]
     ) -> AnyValue:

@@ -401,7 +401,7 @@ class ConverterTable:
             return holes
         used = inputs if converter.uses is None else inputs[: converter.uses]
         bound, faults = converter.bind(attrs, self._decode)
-        faults += _arity_faults(converter, used)
+        faults += converter.arity_faults(used)
         for fault in faults:
             report.add(op, ctx.node, fault if own is None else f"{own.where}: {fault}")
         if faults or any(isinstance(x, Hole) for x in used):
@@ -555,20 +555,6 @@ def _present(definition: OpDef, operands: Sequence[AnyValue]) -> list[AnyValue]:
     return [None if may and operand == () else operand for operand, may in pairs]
 
 
-def _arity_faults(converter: Converter, inputs: Sequence[Expr | None]) -> list[str]:
-    count = len(inputs)
-    if count < converter.required:
-        return [f"expected at least {converter.required} inputs, found {count}"]
-    if converter.accepted is not None and count > converter.accepted:
-        return [f"expected at most {converter.accepted} inputs, found {count}"]
-    last = len(converter.omissible) - 1
-    return [
-        f"input {index} is left out"
-        for index, x in enumerate(inputs)
-        if x is None and not converter.omissible[min(index, last)]
-    ]
-
-
 def _check_results(
     own: UserConverter, ctx: ImportContext, op: str, results: Sequence[AnyValue]
 ) -> None:
@@ -587,11 +573,7 @@ def _check_results(
 
 
 def _as_list(result: AnyValue) -> list[Expr]:
-    if isinstance(result, TupleWrapper):
-        return list(result)
-    if isinstance(result, (tuple, list)):
-        return list(result)
-    return [result]
+    return list(result) if isinstance(result, (TupleWrapper, tuple, list)) else [result]
 
 
 def name_sources(results: Iterable[Expr], inputs: Iterable[Expr | None], span: Span) -> None:

@@ -16,12 +16,10 @@ from serde.relay.ir.traits import Cases, Float32, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.shape.create import length_of, positions_along
-from serde.relay.op.vision.rows import columns, take_rows
+from serde.relay.op.vision.rows import columns, overlap_below, scalar, take_rows
 from serde.relay.op.vision.suppression import (
     Boxes,
-    overlap_below,
     require_scalars,
-    scalar,
     suppress,
 )
 

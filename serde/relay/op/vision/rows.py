@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
+
+import numpy as np
+
 from serde.relay.ir.expr import Expr, TupleGetItem, const, tensor_type
 from serde.relay.ir.registry import call
 
-__all__ = ["column", "columns", "corners_of", "in_front", "stay_first", "take_rows"]
+__all__ = [
+    "column",
+    "columns",
+    "corners_of",
+    "in_front",
+    "overlap_below",
+    "scalar",
+    "spread_by_class",
+    "stay_first",
+    "take_rows",
+]
 
 
 def columns(x: Expr, begin: int, end: int, axis: int = 2) -> Expr:
@@ -43,3 +57,25 @@ def in_front(x: Expr, order: Expr, shown: Expr) -> Expr:
     type_ = tensor_type(x)
     mask = call("expand_dims", shown, axis=2) if type_.rank == 3 else shown
     return call("where", mask, take_rows(x, order), const(-1, type_.dtype))
+
+
+def spread_by_class(marks: Expr, classes: Expr) -> Expr:
+    """Return marks of each class that occurs, 0 for boxes of others."""
+    names = TupleGetItem(call("serde.unique", classes), 0)
+    named = call("expand_dims", names, axis=1)
+    same = call("equal", call("expand_dims", classes, axis=1), named)
+    return call("where", same, marks, const(0, tensor_type(marks).dtype))
+
+
+def scalar(value: AnyValue, dtype: str) -> Expr:
+    """Return a number as a constant, an expression as it is."""
+    return value if isinstance(value, Expr) else const(value, dtype)
+
+
+def overlap_below(bound: Expr) -> Expr:
+    """Return the overlap above which just what is at least `bound` lies, from 0 to 1.
+
+    The product of a float32 with the number just below 1 is rounded to the number just below it.
+    """
+    below = call("multiply", bound, const(np.nextafter(np.float32(1), np.float32(0)), "float32"))
+    return call("minimum", call("maximum", below, const(0, "float32")), const(1, "float32"))

@@ -14,7 +14,6 @@ from serde.relay.ir.expr import (
     Constant,
     Expr,
     Tuple,
-    TupleGetItem,
     TupleWrapper,
     const,
     tensor_type,
@@ -25,9 +24,18 @@ from serde.relay.ir.traits import Cases, Float32, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.shape.create import length_of, positions_along
-from serde.relay.op.vision.rows import column, columns, in_front, stay_first, take_rows
+from serde.relay.op.vision.rows import (
+    column,
+    columns,
+    in_front,
+    overlap_below,
+    scalar,
+    spread_by_class,
+    stay_first,
+    take_rows,
+)
 
-__all__ = ["Boxes", "Suppression", "overlap_below", "require_scalars", "scalar", "suppress"]
+__all__ = ["Boxes", "Suppression", "require_scalars", "suppress"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +249,7 @@ def _decompose_nms(
     marks: Expr = call("where", takes_part, ranks, const(-1, "float32"))
     marks = call("expand_dims", marks, axis=1)
     if nms.id_index >= 0 and not nms.force_suppress:
-        marks = _spread_by_class(marks, column(rows, nms.id_index))
+        marks = spread_by_class(marks, column(rows, nms.id_index))
     corners = columns(rows, nms.coord_start, nms.coord_start + 4)
     kept = _select(corners, marks, length, bound, call("zeros_like", order))
     dropped = call("logical_and", takes_part, call("equal", kept, const(0, "int64")))
@@ -263,14 +271,6 @@ def _decompose_nms(
     return in_front(rows, *stay_first(stays))
 
 
-def _spread_by_class(marks: Expr, classes: Expr) -> Expr:
-    """Return marks of each class that occurs, 0 for boxes of others."""
-    names = TupleGetItem(call("serde.unique", classes), 0)
-    named = call("expand_dims", names, axis=1)
-    same = call("equal", call("expand_dims", classes, axis=1), named)
-    return call("where", same, marks, const(0, tensor_type(marks).dtype))
-
-
 def _select(corners: Expr, marks: Expr, most: Expr, bound: Expr, nothing: Expr) -> Expr:
     """Return `nothing` with 1 for each box that stays of its class; float16 is widened."""
     if tensor_type(corners).dtype == "float16":
@@ -281,15 +281,6 @@ def _select(corners: Expr, marks: Expr, most: Expr, bound: Expr, nothing: Expr) 
     return call(
         "scatter_nd", nothing, call("stack", [image, box], axis=0), call("ones_like", image)
     )
-
-
-def overlap_below(bound: Expr) -> Expr:
-    """Return the overlap above which just what is at least `bound` lies, from 0 to 1.
-
-    The product of a float32 with the number just below 1 is rounded to the number just below it.
-    """
-    below = call("multiply", bound, const(np.nextafter(np.float32(1), np.float32(0)), "float32"))
-    return call("minimum", call("maximum", below, const(0, "float32")), const(1, "float32"))
 
 
 def _is_late(kept: Expr, limit: Expr) -> Expr:
@@ -504,8 +495,3 @@ def build_non_max_suppression(
         invalid_to_bottom=invalid_to_bottom,
     )
     return TupleWrapper(result, 2) if return_indices else result
-
-
-def scalar(value: AnyValue, dtype: str) -> Expr:
-    """Return a number as a constant, an expression as it is."""
-    return value if isinstance(value, Expr) else const(value, dtype)
