@@ -53,10 +53,7 @@ __all__ = [
     "source_name",
 ]
 
-
 ValueT = TypeVar("ValueT")
-
-
 F = TypeVar("F", bound=Callable[..., AnyValue])
 
 

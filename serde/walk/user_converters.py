@@ -35,16 +35,10 @@ __all__ = [
     "with_directions",
 ]
 
-
 Direction = Literal["", "read", "written"]
-
-
 F = TypeVar("F", bound=Callable[..., AnyValue])
 
-
 _MARK: Final = "__serde_converters__"
-
-
 _DICT: Final = "CONVERTERS"
 
 

@@ -27,7 +27,6 @@ from serde.relay.transform.decompose import Decompose
 
 Property = Callable[[BuiltSample], "bool | None"]
 
-
 ERRORS = (ArithmeticError, AttributeError, IndexError, RelayError, TypeError, ValueError)
 """What a kernel raises on operands that it is not made for."""
 
@@ -222,10 +221,8 @@ def _numbered(value: Any, tokens: Sequence[Token]) -> Any:
 is_move = _shows_moves(lambda moved: True)
 """Elements that can only be moved are."""
 
-
 moves_all = _shows_moves(lambda moved: set(moved[0]) == set(moved[1]))
 """Each element of the operand is in the result."""
-
 
 is_reshape = _shows_moves(lambda moved: moved[0] == moved[1])
 """Elements stay in their order."""

@@ -35,17 +35,12 @@ REDUCTIONS = {
 }
 """MIL's operator: Relay's."""
 
-
 OF_INTEGERS = ("max", "min", "prod", "sum")
 """Those that mean the same of integers."""
 
-
 IMPORTED_OF_INTEGERS = (*OF_INTEGERS, "mean", "serde.reduce_l1", "serde.reduce_sum_square")
 
-
 TRUTH = {"all": "reduce_min", "any": "reduce_max"}
-
-
 EXTREMES = {"reduce_argmax": "argmax", "reduce_argmin": "argmin"}
 
 

@@ -76,11 +76,7 @@ def _is_sampler(call: Call) -> bool:
 
 
 OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float64", "int32"))
-
-
 OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float64", "int32"))
-
-
 OPS.expands("image.dilation2d")(expand_dilation2d)
 
 

@@ -29,7 +29,6 @@ from serde.weights import Array, numpy_dtype
 
 FLOAT32 = np.dtype("float32")
 
-
 _INLINE: Final = 2**18
 """Most elements of one value that a symbol's parameters hold; more are made when it runs."""
 

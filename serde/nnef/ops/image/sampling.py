@@ -29,7 +29,6 @@ from serde.weights import Array
 
 __all__: list[str] = []
 
-
 _MODES = {"symmetric": "half_pixel", "asymmetric": "asymmetric", "aligned": "align_corners"}
 """How Relay calls the places of elements."""
 

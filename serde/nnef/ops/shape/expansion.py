@@ -14,10 +14,7 @@ from serde.walk.expansion.tensors import fixed_shape
 
 __all__: list[str] = []
 
-
 OPS.expands("nn.depth_to_space")(expand_depth_to_space)
-
-
 OPS.expands("nn.space_to_depth")(expand_space_to_depth)
 
 

@@ -19,7 +19,6 @@ __all__: list[str] = []
 
 _CUBIC_ALPHA = -0.75
 
-
 Fold = Callable[[AnyValue, AnyValue], AnyValue]
 
 

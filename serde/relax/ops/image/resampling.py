@@ -31,7 +31,6 @@ from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 
-
 _MOST_PARTS: Final = 1 << 16
 """Denominator of a factor whose product with a length is computed in integers."""
 

@@ -27,10 +27,8 @@ from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
 
 __all__: list[str] = []
 
-
 _GUARD: Final = 1e-5
 """Distance from a whole number below which floor and ceil take it for that number, as in Relay."""
-
 
 _MOST_PARTS: Final = 1 << 16
 """Denominator of a factor whose product with a length is computed in integers."""

@@ -17,7 +17,6 @@ from serde.weights import dtype_name
 
 __all__ = ["multiply_matrices"]
 
-
 OutDtype = np.dtype[AnyValue] | None
 
 

@@ -19,12 +19,9 @@ from serde.relay.op.reduce.plain import reduced_axes
 
 __all__: list[str] = []
 
-
 Axes = tuple[int, ...] | None
 
-
 _TRUTH: Final = {"all": "min", "any": "max"}
-
 
 _OF_SUMS: Final = (
     "serde.logsumexp",
@@ -33,7 +30,6 @@ _OF_SUMS: Final = (
     "serde.reduce_log_sum",
     "serde.reduce_sum_square",
 )
-
 
 for _name in _OF_SUMS:
     OPS.expands(_name)(make_wide_expansion(_name))

@@ -292,14 +292,8 @@ def _is_late(kept: Expr, limit: Expr) -> Expr:
 _ROWS = np.array(
     [[[0, 0.8, 1, 20, 25, 45], [1, 0.7, 30, 60, 50, 80], [0, 0.4, 4, 21, 19, 40],
       [2, 0.9, 35, 61, 52, 79], [1, 0.5, 100, 60, 70, 110]]], np.float32)  # fmt: skip
-
-
 _COUNT = np.array([4], np.int32)
-
-
 _PLACES = np.array([[0, 1, 3, 4, -1]], np.int32)
-
-
 _LIMITS = (np.int32(-1), np.float32(0.5))
 
 
@@ -426,8 +420,6 @@ def build_non_max_suppression(
     return_indices: Literal[True] = True,
     invalid_to_bottom: bool = False,
 ) -> TupleWrapper: ...
-
-
 @overload
 def build_non_max_suppression(
     data: Expr,
@@ -444,8 +436,6 @@ def build_non_max_suppression(
     return_indices: Literal[False],
     invalid_to_bottom: bool = False,
 ) -> Expr: ...
-
-
 @overload
 def build_non_max_suppression(
     data: Expr,
@@ -461,8 +451,6 @@ def build_non_max_suppression(
     return_indices: bool = True,
     invalid_to_bottom: bool = False,
 ) -> Expr | TupleWrapper: ...
-
-
 @builder("vision.non_max_suppression")
 def build_non_max_suppression(
     data: Expr,
