@@ -1,4 +1,4 @@
-"""Why matrices are neither decomposed nor sparse."""
+"""Why matrices are not decomposed."""
 
 from __future__ import annotations
 
