@@ -114,7 +114,7 @@ def cases() -> Iterator[Any]:
          "linear"),
         ("dense of rows",
          [relay.nn.bias_add(relay.nn.dense(x(2, 5, 3), weight(4, 3)), weight(4, name="wb"), -1)],
-         "matmul add"),
+         "reshape linear reshape"),
         ("vector", [call("serde.matmul", x(3), weight(2, 3, 4))],
          "unsqueeze matmul squeeze"),
         ("batch norm", [norm(2, 3, 4, 5)], "batch_normalization"),

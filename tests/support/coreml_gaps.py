@@ -47,8 +47,7 @@ _ALWAYS = {
     ),
     **dict.fromkeys(
         (
-            "nn.contrib_conv2d_NCHWc-0", "nn.contrib_conv2d_NCHWc-1",
-            "nn.contrib_depthwise_conv2d_NCHWc-0",
+            "nn.contrib_conv2d_NCHWc-1",
         ),
         _AXES,
     ),

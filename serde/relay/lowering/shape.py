@@ -186,7 +186,9 @@ def decompose_collapse_sum_to(data: Expr, shape: Expr, *, dtype: AnyValue) -> Ex
     return _collapse(
         data,
         wanted,
-        lambda axis: call("take", converted(shape, "int64"), const(axis), axis=0, mode="fast"),
+        lambda axis: call(
+            "take", converted(shape, "int64"), const(axis, "int64"), axis=0, mode="fast"
+        ),
     )
 
 

@@ -65,9 +65,8 @@ def _calls(node: Expr, *names: str) -> TypeGuard[Call]:
 
 
 @OPS.exports("reshape", "contrib_reverse_reshape", ignored=("newshape", "allowzero"))
-@OPS.exports("reshape_like", ignored=("lhs_begin", "lhs_end", "rhs_begin", "rhs_end"))
 @OPS.exports("nn.batch_flatten")
-def _reshape(ctx: ExportContext, data: Value, *_like: Value) -> Value:
+def _reshape(ctx: ExportContext, data: Value) -> Value:
     """Return a tensor in the shape of the result, which may differ by axes of length 1 alone."""
     own, wanted = ctx.static_shape(data), ctx.static_shape(Value("", ctx.result_type()))
     if own == wanted:

@@ -21,6 +21,3 @@ OPS.refuses_calls(
     reason="NNEF has no fragment that orders and suppresses boxes",
     hint="end the model before it (option outputs) and suppress boxes behind the network",
 )
-
-
-OPS.refuses_calls("nn.correlation", reason="NNEF has no fragment that correlates two images")
