@@ -45,12 +45,6 @@ _ALWAYS = {
         ),
         _CONSENT,
     ),
-    **dict.fromkeys(
-        (
-            "nn.contrib_conv2d_NCHWc-1",
-        ),
-        _AXES,
-    ),
     "qnn.quantize-3": "float32, in which MIL quantises, does not hold all of int32",
     **dict.fromkeys(
         (

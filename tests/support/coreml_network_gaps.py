@@ -53,12 +53,6 @@ _ALWAYS = {
         ),
         _CONSENT,
     ),
-    **dict.fromkeys(
-        (
-            "nn.contrib_conv2d_NCHWc-1",
-        ),
-        _AXES,
-    ),
     "qnn.quantize-3": "float32, in which layers quantise, does not hold all of int32",
     "repeat-2": _NO_ELEMENTS,
     "reshape-7": _NO_ELEMENTS,
@@ -106,7 +100,7 @@ _BEFORE_14 = {
     "nn.max_pool3d-0": _VOLUMES,
     "nn.max_pool3d-1": _VOLUMES,
     "serde.lp_pool-3": _VOLUMES,
-    **{f"serde.unique-{index}": _ORDER for index in range(6)},
+    **{f"serde.unique-{index}": _ORDER for index in range(3, 6)},
 }
 
 COREML_NETWORK_GAPS: dict[tuple[str, str], str] = {

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any as AnyValue
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from serde.errors import LimitError, TypeInferenceError, Unsupported
 from serde.limits import budget
 from serde.relay.ir.expr import Call, Expr, Function, Span, Tuple, astuple
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import Foreign
-from serde.relay.ir.types import accepts
+from serde.relay.ir.types import TensorType, accepts
 from serde.relay.ir.visit import children, rewrite, rewrite_function
 from serde.relay.transform.base import FunctionPass
 
@@ -21,6 +21,16 @@ __all__ = ["Decompose", "decompose"]
 
 def _no_expansion(_name: str) -> None:
     return None
+
+
+_Kind: TypeAlias = tuple[str, str]
+
+
+def _kind(node: Call) -> _Kind:
+    """Return the operator and the dtype of what it takes: that of halves may be that of floats."""
+    type_ = node.args[0].type if node.args else None
+    name = node.op.name if isinstance(node.op, OpDef) else ""
+    return name, type_.dtype if isinstance(type_, TensorType) else ""
 
 
 class _Round(Exception):
@@ -47,14 +57,15 @@ class Decompose(FunctionPass):
         """Decompose bottom-up, and what comes out of it again."""
         return rewrite_function(function, lambda _node, new: self._legal(new))
 
-    def _legal(self, node: Expr, within: frozenset[str] = frozenset()) -> Expr:
+    def _legal(self, node: Expr, within: frozenset[_Kind] = frozenset()) -> Expr:
         """An operator of Relay stays that leads to what has been decomposed, or to itself."""
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             return node
         body = self.expansion(node.op.name) or node.op.decompose
         if body is None or node.op.has(Foreign):
             return node
-        if node.op.name in within and not self._has(node):
+        kind = _kind(node)
+        if kind in within and not self._has(node):
             raise _Round
         try:
             parts = None if self._has(node) else decompose(node, body)
@@ -68,7 +79,7 @@ class Decompose(FunctionPass):
         memo: dict[Expr, Expr] = {argument: argument for argument in node.args}
         for argument in node.args:
             memo.update({child: child for child in children(argument)})
-        inner = within | {node.op.name}
+        inner = within | {kind}
         try:
             return rewrite(parts, lambda _node, new: self._legal(new, inner), memo)
         except _Round:

@@ -19,7 +19,7 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.ir.traits import Float32, TypeOnly
+from serde.relay.ir.traits import Float32, Ordering, TypeOnly
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.create import length_of, positions_along
 from serde.relay.op.vision.rows import columns, corners_of, in_front, stay_first
@@ -221,7 +221,7 @@ _ANCHORS = np.array([[[0.1, 0.2, 0.5, 0.7], [0.0, 0.1, 0.3, 0.2], [0.4, 0.4, 0.9
 
 @relay_op(
     "vision.multibox_transform_loc",
-    traits=(Float32(),),
+    traits=(Float32(), Ordering),
     infer=_transform_type,
     decompose=_decompose_transform,
     samples=[

@@ -98,6 +98,8 @@ class PoolAttributes:
         if min(*size, *strides, *dilation) < 1:
             raise Unsupported(f"windows of {size} in steps of {strides}, {dilation} apart")
         lengths = ctx.type(x).shape[-ndim:]
+        if len(lengths) < ndim:
+            raise Unsupported(f"windows over {ndim} axes of a tensor of rank {len(lengths)}")
         if self.ceil_mode:
             most = zip(size, lengths, padding, dilation, strict=True)
             size = tuple(
