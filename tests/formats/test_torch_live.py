@@ -15,7 +15,7 @@ import pytest
 
 import serde
 from serde.engine.interpreter import RelayEngine
-from serde.errors import CheckError
+from serde.errors import CheckError, FormatError
 from serde.report import Report
 
 torch = pytest.importorskip("torch")
@@ -445,5 +445,5 @@ def test_a_written_folder_runs_by_its_own_source(tmp_path):
     (broken / "model.py").write_text(text.replace("2.0", "3.0"))
     assert not serde.check(module, broken, **options).passed
     (broken / "model.py").write_text("raise RuntimeError('no model')")
-    with pytest.raises(CheckError, match="no model"):
+    with pytest.raises(FormatError, match="no model"):
         serde.check(module, broken, **options)

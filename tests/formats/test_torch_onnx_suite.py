@@ -24,7 +24,7 @@ COUNTED = [each for each in suite.load_cases() if each.left_out is None]
 
 LACKS = re.compile(
     r"PyTorch has no (u?int[24]|float4_e2m1fn)|no importer|antialias|counterpart for these types"
-    r"|of uint64"
+    r"|of uint64|a size or region that is computed"
 )
 """Why cases are refused: dtypes, smoothed images whose lengths are computed, unread operators."""
 

@@ -33,7 +33,8 @@ OTHER = ("serde.bernoulli", "serde.multinomial", "serde.random_", "serde.svd")
 
 REFUSED = ("a list of tensors is no input", "whose length is only known when the model runs",
            "that is no vector of a known length", "attribute dim: expected int",
-           "index 1 is outside a list of 1", "a list without tensors")  # fmt: skip
+           "index 1 is outside a list of 1", "a list without tensors",
+           "a range whose step is not known beforehand")  # fmt: skip
 """What the importers of TorchScript cannot say, either."""
 
 FIRST = ("nn.conv2d", "nn.relu", "nn.max_pool2d", "serde.lstm", "serde.loop", "strided_slice")
