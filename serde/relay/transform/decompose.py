@@ -44,8 +44,8 @@ class Decompose(FunctionPass):
     Args:
         supported: What the target has: a function of the call, or operator names.
         expansion: Gives what a target makes an operator of, by the operator's name. It takes
-            precedence over the operator's own decomposition, which only extension operators
-            have; a call that it raises :class:`~serde.errors.Unsupported` for stays.
+            precedence over the operator's own decomposition; a call that it raises
+            :class:`~serde.errors.Unsupported` for stays.
     """
 
     name: ClassVar[str] = "Decompose"
