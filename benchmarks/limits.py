@@ -80,8 +80,8 @@ def sources(name: str, folder: Path) -> Iterator[tuple[str, Any, dict[str, Any]]
         from support.zoo import zoo_net
 
         fed = zoo_net(net)
-        shapes = {key: value.shape for key, value in fed.feeds.items()}
-        options = {"params": fed.params, "input_shapes": shapes}
+        shapes = {key: value.shape for key, value in fed.inputs(0).items()}
+        options = {"params": {**fed.args, **fed.aux}, "input_shapes": shapes}
         yield "mxnet", fed.symbol, options
         return
     import torch
