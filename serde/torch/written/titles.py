@@ -62,7 +62,7 @@ def parameter_name(run: Run, places: Collection[int]) -> str:
     noun = next((_WIDTHS[hole.label] for hole in holes if hole.label in _WIDTHS), "")
     if noun:
         ends = [n for n in ends if run.holes[n].label.partition("_")[0] in ("in", "out", "num")]
-        first, last = ends[0] in places, ends[-1] in places
+        first, last = (ends[0] in places, ends[-1] in places) if ends else (True, True)
         if first and last:
             return noun
         return f"in_{noun}" if first else f"out_{noun}" if last else f"mid_{noun}"
