@@ -122,7 +122,7 @@ class Limits:
 
     Attributes:
         nodes: Nodes that are made of others: functions expanded, loops unrolled, operators
-            decomposed. Each node of the source adds 400, ten times what any net took.
+            decomposed. Each node of the source adds 450, ten times what any net took.
         elements: Elements that are computed, for products of matrices their multiplications. Each
             byte of the source adds 32.
         constants: Bytes of arrays that are made and not read. Each byte of the source adds 2.
@@ -206,7 +206,7 @@ class Budget:
 
     def grow(self, *, nodes: int = 0, nbytes: int = 0) -> None:
         """Allow more, as the source holds so many nodes or bytes."""
-        self._allowed["nodes"] += 400 * nodes
+        self._allowed["nodes"] += 450 * nodes
         self._allowed["elements"] += 32 * nbytes
         self._allowed["constants"] += 2 * nbytes
 
