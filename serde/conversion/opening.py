@@ -40,8 +40,7 @@ class _Opened:
         wanted: Lengths that symbols of no caller stand for.
         batch: The symbol of the entries of a batch, of which the source has one.
         guessed: Whether the source declares no shapes, and a batch of one is a guess.
-        several: Whether an input has several where its entries would be counted, so that no other
-            axis of one entry counts them.
+        entries: How many entries the inputs have, by the symbol that counts them.
     """
 
     shapes: dict[str, list[DimLike]] = field(default_factory=dict)
@@ -49,7 +48,7 @@ class _Opened:
     wanted: dict[str, int] = field(default_factory=dict)
     batch: str | None = None
     guessed: bool = False
-    several: bool = False
+    entries: dict[str, int] = field(default_factory=dict)
 
 
 def read_as_told(
@@ -152,8 +151,8 @@ def _find_opened(bridge: AnyBridge, native: AnyValue, options: AnyValue) -> _Ope
             _open_axis(found, name, axis, given, None if known is None else known[axis], first)
             for axis, given in enumerate(shape)
         ]
-    if found.several:
-        found.batch = None
+    if set(found.entries.values()) == {1}:  # Where one has several, one entry is no batch.
+        found.batch = next(iter(found.entries))
     return found
 
 
@@ -174,8 +173,7 @@ def _open_axis(
         if isinstance(dim, int):
             found.wanted[label] = dim
     if found.lengths.setdefault(label, known) == known and axis == first:
-        found.several = found.several or known != 1
-        found.batch = found.batch or label
+        found.entries[label] = known
     return given if isinstance(given, str) and given == label else label
 
 
