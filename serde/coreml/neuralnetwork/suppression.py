@@ -18,8 +18,9 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim, as_dim
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
-from serde.walk.expansion.tensors import converted, tensor_type
+from serde.walk.expansion.tensors import tensor_type
 
 __all__ = ["THRESHOLDS", "suppression_to_relay", "thresholds_of"]
 
@@ -68,7 +69,7 @@ def suppression_to_relay(model: AnyValue, values: Mapping[str, Expr]) -> dict[st
         least = relay.const(np.array([own.confidenceThreshold], np.float32))
     if overlap is None:
         overlap = relay.const(np.array([own.iouThreshold], np.float32))
-    score = relay.max(converted(marks, "float32"), axis=(1,))
+    score = relay.max(as_dtype(marks, "float32"), axis=(1,))
     order = relay.argsort(relay.negative(score), axis=0, dtype="int32")
     boxes, marks, score = (relay.take(each, order, axis=0) for each in (boxes, marks, score))
     kept = _find_kept(boxes, marks, score, least, overlap, own.pickTop.perClass)
@@ -103,7 +104,7 @@ def _find_kept(
     limit = count if isinstance(count, int) else _ENDLESS
     found = call(
         "serde.non_max_suppression",
-        relay.expand_dims(converted(boxes, "float32"), 0),
+        relay.expand_dims(as_dtype(boxes, "float32"), 0),
         rows,
         relay.const([limit], "int64"),
         relay.cast(relay.reshape(overlap, (1,)), "float32"),
@@ -124,7 +125,7 @@ def _by_class(marks: Expr, taken: Expr) -> Expr:
     classes = tensor_type(marks).shape[1]
     if not isinstance(classes, int):
         raise Unsupported(f"confidences of {classes} classes")
-    best = relay.argmax(converted(marks, "float32"), axis=(1,))
+    best = relay.argmax(as_dtype(marks, "float32"), axis=(1,))
     line = relay.const(allocation.arange(classes, dtype=np.int32)[:, None])
     own = relay.equal(line, relay.expand_dims(relay.cast(best, "int32"), 0))
     lowest = relay.const(np.float32(_LEAST))

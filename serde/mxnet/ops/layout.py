@@ -6,9 +6,9 @@ laid out otherwise is moved there and back, and what is narrower is widened and 
 
 from __future__ import annotations
 
-from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
 
-__all__ = ["FLOATS", "SPATIAL", "arranged", "converted", "fixed_shape", "tensor_type"]
+__all__ = ["FLOATS", "SPATIAL", "arranged", "fixed_shape", "tensor_type"]
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """Letters of the spatial axes for each number of them."""

@@ -20,10 +20,10 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.windows import LAYOUTS, layouts, per_axis
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.elementwise.unary import import_cbrt
-from serde.mxnet.ops.layout import FLOATS, arranged, converted, tensor_type
+from serde.mxnet.ops.layout import FLOATS, arranged, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.precision import lowest
+from serde.relay.ir.precision import as_dtype, lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.op.pool.reduction import Pooling
@@ -291,7 +291,7 @@ def _pool_expansion(pool_type: Literal["max", "avg"]) -> Callable[..., Expr]:
         wanted = LAYOUTS[len(attrs["pool_size"]), None][0]
         window = _PaddedWindow(arranged(data, layout, wanted), **attrs)
         result = window.max() if pool_type == "max" else window.mean()
-        return arranged(converted(result, dtype), wanted, out_layout or layout)
+        return arranged(as_dtype(result, dtype), wanted, out_layout or layout)
 
     return expand_pool
 
@@ -333,7 +333,7 @@ class _PaddedWindow:
         if dtype.name in ("int64", "bool"):
             return self._combine_taps(self._pad(self.data, lowest(dtype)), relay.maximum)
         wide = dtype.name if dtype.name in FLOATS else _WIDER.get(dtype.name, "float64")
-        data = self._pad(converted(self.data, wide), lowest(dtype))
+        data = self._pad(as_dtype(self.data, wide), lowest(dtype))
         if any(each != 1 for each in self.dilation):
             return self._combine_taps(data, relay.maximum)
         return self._build_pool("max", data)
@@ -342,21 +342,21 @@ class _PaddedWindow:
         """Return the mean of all taps, or of those inside the data; of integers towards zero."""
         dtype = tensor_type(self.data).dtype
         wide = "float32" if dtype in ("float16", "float32") else "float64"
-        data = self._pad(converted(self.data, wide), 0)
+        data = self._pad(as_dtype(self.data, wide), 0)
         if not is_float(dtype) or any(each != 1 for each in self.dilation):
             mean = relay.divide(self._combine_taps(data, relay.add), self._count(wide))
             return mean if is_float(dtype) else relay.trunc(mean)
         mean = self._build_pool("avg", data)
         if self.count_include_pad or not any(map(any, self.sides)):
             return mean
-        inside = self._build_pool("avg", self._pad(converted(_ones(self.data), wide), 0))
+        inside = self._build_pool("avg", self._pad(as_dtype(_ones(self.data), wide), 0))
         return relay.divide(mean, relay.maximum(inside, relay.const(_LEAST, wide)))
 
     def _count(self, dtype: str) -> Expr:
         """Return how many taps of a window count."""
         if self.count_include_pad:
             return relay.const(prod(self.size), dtype)
-        inside = self._pad(converted(_ones(self.data), dtype), 0)
+        inside = self._pad(as_dtype(_ones(self.data), dtype), 0)
         return relay.maximum(self._combine_taps(inside, relay.add), relay.const(1, dtype))
 
     def _pad(self, data: Expr, value: AnyValue) -> Expr:

@@ -7,8 +7,9 @@ import numpy as np
 import serde.allocation as allocation
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
-from serde.relay.lowering.lengths import converted, length_of, positions, sliced
+from serde.relay.lowering.lengths import length_of, positions, sliced
 from serde.weights import numpy_dtype
 
 __all__ = ["decompose_dft", "decompose_stft"]
@@ -24,8 +25,8 @@ def _angles(data: Expr) -> Expr:
     line, count = positions(data, -1), length_of(data, -1)
     column = call("expand_dims", line, axis=1)
     turns = call("floor_mod", call("multiply", column, line), count)
-    step = call("divide", const(2 * np.pi, "float64"), converted(count, "float64"))
-    return call("multiply", converted(turns, "float64"), step)
+    step = call("divide", const(2 * np.pi, "float64"), as_dtype(count, "float64"))
+    return call("multiply", as_dtype(turns, "float64"), step)
 
 
 def decompose_dft(re_data: Expr, im_data: Expr, *, inverse: bool) -> Expr:
@@ -33,10 +34,10 @@ def decompose_dft(re_data: Expr, im_data: Expr, *, inverse: bool) -> Expr:
     waves = [call(name, angles) for name in ("cos", "sin")]
     if inverse:
         count = length_of(re_data, -1, "int64")
-        waves = [call("divide", wave, converted(count, "float64")) for wave in waves]
+        waves = [call("divide", wave, as_dtype(count, "float64")) for wave in waves]
     else:
         waves[1] = call("negative", waves[1])
-    cos, sin = (converted(wave, dtype) for wave in waves)
+    cos, sin = (as_dtype(wave, dtype) for wave in waves)
 
     def times(x: Expr, wave: Expr) -> Expr:
         return call("serde.matmul", x, wave)
@@ -64,7 +65,7 @@ def decompose_stft(
     waves = np.exp(-2j * np.pi * waves / win_length)
     waves = waves / np.sqrt(n_fft) if normalized else waves
     filters[:, 0, :win_length] = np.concatenate([waves.real, waves.imag])
-    shaped = converted(window, type_.dtype)
+    shaped = as_dtype(window, type_.dtype)
     if tensor_type(window).shape != (win_length,):
         shaped = sliced(shaped, 0, 0, win_length)
     if win_length < n_fft:

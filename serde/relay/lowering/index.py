@@ -9,9 +9,10 @@ import serde.allocation as allocation
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Constant, Expr, const, tensor_type
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import broadcast, is_float
-from serde.relay.lowering.lengths import converted, positions
+from serde.relay.lowering.lengths import positions
 from serde.weights import dtype_name
 
 __all__ = [
@@ -40,10 +41,10 @@ def _mark(
     work = tensor_type(steps).dtype
     shape = [1] * rank
     shape[axis % rank] = -1
-    keys = call("expand_dims", converted(indices, work), axis=axis % rank)
+    keys = call("expand_dims", as_dtype(indices, work), axis=axis % rank)
     marks = call("equal", keys, call("reshape", steps, newshape=tuple(shape)))
     wanted = tensor_type(on_value).dtype if dtype is None else dtype_name(dtype)
-    return call("where", marks, converted(on_value, wanted), converted(off_value, wanted))
+    return call("where", marks, as_dtype(on_value, wanted), as_dtype(off_value, wanted))
 
 
 def decompose_one_hot(
@@ -60,7 +61,7 @@ def decompose_dyn_one_hot(
     counted = tensor_type(depth).dtype
     end = call("reshape", depth, newshape=())
     steps = call("arange", const(0, counted), end, const(1, counted), dtype=counted)
-    return _mark(indices, converted(steps, work), on_value, off_value, axis, dtype)
+    return _mark(indices, as_dtype(steps, work), on_value, off_value, axis, dtype)
 
 
 def decompose_sequence_mask(
@@ -72,7 +73,7 @@ def decompose_sequence_mask(
     position_shape, length_shape = [1] * type_.rank, [1] * type_.rank
     position_shape[axis] = length_shape[1 - axis] = -1
     steps = call("reshape", positions(data, axis, work), newshape=tuple(position_shape))
-    bounds = call("reshape", converted(valid_length, work), newshape=tuple(length_shape))
+    bounds = call("reshape", as_dtype(valid_length, work), newshape=tuple(length_shape))
     return call("where", call("less", steps, bounds), data, const(mask_value, type_.dtype))
 
 
@@ -91,7 +92,7 @@ def decompose_unravel_index(data: Expr, shape: Expr) -> Expr:
             length: Expr = const(shape.data[axis], dtype)
         else:
             place = const(axis, "int32")
-            length = converted(call("take", shape, place, axis=0, mode="fast"), dtype)
+            length = as_dtype(call("take", shape, place, axis=0, mode="fast"), dtype)
         found.append(call("floor_mod", rest, length))
         rest = call("floor_divide", rest, length)
     return call("stack", found[::-1], axis=0)
@@ -103,7 +104,7 @@ def decompose_adv_index(inputs: tuple[Expr, ...]) -> Expr:
     if len(indices) == 1:
         return call("serde.take", data, indices[0], axis=0)
     wide = "int64" if any(tensor_type(x).dtype == "int64" for x in indices) else "int32"
-    numbers = [converted(each, wide) for each in indices]
+    numbers = [as_dtype(each, wide) for each in indices]
     shape = broadcast(*(tensor_type(each).shape for each in numbers))
     if Any() in shape:
         whole = reduce(partial(call, "add"), numbers)

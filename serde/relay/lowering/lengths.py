@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import serde.allocation as allocation
 from serde.relay.ir.dims import Any, Dim, SymDim, symbol
 from serde.relay.ir.expr import Expr, const, tensor_type
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 
 __all__ = [
-    "converted",
     "length_of",
     "permuted",
     "positions",
@@ -19,11 +19,6 @@ __all__ = [
     "shape_vector",
     "sliced",
 ]
-
-
-def converted(x: Expr, dtype: str) -> Expr:
-    """Return `x` in another dtype; itself if it has it."""
-    return x if tensor_type(x).dtype == dtype else call("cast", x, dtype=dtype)
 
 
 def permuted(x: Expr, axes: Sequence[int]) -> Expr:
@@ -68,7 +63,7 @@ def positions(x: Expr, axis: int, dtype: str = "int64") -> Expr:
     if isinstance(length, int):
         return const(allocation.arange(length), dtype)
     others = tuple(each for each in range(type_.rank) if each != own)
-    blank = converted(call("zeros_like", x), dtype)
+    blank = as_dtype(call("zeros_like", x), dtype)
     nothing = call("sum", blank, axis=others) if others else blank
     ones = call("ones_like", nothing)
     return call("cumsum", ones, axis=0, exclusive=True)

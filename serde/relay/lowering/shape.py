@@ -9,9 +9,9 @@ from typing import Any as AnyValue
 from serde.relay.ir.dims import Any, Dim, same_length
 from serde.relay.ir.expr import Constant, Expr, Tuple, const, tensor_type
 from serde.relay.ir.layout import LayoutPlan
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.lowering.lengths import (
-    converted,
     length_of,
     permuted,
     positions,
@@ -66,7 +66,7 @@ def decompose_trilu(data: Expr, k: Expr, *, upper: bool) -> Expr:
     work = "int64" if tensor_type(k).dtype == "int64" else "int32"
     rows, columns = _number_rows_and_columns(data, work)
     apart = call("subtract", columns, rows)
-    inside = call("greater_equal" if upper else "less_equal", apart, converted(k, work))
+    inside = call("greater_equal" if upper else "less_equal", apart, as_dtype(k, work))
     return call("where", inside, data, const(0, tensor_type(data).dtype))
 
 
@@ -187,7 +187,7 @@ def decompose_collapse_sum_to(data: Expr, shape: Expr, *, dtype: AnyValue) -> Ex
         data,
         wanted,
         lambda axis: call(
-            "take", converted(shape, "int64"), const(axis, "int64"), axis=0, mode="fast"
+            "take", as_dtype(shape, "int64"), const(axis, "int64"), axis=0, mode="fast"
         ),
     )
 
@@ -207,7 +207,7 @@ def _collapse(data: Expr, wanted: Sequence[Dim], length_along: Callable[[int], E
     """
     dtype = tensor_type(data).dtype
     reduction, work = ("any", dtype) if dtype == "bool" else ("sum", _WIDE.get(dtype, dtype))
-    data = converted(data, work)
+    data = as_dtype(data, work)
     own = tensor_type(data).shape
     offset = len(own) - len(wanted)
     pairs = list(enumerate(zip(own[offset:], wanted, strict=True)))
@@ -228,5 +228,5 @@ def _collapse(data: Expr, wanted: Sequence[Dim], length_along: Callable[[int], E
             "dyn.strided_slice", total, *bounds, const([1], "int64"), slice_mode="end", axes=(axis,)
         )
     known = Any() not in wanted and tensor_type(total).shape != tuple(wanted)
-    total = converted(total, dtype)
+    total = as_dtype(total, dtype)
     return call("reshape", total, newshape=tuple(wanted)) if known else total

@@ -10,9 +10,10 @@ import serde.allocation as allocation
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, Tuple, const, tensor_type
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import Array, call
 from serde.relay.ir.shapes import layout_axes
-from serde.relay.lowering.lengths import converted, positions
+from serde.relay.lowering.lengths import positions
 
 __all__ = [
     "decompose_dyn_sparse_to_dense",
@@ -43,7 +44,7 @@ def rows_of_elements(indptr: Array, stored: int) -> Array:
 def _find_rows(indices: Expr, indptr: Expr) -> Expr:
     """Return the row of each element; those that no row has get the number after the last."""
     places = positions(indices, 0)
-    past = call("searchsorted", converted(indptr, "int64"), places, right=True, dtype="int64")
+    past = call("searchsorted", as_dtype(indptr, "int64"), places, right=True, dtype="int64")
     return call("subtract", past, const(1, "int64"))
 
 
@@ -72,7 +73,7 @@ def _place(zeros_shape: tuple[Dim, ...], data: Expr, indices: Expr, indptr: Expr
         zeros = call("zeros", shape=zeros_shape, dtype=dtype)
         mode = "update" if distinct else "add"
         return call("scatter_nd", zeros, Constant(known), data, mode=mode) if len(rows) else zeros
-    found = [_find_rows(indices, indptr), converted(indices, "int64")]
+    found = [_find_rows(indices, indptr), as_dtype(indices, "int64")]
     first, *others = zeros_shape
     zeros = call("zeros", shape=(first + 1, *others), dtype=dtype)
     total = call("scatter_nd", zeros, call("stack", found, axis=0), data, mode="add")
@@ -144,11 +145,11 @@ def decompose_sparse_transpose(
     if isinstance(sparse_indices, Constant):
         require_columns(sparse_indices.data, tensor_type(sparse_indptr).shape[0] - 1)
     order = call("argsort", sparse_indices, axis=0, dtype="int32")
-    rows = converted(_find_rows(sparse_indices, sparse_indptr), tensor_type(sparse_indices).dtype)
+    rows = as_dtype(_find_rows(sparse_indices, sparse_indptr), tensor_type(sparse_indices).dtype)
     ordered = call("take", sparse_indices, order, axis=0, mode="fast")
     starts = call(
         "searchsorted",
-        converted(ordered, "int64"),
+        as_dtype(ordered, "int64"),
         positions(sparse_indptr, 0),
         right=False,
         dtype="int64",
@@ -157,7 +158,7 @@ def decompose_sparse_transpose(
         [
             call("take", sparse_data, order, axis=0, mode="fast"),
             call("take", rows, order, axis=0, mode="fast"),
-            converted(starts, tensor_type(sparse_indptr).dtype),
+            as_dtype(starts, tensor_type(sparse_indptr).dtype),
         ]
     )
 
@@ -171,17 +172,17 @@ def decompose_sparse_reshape(sparse_indices: Expr, prev_shape: Expr, new_shape: 
     dtype = tensor_type(sparse_indices).dtype
     few = isinstance(prev_shape, Constant) and math.prod(prev_shape.data.tolist()) < 2**31
     work = dtype if few else "int64"
-    before, after = (converted(each, work) for each in (prev_shape, new_shape))
+    before, after = (as_dtype(each, work) for each in (prev_shape, new_shape))
     one = const(1, work)
     open_ = call("less", after, const(0, work))
     known = call("prod", call("where", open_, one, after), axis=(0,), keepdims=True)
     whole = call("prod", before, axis=(0,), keepdims=True)
     rest = call("floor_divide", whole, call("maximum", known, one))
     after = call("where", open_, rest, after)
-    scaled = call("multiply", converted(sparse_indices, work), _row_major_strides(before))
+    scaled = call("multiply", as_dtype(sparse_indices, work), _row_major_strides(before))
     flat = call("sum", scaled, axis=(1,), keepdims=True)
     moved = call("floor_mod", call("floor_divide", flat, _row_major_strides(after)), after)
-    return Tuple([converted(moved, dtype), converted(after, tensor_type(new_shape).dtype)])
+    return Tuple([as_dtype(moved, dtype), as_dtype(after, tensor_type(new_shape).dtype)])
 
 
 def _find_empty_rows(indices: Expr, shape: Expr) -> tuple[Expr, Expr]:

@@ -13,11 +13,12 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.op.image.interpolation import SPATIAL, Interpolation
 from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
-from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import fixed_shape, tensor_type
 from serde.weights import Array, dtype_name
 
 __all__ = [
@@ -54,7 +55,7 @@ def image_expansion(ndim: int, half: str = "float16") -> Callable[..., Expr]:
             raise Unsupported(f"a size {size} that is not fixed")
         weighed = how.method != "nearest_neighbor"
         floats = {"float16": half, "float64": "float64"}
-        result = converted(data, floats.get(type_.dtype, "float32")) if weighed else data
+        result = as_dtype(data, floats.get(type_.dtype, "float32")) if weighed else data
         ends = roi or (0.0,) * (2 * ndim)
         outside: Expr | None = None
         for index, axis in enumerate(axes):
@@ -69,7 +70,7 @@ def image_expansion(ndim: int, half: str = "float16") -> Callable[..., Expr]:
         if outside is not None:
             fill = relay.const(extrapolation_value, tensor_type(result).dtype)
             result = relay.where(outside, fill, result)
-        return converted(result, type_.dtype if out_dtype is None else dtype_name(out_dtype))
+        return as_dtype(result, type_.dtype if out_dtype is None else dtype_name(out_dtype))
 
     return expand_resize
 

@@ -14,14 +14,14 @@ import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import lowest
+from serde.relay.ir.precision import as_dtype, lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import taps
 from serde.relay.op.image.crop import CropAndResize
 from serde.relay.op.image.grid import GridSample
 from serde.relay.op.image.interpolation import cubic_weights
-from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
 from serde.weights import dtype_name
 
 __all__ = [
@@ -66,9 +66,9 @@ class Pixels:
         """Return ``(M, P, C)`` of the pixels at whole places ``(M, P)``; edges are repeated."""
         index = self._batch
         for place, length in zip(places, self.space, strict=True):
-            held = converted(relay.clip(place, 0, length - 1), tensor_type(index).dtype)
+            held = as_dtype(relay.clip(place, 0, length - 1), tensor_type(index).dtype)
             index = relay.add(relay.multiply(index, _number(length, index)), held)
-        return relay.take(self._rows, converted(index, "int32"), 0, mode="clip")
+        return relay.take(self._rows, as_dtype(index, "int32"), 0, mode="clip")
 
 
 def _number(value: float, like: Expr) -> Expr:
@@ -102,7 +102,7 @@ def between(
         factor = relay.expand_dims(reduce(relay.multiply, [each for _, each in choice]), 2)
         if zeros:
             factor = relay.multiply(factor, inside_of(corner, pixels.space))
-        parts.append(relay.multiply(pixels.at(corner), converted(factor, pixels.dtype)))
+        parts.append(relay.multiply(pixels.at(corner), as_dtype(factor, pixels.dtype)))
     return reduce(relay.add, parts)
 
 
@@ -165,12 +165,12 @@ def expand_grid_sample(
     rank = tensor_type(data).rank
     wanted = "NCHW" if rank == 4 else "NCDHW"
     wide = "float64" if tensor_type(data).dtype == "float64" else "float32"
-    images = converted(arranged(data, sampling.layout, wanted), wide)
+    images = as_dtype(arranged(data, sampling.layout, wanted), wide)
     shape, lengths = fixed_shape(images), fixed_shape(grid)
     number = lengths[0]
     batch = relay.const(allocation.positions(number)[:, None], numbers)
     pixels = Pixels(images, batch)
-    points = relay.reshape(converted(grid, precision), (number, rank - 2, -1))
+    points = relay.reshape(as_dtype(grid, precision), (number, rank - 2, -1))
     fold = _fold(sampling.padding_mode, sampling.align_corners)
     places = []
     for axis, length in enumerate(shape[2:]):
@@ -186,10 +186,10 @@ def expand_grid_sample(
             found = between(pixels, places, linear_weights, _keep, zeros=True)
         else:
             whole = [_nearest(place) for place in places]
-            inside = converted(inside_of(whole, pixels.space), wide)
+            inside = as_dtype(inside_of(whole, pixels.space), wide)
             found = relay.multiply(pixels.at(whole), inside)
     result = relay.reshape(relay.transpose(found, (0, 2, 1)), (number, shape[1], *lengths[2:]))
-    return converted(arranged(result, wanted, sampling.layout), tensor_type(data).dtype)
+    return as_dtype(arranged(result, wanted, sampling.layout), tensor_type(data).dtype)
 
 
 def _unnormalize(point: Expr, length: int, align_corners: bool) -> Expr:
@@ -210,14 +210,14 @@ def expand_crop_and_resize(
     if size is None:
         raise Unsupported(f"boxes of open lengths {crop.crop_size}")
     dtype = tensor_type(data).dtype if crop.out_dtype is None else dtype_name(crop.out_dtype)
-    images = converted(
+    images = as_dtype(
         arranged(data, crop.layout, "NCHW"),
         "float64" if tensor_type(data).dtype == "float64" else "float32",
     )
     (number,) = fixed_shape(boxes, [0])
     _, channels, *space = fixed_shape(images)
-    pixels = Pixels(images, relay.expand_dims(converted(box_indices, numbers), 1))
-    edges = relay.split(converted(boxes, precision), 4, axis=1)
+    pixels = Pixels(images, relay.expand_dims(as_dtype(box_indices, numbers), 1))
+    edges = relay.split(as_dtype(boxes, precision), 4, axis=1)
     rows = _along(edges[0], edges[2], space[0], size[0])
     columns = _along(edges[1], edges[3], space[1], size[1])
     count = size[0] * size[1]
@@ -230,14 +230,14 @@ def expand_crop_and_resize(
         found = between(pixels, held, linear_weights, _keep, zeros=False)
     else:
         found = pixels.at([_nearest(place) for place in held])
-    inside = converted(inside_of(places, space), tensor_type(found).dtype)
+    inside = as_dtype(inside_of(places, space), tensor_type(found).dtype)
     outside = relay.subtract(_number(1, inside), inside)
     found = relay.add(
         relay.multiply(found, inside),
         relay.multiply(outside, _number(crop.extrapolation_value, outside)),
     )
     result = relay.reshape(relay.transpose(found, (0, 2, 1)), (number, channels, *size))
-    return converted(arranged(result, "NCHW", crop.layout), dtype)
+    return as_dtype(arranged(result, "NCHW", crop.layout), dtype)
 
 
 def _along(start: Expr, end: Expr, length: int, size: int) -> Expr:
@@ -269,8 +269,8 @@ def expand_dilation2d(
     sides = [(0, 0), (0, 0), *zip(before, after, strict=True)]
     if any(map(any, sides)):
         images = relay.nn.pad(images, sides, relay.const(lowest(given), given))
-    images = converted(images, dtype)
-    window = converted(arranged(weight, kernel_layout, "IHW"), dtype)
+    images = as_dtype(images, dtype)
+    window = as_dtype(arranged(weight, kernel_layout, "IHW"), dtype)
     lengths, size = fixed_shape(images, [2, 3]), fixed_shape(window, [1, 2])
     counts = [
         (n - (k - 1) * d - 1) // s + 1

@@ -14,7 +14,6 @@ from serde.relay.ir.types import TensorType
 __all__ = [
     "along",
     "arranged",
-    "converted",
     "fixed_shape",
     "has_filters_of_channels",
     "require_no_cut",
@@ -78,11 +77,6 @@ def has_filters_of_channels(inputs: Dim, outputs: Dim, inner: Dim, groups: int) 
         "hold filters of each channel",
         hint="give the lengths of the inputs",
     )
-
-
-def converted(x: Expr, dtype: str) -> Expr:
-    """Return `x` in another dtype; itself if it has it."""
-    return x if tensor_type(x).dtype == dtype else relay.cast(x, dtype)
 
 
 def along(x: Expr, rank: int, axis: int) -> Expr:

@@ -14,8 +14,9 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import is_float
-from serde.walk.expansion.tensors import along, converted
+from serde.walk.expansion.tensors import along
 from serde.walk.pairs import pair, reads
 from serde.weights import numpy_dtype
 
@@ -55,7 +56,7 @@ def import_thresholded_relu(ctx: ImportContext, x: Expr, *, alpha: float) -> Exp
 
 @OPS.imports("prelu", since=(1, 17))
 def import_prelu(ctx: ImportContext, x: Expr, alpha: Expr) -> Expr:
-    return relay.nn.prelu(x, converted(alpha, ctx.type(x).dtype), axis=1)
+    return relay.nn.prelu(x, as_dtype(alpha, ctx.type(x).dtype), axis=1)
 
 
 @OPS.exports("nn.prelu")
@@ -92,7 +93,7 @@ def import_scaled_tanh(ctx: ImportContext, x: Expr, *, alpha: float, beta: float
 def import_softplus_parametric(ctx: ImportContext, x: Expr, alpha: Expr, beta: Expr) -> Expr:
     """Factors lie along the second axis."""
     type_ = ctx.type(x)
-    outer, inner = (along(converted(each, type_.dtype), type_.rank, 1) for each in (alpha, beta))
+    outer, inner = (along(as_dtype(each, type_.dtype), type_.rank, 1) for each in (alpha, beta))
     return relay.multiply(relay.serde.softplus(relay.multiply(x, inner)), outer)
 
 

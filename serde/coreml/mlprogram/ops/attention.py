@@ -13,9 +13,10 @@ from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import fixed_shape, tensor_type
 from serde.weights import numpy_dtype
 
 
@@ -37,7 +38,7 @@ def import_scaled_dot_product_attention(
     type_ = ctx.type(query)
     rank = type_.rank
     if attn_mask is not None and ctx.type(attn_mask).dtype != "bool":
-        attn_mask = converted(attn_mask, type_.dtype)
+        attn_mask = as_dtype(attn_mask, type_.dtype)
     if rank == 4:
         return relay.serde.attention(query, key, value, attn_mask)
     if attn_mask is not None and ctx.type(attn_mask).rank > 2:

@@ -17,12 +17,12 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import Convolution
 from serde.walk.expansion.tensors import (
-    converted,
     fixed_shape,
     has_filters_of_channels,
     tensor_type,
@@ -135,7 +135,7 @@ def _cast_parameters(
 ) -> tuple[Expr, Expr | None]:
     """Return parameters in the dtype of the data: from iOS17 on they may have another."""
     dtype = ctx.type(x).dtype
-    return converted(weight, dtype), None if bias is None else converted(bias, dtype)
+    return as_dtype(weight, dtype), None if bias is None else as_dtype(bias, dtype)
 
 
 @OPS.imports("conv", since=(1, 17))

@@ -23,7 +23,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.relay.op.norm.bodies import batch_norm_body, standardize
-from serde.walk.expansion.tensors import along, converted, tensor_type
+from serde.walk.expansion.tensors import along, tensor_type
 from serde.weights import dtype_name, numpy_dtype
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ def import_batch_norm(
     gamma = _ones(ctx, mean, shape) if gamma is None else gamma
     beta = _zeros(ctx, mean, shape) if beta is None else beta
     scale, offset, centre, spread = (
-        converted(each, ctx.type(x).dtype) for each in (gamma, beta, mean, variance)
+        as_dtype(each, ctx.type(x).dtype) for each in (gamma, beta, mean, variance)
     )
     return relay.nn.batch_norm(x, scale, offset, centre, spread, epsilon=epsilon)[0]
 
@@ -135,8 +135,8 @@ def import_instance_norm(
     epsilon: float = 1e-5,
 ) -> Expr:
     dtype, shape = ctx.type(x).dtype, ctx.static_lengths(x, [1])
-    scale = _ones(ctx, x, shape) if gamma is None else converted(gamma, dtype)
-    shift = _zeros(ctx, x, shape) if beta is None else converted(beta, dtype)
+    scale = _ones(ctx, x, shape) if gamma is None else as_dtype(gamma, dtype)
+    shift = _zeros(ctx, x, shape) if beta is None else as_dtype(beta, dtype)
     return relay.nn.instance_norm(x, scale, shift, epsilon=epsilon)
 
 
@@ -191,9 +191,9 @@ def _scale_and_shift(x: Expr, gamma: Expr | None, beta: Expr | None, axis: int) 
     """Return a tensor times a vector plus another, along one axis."""
     type_ = tensor_type(x)
     if gamma is not None:
-        x = relay.multiply(x, along(converted(gamma, type_.dtype), type_.rank, axis))
+        x = relay.multiply(x, along(as_dtype(gamma, type_.dtype), type_.rank, axis))
     if beta is not None:
-        x = relay.add(x, along(converted(beta, type_.dtype), type_.rank, axis))
+        x = relay.add(x, along(as_dtype(beta, type_.dtype), type_.rank, axis))
     return x
 
 
@@ -216,11 +216,11 @@ def import_layer_norm(
     last = chosen == list(range(type_.rank - len(chosen), type_.rank))
     fixed = [length for length in lengths if isinstance(length, int)]
     if len(fixed) == len(lengths) and (last or len(chosen) == 1):
-        scale = _ones(ctx, x, fixed) if gamma is None else converted(gamma, type_.dtype)
+        scale = _ones(ctx, x, fixed) if gamma is None else as_dtype(gamma, type_.dtype)
         if len(chosen) == 1:
-            shift = _zeros(ctx, x, fixed) if beta is None else converted(beta, type_.dtype)
+            shift = _zeros(ctx, x, fixed) if beta is None else as_dtype(beta, type_.dtype)
             return relay.nn.layer_norm(x, scale, shift, axis=chosen[0], epsilon=epsilon)
-        vectors = [scale] if beta is None else [scale, converted(beta, type_.dtype)]
+        vectors = [scale] if beta is None else [scale, as_dtype(beta, type_.dtype)]
         found = call("serde.layer_norm", x, *vectors, axis=chosen[0], epsilon=epsilon)
         return TupleGetItem(found, 0)
     wide = as_dtype(x, wide_dtype(type_.dtype))
@@ -228,7 +228,7 @@ def import_layer_norm(
     for factor, build in ((gamma, relay.multiply), (beta, relay.add)):
         if factor is not None:
             result = build(
-                result, _unsqueeze_to_rank(converted(factor, type_.dtype), type_.rank, chosen)
+                result, _unsqueeze_to_rank(as_dtype(factor, type_.dtype), type_.rank, chosen)
             )
     return result
 
@@ -269,7 +269,7 @@ def _layer_norm(
             continue
 
         def expand(x: Expr, v: Expr, build: AnyValue = build) -> Expr:
-            return build(x, _unsqueeze_to_rank(converted(v, type_.dtype), type_.rank, axes))
+            return build(x, _unsqueeze_to_rank(as_dtype(v, type_.dtype), type_.rank, axes))
 
         result = ctx.spell(expand, result, vector)
     return result
@@ -305,10 +305,10 @@ def export_serde_layer_norm(
     stash = dtype_name(stash_dtype)
 
     def mean(x: Expr) -> Expr:
-        return relay.mean(converted(x, stash), axis=tuple(axes), keepdims=True)
+        return relay.mean(as_dtype(x, stash), axis=tuple(axes), keepdims=True)
 
     def inverse(x: Expr) -> Expr:
-        centred = relay.subtract(converted(x, stash), mean(x))
+        centred = relay.subtract(as_dtype(x, stash), mean(x))
         power = relay.mean(relay.multiply(centred, centred), axis=tuple(axes), keepdims=True)
         return relay.rsqrt(relay.add(power, relay.const(epsilon, stash)))
 

@@ -26,12 +26,12 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.precision import lowest
+from serde.relay.ir.precision import as_dtype, lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, pool_dim, split_padding
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.pool import adaptive_pool, combine_windows, global_pool
-from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
 from serde.weights import numpy_dtype
 
 Kind = Literal["max", "avg"]
@@ -356,7 +356,7 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
         window = (pool_size, strides, dilation)
         work = _compute_dtype(dtype, kind)
         fill = lowest(numpy_dtype(dtype)) if kind == "max" else 0
-        wide = _pad(converted(data, work), sides, fill)
+        wide = _pad(as_dtype(data, work), sides, fill)
         result = combine_windows(wide, *window, relay.maximum if kind == "max" else relay.add)
         if counting.get("count_include_pad"):
             result = relay.divide(result, relay.Constant(np.array(prod(pool_size), work)))
@@ -366,7 +366,7 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
             counts = combine_windows(_pad(ones, sides, 0), *window, relay.add)
             least = relay.Constant(np.array(1, work))
             result = relay.divide(result, relay.maximum(counts, least))
-        return arranged(converted(result, dtype), usual, out_layout or layout)
+        return arranged(as_dtype(result, dtype), usual, out_layout or layout)
 
     return expand_pool
 

@@ -14,10 +14,11 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.random.seeded import RandomNormal, RandomUniform
-from serde.walk.expansion.tensors import converted, tensor_type
+from serde.walk.expansion.tensors import tensor_type
 from serde.weights import dtype_name
 
 _FLOATS = ("float16", "float32")
@@ -164,7 +165,7 @@ def export_random_normal(
 def expand_bernoulli(probs: Expr, *, dtype: AnyValue, seed: float | None) -> Expr:
     """MIL has one chance for all places: evenly spread numbers are compared with theirs."""
     drawn = call("serde.random_uniform", probs, dtype=np.dtype("float32"), seed=seed)
-    below = relay.less(drawn, converted(probs, "float32"))
+    below = relay.less(drawn, as_dtype(probs, "float32"))
     return relay.cast(below, tensor_type(probs).dtype if dtype is None else dtype_name(dtype))
 
 

@@ -14,9 +14,10 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.windows import ConvAttributes, has_mxnet_form
-from serde.mxnet.ops.layout import FLOATS, arranged, converted, tensor_type
+from serde.mxnet.ops.layout import FLOATS, arranged, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.conv.windows import Convolution
@@ -237,7 +238,7 @@ def expand_deformable_conv2d(
     dtype = given if out_dtype is None else dtype_name(out_dtype)
     wide = "float64" if "float64" in (given, dtype) else "float32"
     operands = (
-        converted(arranged(each, layout, wanted), wide)
+        as_dtype(arranged(each, layout, wanted), wide)
         for each, layout, wanted in (
             (data, data_layout, "NCHW"),
             (offset, data_layout, "NCHW"),
@@ -246,4 +247,4 @@ def expand_deformable_conv2d(
     )
     attrs |= {"kernel_size": None, "data_layout": "NCHW", "kernel_layout": "OIHW"}
     result = call("nn.deformable_conv2d", *operands, **attrs)
-    return converted(arranged(result, "NCHW", out_layout or data_layout), dtype)
+    return as_dtype(arranged(result, "NCHW", out_layout or data_layout), dtype)

@@ -22,10 +22,11 @@ from serde.mxnet.ops.conv.windows import (
     product_dtype,
     working_dtype,
 )
-from serde.mxnet.ops.layout import arranged, converted, fixed_shape, tensor_type
+from serde.mxnet.ops.layout import arranged, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import Convolution
@@ -96,8 +97,8 @@ def expand_conv(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
     dtype = product_dtype(data, attrs["out_dtype"])
     wide = working_dtype(data, weight, dtype, shape[1] * math.prod(shape[2:]))
     result = getattr(relay.nn, f"conv{ndim}d")(
-        converted(result, wide),
-        converted(weight, wide),
+        as_dtype(result, wide),
+        as_dtype(weight, wide),
         strides=attrs["strides"],
         padding=attrs["padding"],
         dilation=attrs["dilation"],

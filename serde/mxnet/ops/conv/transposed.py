@@ -26,9 +26,10 @@ from serde.mxnet.ops.conv.windows import (
     product_dtype,
     working_dtype,
 )
-from serde.mxnet.ops.layout import arranged, converted, fixed_shape, tensor_type
+from serde.mxnet.ops.layout import arranged, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.conv.windows import TransposedConvolution
 
@@ -178,8 +179,8 @@ def expand_conv_transpose(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
     surplus = [cut - extra for cut, extra in zip(after, attrs["output_padding"], strict=True)]
     both = [max(min(pair), 0) for pair in zip(before, surplus, strict=True)]
     result = conv_transpose(
-        converted(arranged(data, layout, wanted), wide),
-        converted(weight, wide),
+        as_dtype(arranged(data, layout, wanted), wide),
+        as_dtype(weight, wide),
         both,
         (0,) * ndim,
         channels=shape[1] * groups,

@@ -11,8 +11,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, tensor_type
+from serde.mxnet.ops.layout import FLOATS, arranged, fixed_shape, tensor_type
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.shapes import is_float
 from serde.weights import dtype_name
@@ -161,5 +162,5 @@ def working_dtype(data: Expr, weight: Expr, dtype: str, depth: int) -> str:
 def narrow_sums(result: Expr, dtype: str) -> Expr:
     """Return sums in `dtype`; those of integers wrap around, as integers do."""
     if not is_float(dtype):
-        result = converted(result, "int64")
-    return converted(result, dtype)
+        result = as_dtype(result, "int64")
+    return as_dtype(result, dtype)

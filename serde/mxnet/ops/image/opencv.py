@@ -12,9 +12,10 @@ import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import converted, tensor_type
+from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.op.image.interpolation import cubic_weights
 from serde.weights import Array
@@ -132,7 +133,7 @@ def _average_areas(data: Expr, dtype: str, rows: Array, columns: Array) -> Expr:
     """Return means over what each pixel covers; bytes are rounded to even, halved ones up."""
     wide = "float64" if dtype == "uint8" else dtype
     below, right = (relay.Constant(each.astype(wide)) for each in (rows, columns))
-    across = call("serde.matmul", right, converted(data, wide))
+    across = call("serde.matmul", right, as_dtype(data, wide))
     order = (0, 2, 1, 3) if tensor_type(data).rank == 4 else (1, 0, 2)
     down = relay.transpose(call("serde.matmul", below, relay.transpose(across, order)), order)
     if dtype != "uint8":

@@ -9,9 +9,9 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 
 LIGHT = np.array(
@@ -38,8 +38,8 @@ def _number(ctx: ImportContext, like: Expr, value: float) -> Expr:
 def import_to_tensor(ctx: ImportContext, data: Expr) -> Expr:
     """Halves are divided as such."""
     rank, dtype = ctx.type(data).rank, ctx.type(data).dtype
-    wide = data if dtype == "float16" else converted(data, "float32")
-    parts = converted(relay.divide(wide, _number(ctx, wide, 255)), "float32")
+    wide = data if dtype == "float16" else as_dtype(data, "float32")
+    parts = as_dtype(relay.divide(wide, _number(ctx, wide, 255)), "float32")
     return relay.transpose(parts, (*range(rank - 3), rank - 1, rank - 3, rank - 2))
 
 
@@ -58,8 +58,8 @@ def import_normalize(
         relay.Constant(np.array(each, np.float32).astype(wide).reshape(-1, 1, 1))
         for each in (mean, std)
     )
-    moved = relay.subtract(converted(data, wide), middle)
-    return converted(relay.divide(moved, spread), dtype)
+    moved = relay.subtract(as_dtype(data, wide), middle)
+    return as_dtype(relay.divide(moved, spread), dtype)
 
 
 @OPS.imports("_image_crop")
@@ -113,10 +113,10 @@ def require_colours(ctx: ImportContext, data: Expr) -> None:
 def adjust_pixels(ctx: ImportContext, data: Expr, adjust: Callable[[Expr], Expr]) -> Expr:
     """Return an image adjusted in float32, cut off at the limits of its dtype."""
     dtype = ctx.type(data).dtype
-    result = adjust(converted(data, "float32"))
+    result = adjust(as_dtype(data, "float32"))
     if dtype in LIMITS:
         result = relay.clip(result, *LIMITS[dtype])
-    return converted(result, dtype)
+    return as_dtype(result, dtype)
 
 
 @OPS.imports("_image_adjust_lighting")

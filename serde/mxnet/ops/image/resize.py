@@ -16,10 +16,11 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import FLOATS, SPATIAL, converted, fixed_shape, tensor_type
+from serde.mxnet.ops.layout import FLOATS, SPATIAL, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
@@ -182,7 +183,7 @@ def _resize_expansion(ndim: int) -> Callable[..., Expr]:
         if lengths is None:
             repeated = _repeat_open_lengths(data, size, axes, how)
             if repeated is not None:
-                return converted(repeated, dtype)
+                return as_dtype(repeated, dtype)
             raise Unsupported(f"resizing to open lengths {', '.join(map(str, size))}")
         region = roi or (0.0,) * (2 * ndim)
         result, edges = _working(data, resize.method), []
@@ -194,7 +195,7 @@ def _resize_expansion(ndim: int) -> Callable[..., Expr]:
         if how.mode == "tf_crop_and_resize":
             for axis, outside in edges:
                 result = _fill_where(result, axis, outside, resize.extrapolation_value)
-        return converted(result, dtype)
+        return as_dtype(result, dtype)
 
     return expand_resize
 
@@ -241,7 +242,7 @@ def _working(data: Expr, method: str) -> Expr:
     """Return `data` in the dtype in which it is interpolated."""
     if method == "nearest_neighbor" or tensor_type(data).dtype == "float64":
         return data
-    return converted(data, "float32")
+    return as_dtype(data, "float32")
 
 
 def _read_positions(

@@ -15,10 +15,10 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.shape.arrange import axes_last
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
 
@@ -176,8 +176,8 @@ def wrap_indices(indices: Expr, length: int) -> Expr:
 def import_ravel_multi_index(ctx: ImportContext, data: Expr, *, shape: tuple[int, ...]) -> Expr:
     """The length of the first axis does not count, and no index is too large."""
     steps = np.cumprod([1, *shape[:0:-1]], dtype=np.int64)[::-1]
-    parts = relay.multiply(converted(data, "int64"), relay.Constant(steps[:, None].copy()))
-    return converted(relay.sum(parts, axis=(0,)), ctx.type(data).dtype)
+    parts = relay.multiply(as_dtype(data, "int64"), relay.Constant(steps[:, None].copy()))
+    return as_dtype(relay.sum(parts, axis=(0,)), ctx.type(data).dtype)
 
 
 @OPS.imports("_unravel_index")
@@ -185,13 +185,13 @@ def import_unravel_index(ctx: ImportContext, data: Expr, *, shape: tuple[int, ..
     """The first coordinate grows without end; quotients are rounded towards zero."""
     if ctx.type(data).rank != 1:
         raise Unsupported(f"places {ctx.type(data)!r}: MXNet writes those of a vector alone")
-    indices = converted(data, "int64")
+    indices = as_dtype(data, "int64")
     rows = []
     for axis, length in enumerate(shape):
         step = prod(shape[axis + 1 :])
         row = relay.divide(indices, relay.const(step, "int64")) if step != 1 else indices
         rows.append(relay.trunc_mod(row, relay.const(length, "int64")) if axis else row)
-    return converted(relay.stack(rows, 0), ctx.type(data).dtype)
+    return as_dtype(relay.stack(rows, 0), ctx.type(data).dtype)
 
 
 @OPS.imports("_contrib_index_array")
@@ -204,7 +204,7 @@ def import_index_array(
     over = range(len(shape)) if named is None else normalize_axes(named, len(shape))
     if not over:
         return relay.zeros([*shape, 0], "int64")
-    ones = relay.ones_like(converted(data, "int64"))
+    ones = relay.ones_like(as_dtype(data, "int64"))
     return relay.stack([relay.cumsum(ones, axis=axis, exclusive=True) for axis in over], -1)
 
 

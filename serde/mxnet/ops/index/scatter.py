@@ -20,9 +20,9 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.index.gather import as_index, wrap_indices
-from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.types import TensorType
 from serde.weights import numpy_dtype
 
@@ -206,7 +206,7 @@ def import_fill_element(ctx: ImportContext, lhs: Expr, mhs: Expr, rhs: Expr) -> 
     """An index outside its row leaves the row as it is."""
     (length,) = ctx.static_lengths(lhs, [1])
     columns = relay.const(allocation.arange(length, dtype=np.int32))
-    indices = converted(rhs, "int32")
+    indices = as_dtype(rhs, "int32")
     marked = relay.equal(columns, relay.expand_dims(indices, 1))
     return relay.where(marked, relay.expand_dims(mhs, 1), lhs)
 
@@ -246,7 +246,7 @@ def _count_bins(flat: Expr, bins: Expr) -> Expr:
 
 def _counted_evenly(flat: Expr, edges: Expr, count: int, low: float, high: float) -> Expr:
     """A bin is computed in float64 and then corrected by one, as the rounded bounds say."""
-    wide = converted(flat, "float64")
+    wide = as_dtype(flat, "float64")
     first, last, span = (relay.const(v, "float64") for v in (low, high, high - low))
     inside = relay.logical_and(relay.greater_equal(wide, first), relay.less_equal(wide, last))
     scaled = relay.multiply(relay.subtract(wide, first), relay.const(count, "float64"))
@@ -275,7 +275,7 @@ def import_bincount(
     has_weights: bool = False,
 ) -> Expr:
     """The result is as long as the greatest element asks for; counts have the dtype of the data."""
-    indices = converted(data, "int64")
+    indices = as_dtype(data, "int64")
     least = relay.Constant(np.array([minlength - 1]))
     most = relay.max(relay.concatenate([indices, least], 0), axis=(0,), keepdims=True)
     length = relay.add(most, relay.const(1, "int64"))

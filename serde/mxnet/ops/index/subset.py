@@ -16,11 +16,11 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.index.gather import wrap_indices
 from serde.mxnet.ops.index.select import as_mask
-from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.shape.reshape import with_rank
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import Array, call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
@@ -153,7 +153,7 @@ def import_delete(ctx: ImportContext, arr: Expr, obj: Expr | None = None, *, at:
     if obj is not None:
         if ctx.type(obj).size == 0:
             return data
-        indices = relay.reshape(converted(obj, "int64"), (1, -1))
+        indices = relay.reshape(as_dtype(obj, "int64"), (1, -1))
         steps = relay.Constant(allocation.arange(length)[:, None])
         hit = relay.any(relay.equal(steps, indices), axis=(1,))
         return call("serde.compress", data, relay.logical_not(hit), axis=along)
@@ -171,7 +171,7 @@ def _insert(
     """Return values and data, one behind the other along an axis, in another order."""
     wanted: list[Dim] = list(ctx.type(data).shape)
     wanted[axis] = count
-    new = converted(values, ctx.type(data).dtype)
+    new = as_dtype(values, ctx.type(data).dtype)
     spread = new if ctx.type(new).shape == tuple(wanted) else relay.broadcast_to(new, wanted)
     return relay.take(relay.concatenate([spread, data], axis), order, axis=axis, mode="fast")
 

@@ -23,11 +23,12 @@ from serde.nnef.ops.conv.windows import (
 )
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.pool.reduction import Pooling
 from serde.walk.expansion.pool import USUAL, adaptive_pool, global_pool
-from serde.walk.expansion.tensors import arranged, converted, tensor_type
+from serde.walk.expansion.tensors import arranged, tensor_type
 
 __all__ = ["Axis", "PoolAttributes", "Windows", "read_windows", "slide", "volume_of"]
 
@@ -327,9 +328,9 @@ def _make_expansion(name: str) -> Callable[..., Expr]:
     def expand_pool(data: Expr, *, layout: str, out_layout: str, **attrs: AnyValue) -> Expr:
         wanted, dtype = USUAL[len(layout) - 2], tensor_type(data).dtype
         narrow = dtype in _NARROW and "max" in name
-        data = converted(arranged(data, layout, wanted), "float32" if narrow else dtype)
+        data = as_dtype(arranged(data, layout, wanted), "float32" if narrow else dtype)
         result = call(name, data, layout=wanted, out_layout="", **attrs)
-        return converted(arranged(result, wanted, out_layout or layout), dtype)
+        return as_dtype(arranged(result, wanted, out_layout or layout), dtype)
 
     return expand_pool
 

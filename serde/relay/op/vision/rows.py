@@ -8,6 +8,7 @@ import numpy as np
 
 from serde.relay.ir.expr import Expr, TupleGetItem, const, tensor_type
 from serde.relay.ir.registry import call
+from serde.relay.lowering.lengths import sliced
 
 __all__ = [
     "column",
@@ -24,7 +25,7 @@ __all__ = [
 
 def columns(x: Expr, begin: int, end: int, axis: int = 2) -> Expr:
     """Return what lies between two places of an axis."""
-    return call("strided_slice", x, begin=[begin], end=[end], strides=[1], axes=[axis])
+    return sliced(x, axis, begin, end)
 
 
 def column(rows: Expr, index: int) -> Expr:

@@ -17,6 +17,7 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.sampling import Method
 from serde.walk.expansion.sampling import (
@@ -24,7 +25,6 @@ from serde.walk.expansion.sampling import (
     expand_dilation2d,
     expand_grid_sample,
 )
-from serde.walk.expansion.tensors import converted
 from serde.weights import Array
 
 Fill = Literal["constant", "border", "reflection", "symmetric"]
@@ -50,7 +50,7 @@ def import_resample(
 
     Its nearest pixel is that before the reflection, so coordinates are reflected beforehand.
     """
-    grid = converted(coordinates, "float32")
+    grid = as_dtype(coordinates, "float32")
     aligned = {"reflection": True, "symmetric": False}.get(padding_mode, align_corners)
     fill = _FILLS[padding_mode]
     folds = sampling_mode == "nearest" and fill == "reflection"

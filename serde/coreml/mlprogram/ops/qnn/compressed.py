@@ -17,12 +17,13 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Held, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr, Tuple
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import get
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order
 from serde.relay.transform.purity import unpacks
-from serde.walk.expansion.tensors import along, converted
+from serde.walk.expansion.tensors import along
 
 
 @OPS.imports("constexpr_cast", since=(16, 18))
@@ -48,9 +49,9 @@ def dequantize(ctx: ImportContext, data: Expr, scale: Expr, zero: Expr | None, a
     if like_factor and not is_float(type_.dtype):
         return relay.serde.dequantize_linear(data, scale, zero, axis=axis)
     axis = normalize_axis(axis, type_.rank)
-    result = converted(data, factor.dtype)
+    result = as_dtype(data, factor.dtype)
     if zero is not None and offset is not None:
-        lower = converted(zero, factor.dtype)
+        lower = as_dtype(zero, factor.dtype)
         result = relay.subtract(result, along(lower, type_.rank, axis) if offset.rank else lower)
     return relay.multiply(result, along(scale, type_.rank, axis) if factor.rank else scale)
 

@@ -16,10 +16,11 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import get
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.tensors import along, converted, tensor_type
+from serde.walk.expansion.tensors import along, tensor_type
 from serde.weights import dtype_name, numpy_dtype
 
 _BYTES = ("int8", "uint8")
@@ -234,8 +235,8 @@ def expand_qnn_quantize(
     limits = np.iinfo(numpy_dtype(dtype))
     if limits.bits > 16:
         raise Unsupported(f"numbers quantised to {dtype}, which float32 does not hold")
-    zero = converted(_broadcast_parameter(output_zero_point, rank, axis), "float32")
-    scale = converted(_broadcast_parameter(output_scale, rank, axis), "float32")
-    steps = relay.round(relay.divide(converted(data, "float32"), scale))
+    zero = as_dtype(_broadcast_parameter(output_zero_point, rank, axis), "float32")
+    scale = as_dtype(_broadcast_parameter(output_scale, rank, axis), "float32")
+    steps = relay.round(relay.divide(as_dtype(data, "float32"), scale))
     result = relay.clip(relay.add(steps, zero), float(limits.min), float(limits.max))
     return relay.cast(result, dtype)

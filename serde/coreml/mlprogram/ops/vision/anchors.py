@@ -9,8 +9,9 @@ import serde.relay as relay
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.ops.vision.suppression import in_front, number
 from serde.relay.ir.expr import Expr, Tuple
+from serde.relay.ir.precision import as_dtype
 from serde.relay.op.vision.anchors import prior_boxes
-from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import fixed_shape, tensor_type
 from serde.weights import numpy_dtype
 
 
@@ -53,7 +54,7 @@ def expand_multibox_transform_loc(
         relay.greater(scores, number(-1, dtype)),
     )
     boxes = _decode_boxes(relay.reshape(loc_pred, [images, anchors, 4]), anchor, variances)
-    boxes = converted(boxes, dtype)
+    boxes = as_dtype(boxes, dtype)
     if clip:
         boxes = relay.clip(boxes, 0.0, 1.0)
     kinds = relay.where(found, best, number(-1, dtype))

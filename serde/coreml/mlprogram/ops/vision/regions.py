@@ -11,12 +11,13 @@ from serde.coreml.mlprogram.ops.vision.suppression import number
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, TupleGetItem, Var
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import close
 from serde.relay.op.vision.regions import RoiAlign
 from serde.walk.expansion.sampling import Pixels, between, linear_weights
-from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
 
 
 @OPS.expands("vision.roi_align")
@@ -25,10 +26,10 @@ def expand_roi_align(data: Expr, rois: Expr, *, roi: RoiAlign) -> Expr:
     size = TensorType(roi.pooled_size, "int32").concrete_shape
     if size is None or roi.sample_ratio <= 0:
         raise Unsupported("regions of which each has its own number of samples")
-    images = converted(arranged(data, roi.layout, "NCHW"), "float32")
+    images = as_dtype(arranged(data, roi.layout, "NCHW"), "float32")
     (count,) = fixed_shape(rois, [0])
     channels, *space = fixed_shape(images, [1, 2, 3])
-    which, *edges = relay.split(converted(rois, "float32"), 5, axis=1)
+    which, *edges = relay.split(as_dtype(rois, "float32"), 5, axis=1)
     scale = number(roi.spatial_scale, "float32")
     left, top, right, bottom = (relay.multiply(each, scale) for each in edges)
     lines, near = [], []
@@ -55,7 +56,7 @@ def expand_roi_align(data: Expr, rois: Expr, *, roi: RoiAlign) -> Expr:
     across = relay.reshape(down, [count * size[0] * size[1], roi.sample_ratio, channels])
     result = relay.reshape(pool(across, axis=(1,)), [count, *size, channels])
     result = arranged(relay.transpose(result, [0, 3, 1, 2]), "NCHW", roi.layout)
-    return converted(result, tensor_type(data).dtype)
+    return as_dtype(result, tensor_type(data).dtype)
 
 
 def _samples(first: Expr, last: Expr, bins: int, samples: int) -> Expr:
@@ -84,7 +85,7 @@ def expand_roi_pool(
     size = TensorType(pooled_size, "int32").concrete_shape
     if size is None:
         raise Unsupported("regions that are pooled to a size that is not fixed")
-    images = converted(arranged(data, layout, "NCHW"), "float32")
+    images = as_dtype(arranged(data, layout, "NCHW"), "float32")
     height, width = fixed_shape(images, [2, 3])
     region, inner = Var("region", TensorType((5,), "float32")), Var("images", images.type)
     which, *edges = relay.split(region, 5, axis=0)
@@ -102,9 +103,9 @@ def expand_roi_pool(
     seen = relay.logical_and(relay.expand_dims(seen_down, 1), seen_across)
     found = relay.where(seen, found, number(0, "float32"))
     body, captures = close([region, inner], [found])
-    walked = call("serde.scan", (), (converted(rois, "float32"),), (images, *captures), body=body)
+    walked = call("serde.scan", (), (as_dtype(rois, "float32"),), (images, *captures), body=body)
     result = arranged(TupleGetItem(walked, 0), "NCHW", layout)
-    return converted(result, tensor_type(data).dtype)
+    return as_dtype(result, tensor_type(data).dtype)
 
 
 def _round(edge: Expr) -> Expr:

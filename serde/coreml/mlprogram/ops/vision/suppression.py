@@ -14,10 +14,11 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.suppression import Suppression
-from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import fixed_shape, tensor_type
 from serde.walk.import_context import ImportContext as BaseContext
 from serde.weights import numpy_dtype
 
@@ -55,8 +56,8 @@ def suppress(
     most for. Behind those that stay come zeros, and -1 among the indices.
     """
     (count,) = ctx.static_lengths(boxes, [1])
-    wide = converted(boxes, "float32")
-    marks = converted(scores, "float32")
+    wide = as_dtype(boxes, "float32")
+    marks = as_dtype(scores, "float32")
     best = relay.max(marks, axis=(2,), keepdims=True)
     kind = relay.cast(relay.argmax(marks, axis=(2,), keepdims=True), "float32")
     line = allocation.arange(count, dtype=np.float32).reshape(1, count, 1)
@@ -95,7 +96,7 @@ def suppress(
     numbers = relay.cast(relay.squeeze(head, [2]), "int32")
     total = relay.sum(relay.cast(relay.squeeze(stays, [2]), "int32"), axis=(1,))
     dtypes = ctx.type(boxes).dtype, ctx.type(scores).dtype
-    return [converted(found, dtypes[0]), converted(marked, dtypes[1]), numbers, total]
+    return [as_dtype(found, dtypes[0]), as_dtype(marked, dtypes[1]), numbers, total]
 
 
 @OPS.imports("non_maximum_suppression")
@@ -199,7 +200,7 @@ def export_non_max_suppression(
         for bar in floor:
             score = relay.gather(relay.squeeze(given, [2]), 1, whole)
             stays = relay.logical_and(
-                stays, relay.greater(score, converted(relay.reshape(bar, ()), dtype))
+                stays, relay.greater(score, as_dtype(relay.reshape(bar, ()), dtype))
             )
         where = relay.transpose(relay.serde.nonzero(stays), [1, 0])
         batch, _ = relay.split(where, 2, axis=1)
@@ -285,7 +286,7 @@ def expand_get_valid_counts(
 ) -> Expr:
     """Rows that count are sorted to the front by their indices."""
     score = relay.take(data, number(score_index, "int32"), axis=2)
-    valid = relay.greater(score, converted(score_threshold, tensor_type(data).dtype))
+    valid = relay.greater(score, as_dtype(score_threshold, tensor_type(data).dtype))
     if id_index >= 0:
         kind = relay.take(data, number(id_index, "int32"), axis=2)
         some = relay.greater_equal(kind, number(0, tensor_type(data).dtype))
