@@ -6,6 +6,7 @@ neither merged nor evaluated beforehand.
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
@@ -51,8 +52,7 @@ class RandomUniform:
 def _seed_key(seed: float | None) -> Constant:
     """Return the key that a seed stands for, by the bits of its float32; without one, a new key."""
     if seed is None:
-        entropy = np.random.SeedSequence().entropy
-        return threefry_key(int(entropy) % (1 << 256) if isinstance(entropy, int) else 0)
+        return threefry_key(secrets.randbits(256))
     return threefry_key(int(np.array(seed, np.float32).view(np.uint32)))
 
 
