@@ -41,7 +41,8 @@ def run_exported(proto: onnx.ModelProto, feeds: dict[str, Array]) -> list[Array]
 
     missing = onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented
     names = [each.name for each in proto.graph.input]
-    given = {name: feeds[name] for name in names}
+    # An input without a name, which ONNX takes for an absent one, is given a name.
+    given = {name: feeds[name if name in feeds else ""] for name in names}
     try:
         session = open_session(proto.SerializeToString(), fuse=not has_double(proto))
     except missing:
