@@ -566,6 +566,7 @@ def on_a_terminal(work: Path, *args: str, **env: str) -> str:
     return b"".join(pieces).decode()
 
 
+@pytest.mark.wide
 def test_colours_on_a_terminal_only(work: Path) -> None:
     args = ("convert", str(work / "m.toy"), str(work / "o.toy"), "--check")
     colour = re.compile(r"\x1b\[[\d;]*3\dm")

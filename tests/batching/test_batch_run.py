@@ -307,6 +307,7 @@ def test_a_model_is_converted_by_an_interpreter_of_its_own_where_none_forks(tmp_
     assert ended(report) == {"net.onnx": "done", "bad.onnx": "crashed"}
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux alone")
 def test_a_runtime_has_the_threads_of_its_share(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")

@@ -116,6 +116,7 @@ def large(tmp_path: Path) -> Path:
     return tmp_path / "n.onnx"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("digest", ["sampled", "full"])
 def test_only_a_checksum_sees_every_byte(digest: str, large: Path) -> None:
     target, copy = large.with_name("m.onnx"), large.with_name("copy.onnx")
