@@ -22,6 +22,7 @@ from serde.onnx.elements import ELEMENTS, Element
 from serde.onnx.external import ExternalFiles
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import (
+    DATA_PROPERTY,
     LINKED_PROPERTY,
     MARKER,
     LinkedFile,
@@ -243,8 +244,9 @@ def _attach(skeleton: _Skeleton, external: ExternalFiles) -> OnnxModel:
     proto, path = skeleton.proto, skeleton.path
     _check_text(proto, path)
     _check_header(proto, path)
-    model = OnnxModel(proto, {}, links=_take_links(proto, path))
-    external.expect(model.links)
+    links, data = _take_links(proto, path)
+    model = OnnxModel(proto, {}, links=links)
+    external.expect(links, data)
     names: set[str] = set()
     for count, (where, tensor) in enumerate(tensors(proto)):
         if count >= MAX_TENSORS:
@@ -259,16 +261,23 @@ def _attach(skeleton: _Skeleton, external: ExternalFiles) -> OnnxModel:
         where, cut = next(iter(skeleton.cuts.items()))
         raise FormatError(f"{where} is not a tensor of the model", path=path, offset=cut.start)
     external.check_overlaps()
+    model.changed = tuple(external.changed)
     return model
 
 
-def _take_links(proto: onnx.ModelProto, path: str | None) -> tuple[LinkedFile, ...]:
-    """Remove from a model what it notes of files that its weights stay in, and return it."""
-    if all(entry.key != LINKED_PROPERTY for entry in proto.metadata_props):
-        return ()
+def _take_links(
+    proto: onnx.ModelProto, path: str | None
+) -> tuple[tuple[LinkedFile, ...], tuple[LinkedFile, ...]]:
+    """Remove from a model what it notes of files that its weights stay in, and return it.
+
+    Returns:
+        The files that weights were linked to, and those that were written with the model.
+    """
+    if not {LINKED_PROPERTY, DATA_PROPERTY} & {entry.key for entry in proto.metadata_props}:
+        return (), ()
     from serde.onnx.links import drop_links, read_links
 
-    found = read_links(proto, path)
+    found = read_links(proto, path), read_links(proto, path, DATA_PROPERTY)
     drop_links(proto)
     return found
 
