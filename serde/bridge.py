@@ -521,7 +521,7 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
             if os.fspath(first).endswith(bridge.suffixes) and bridge.detect(Path(first)):
                 return bridge
     broken: list[str] = []
-    bridges = list(_load_all(broken))
+    bridges = [*_load_own(), *_load_others(broken)]
     for bridge in bridges:
         if bridge.accepts(source):
             return bridge
@@ -542,13 +542,11 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
     for bridge in bridges:
         if bridge.import_options is not None and os.fspath(first).endswith(bridge.suffixes):
             return bridge
-    raise FormatError(f"no format recognises it; {hint}", path=first)
+    from serde.io.other_files import describe_unrecognised
 
-
-def _load_all(broken: list[str]) -> Iterator[AnyBridge]:
-    """Yield all formats, those of this package first; what is wrong with others goes to a list."""
-    yield from _load_own()
-    yield from _load_others(broken)
+    found = describe_unrecognised(first)
+    told = f"no format recognises it; {hint}" if found is None else f"found {found}"
+    raise FormatError(told, path=first)
 
 
 def _load_own() -> Iterator[AnyBridge]:
@@ -556,6 +554,7 @@ def _load_own() -> Iterator[AnyBridge]:
 
 
 def _load_others(broken: list[str]) -> Iterator[AnyBridge]:
+    """Yield the formats of other packages; what is wrong with one goes to a list."""
     for name in sorted({*_entry_points()} - {*FORMATS}):
         try:
             yield get_bridge(name)

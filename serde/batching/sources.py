@@ -13,6 +13,7 @@ from typing import Final
 
 from serde.bridge import format_names, get_bridge
 from serde.errors import OptionError
+from serde.io.other_files import describe_content
 from serde.stores.listing import LISTED, expand, is_pattern
 from serde.stores.urls import Address, is_url
 
@@ -52,7 +53,9 @@ def find_sources(
             yield each.url, posixpath.normpath(path.removeprefix(root).strip("/"))
     if not found:
         kind = "match of the pattern is a model" if pattern else "model is in the folder"
-        raise FileNotFoundError(0, f"no {kind}", given)
+        described = None if pattern or is_url(given) else describe_content(given)
+        what = "" if described is None else f", which is {described}"
+        raise FileNotFoundError(0, f"no {kind}{what}", given)
 
 
 def _root(pattern: str) -> str:
