@@ -8,7 +8,6 @@ whose entries name a :class:`Bridge` object.
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import inspect
 import os
@@ -28,6 +27,7 @@ from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
 from serde.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
+from serde.unknown import option_names, refuse_options
 from serde.weights import Array
 
 if TYPE_CHECKING:
@@ -428,11 +428,13 @@ def format_names() -> list[str]:
 def get_bridge(name: str) -> AnyBridge:
     """Return the bridge of the format called `name`.
 
-    Other packages are looked at only if the name is none of this package's own.
+    Other packages are looked at only if the name is none of this package's own, in whatever case.
 
     Raises:
         OptionError: There is no such format, or two packages claim the name.
     """
+    if name not in FORMATS and name.lower() in FORMATS:
+        name = name.lower()
     module = FORMATS.get(name)
     if module is not None:
         return _check_bridge(name, importlib.import_module(module).BRIDGE)
@@ -591,7 +593,5 @@ def _bind_whole(
     if cls is None:
         raise OptionError(f"format {bridge.name} cannot be {verb}")
     bound, rest = bind_options(cls, given)
-    if rest:
-        known = ", ".join(sorted(item.name for item in dataclasses.fields(cls)))
-        raise OptionError(f"unknown option {', '.join(sorted(rest))}; known: {known}")
+    refuse_options(rest, option_names(cls))
     return bound

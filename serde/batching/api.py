@@ -31,6 +31,7 @@ from serde.batching.records import Executor, Outcome, Settings
 from serde.batching.report import BatchReport
 from serde.batching.run import BatchRun
 from serde.batching.sandbox import has_landlock
+from serde.batching.sources import written_suffix
 from serde.bridge import AnyBridge, bind_options, format_names, get_bridge
 from serde.checking.tolerance import Tolerance
 from serde.conversion.prepare import PrepareOptions
@@ -40,6 +41,7 @@ from serde.limits import Limits
 from serde.relay.ir.types import TensorType
 from serde.stores.listing import LISTED
 from serde.stores.urls import Address, is_url
+from serde.unknown import refuse_options
 
 __all__ = ["DASK", "batch", "prepare_batch"]
 
@@ -198,7 +200,7 @@ def prepare_batch(
     options = {name: _plain(name, value) for name, value in settings.options.items()}
     _check_options(writer, settings.options, known)
     settings = dataclasses.replace(
-        settings, options=options, threads=max(1, usable_cores() // count)
+        settings, to=writer.name, options=options, threads=max(1, usable_cores() // count)
     )
     suffix = _check_out(writer, settings)
     entries = _entries(sources, known, trust)
@@ -238,9 +240,7 @@ def _check_options(
     """Refuse what no model of the batch could be converted with."""
     if writer.export_options is None:
         raise OptionError(f"format {writer.name} cannot be written")
-    unknown = sorted(name for name in options if name not in known)
-    if unknown:
-        raise OptionError(f"unknown option {', '.join(unknown)}")
+    refuse_options([name for name in options if name not in known], known)
     named = options.get("converters", ())
     for path in (named,) if isinstance(named, str) else named:
         if not Path(path).is_file():
@@ -301,26 +301,13 @@ def _check_out(writer: AnyBridge, settings: Settings) -> str:
     """
     options, _ = bind_options(writer.export_options or object, _without_code(settings.options))
     if is_url(settings.out) and Address.of(settings.out).protocol:
-        return _suffix(writer, Path("model"), options)
+        return written_suffix(writer, "model", options)
     folder = Path(Address.of(settings.out).path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f"{folder}: cannot be made: {error.strerror}") from None
-    return _suffix(writer, folder / ".serde-probe", options)
-
-
-def _suffix(writer: AnyBridge, stem: Path, options: AnyValue) -> str:
-    """Return the first suffix of a format that it writes."""
-    faults: list[OptionError] = []
-    for suffix in writer.suffixes:
-        try:
-            writer.check_target(f"{stem}{suffix}", options)
-        except OptionError as error:
-            faults.append(error)
-        else:
-            return suffix
-    raise faults[0] if faults else OptionError(f"format {writer.name} has no suffix")
+    return written_suffix(writer, folder / ".serde-probe", options)
 
 
 def _entries(

@@ -11,13 +11,13 @@ from functools import cache
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.bridge import format_names, get_bridge
+from serde.bridge import AnyBridge, bind_options, format_names, get_bridge
 from serde.errors import OptionError
 from serde.io.other_files import describe_content
 from serde.stores.listing import LISTED, expand, is_pattern
 from serde.stores.urls import Address, is_url
 
-__all__ = ["find_sources", "join", "stem_of", "target_name"]
+__all__ = ["find_sources", "join", "own_target", "stem_of", "target_name", "written_suffix"]
 
 _MAGIC: Final = re.compile(r"[*?\[]")
 
@@ -77,6 +77,49 @@ def join(out: str, target: str) -> str:
 def target_name(name: str, suffix: str) -> str:
     """Return the name of a source with the suffix of the target in place of its own."""
     return stem_of(name.rstrip("/")) + suffix
+
+
+def own_target(
+    source: str, to: str, options: Mapping[str, AnyValue], *, overwrite: bool = False
+) -> str:
+    """Return a name in the working directory for the target of a source, as a batch would give it.
+
+    Args:
+        source: A path or URL.
+        to: Name of the target's format.
+        options: Those of the conversion.
+        overwrite: Whether there may be something of that name.
+
+    Raises:
+        OptionError: There is, or the format is not written with these options.
+    """
+    writer = get_bridge(to)
+    if writer.export_options is None:
+        raise OptionError(f"format {writer.name} cannot be written")
+    name = Address.of(source).name if is_url(source) else os.path.basename(os.path.abspath(source))
+    stem = stem_of(name.rstrip("/")) or "model"
+    target = stem + written_suffix(writer, stem, bind_options(writer.export_options, options)[0])
+    is_source = os.path.abspath(target) == os.path.abspath(source)  # Which is told by the writer.
+    if os.path.lexists(target) and not overwrite and not is_source:
+        raise OptionError(f"{target}: is there already; name a target, or --overwrite it")
+    return target
+
+
+def written_suffix(writer: AnyBridge, stem: str | os.PathLike[str], options: AnyValue) -> str:
+    """Return the first suffix of a format that it writes.
+
+    Raises:
+        OptionError: It writes none, or not with these options.
+    """
+    faults: list[OptionError] = []
+    for suffix in writer.suffixes:
+        try:
+            writer.check_target(f"{os.fspath(stem)}{suffix}", options)
+        except OptionError as error:
+            faults.append(error)
+        else:
+            return suffix
+    raise faults[0] if faults else OptionError(f"format {writer.name} has no suffix")
 
 
 def stem_of(name: str) -> str:

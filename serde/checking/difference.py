@@ -23,6 +23,7 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order
 from serde.report import Report
+from serde.unknown import option_names, refuse_options
 from serde.weights import Array, Weight
 
 __all__ = ["DiffSide", "ModelDiff", "PortDiff", "WeightDiff", "diff", "diff_sides"]
@@ -233,8 +234,8 @@ def _bind(bridges: tuple[AnyBridge, AnyBridge], options: Mapping[str, AnyValue])
         own, rest = bind_options(bridge.import_options, options)
         bound.append(own)
         unknown &= set(rest)
-    if unknown:
-        raise OptionError(f"unknown option {', '.join(sorted(unknown))}")
+    known = [cls for cls in (bridge.import_options for bridge in bridges) if cls is not None]
+    refuse_options(unknown, [name for cls in known for name in option_names(cls)])
     return bound
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import click
 
-__all__ = ["Command"]
+from serde.command.flag import FORMAT_THEME
+
+__all__ = ["Command", "help_all_option"]
 
 _MARGIN = 4
+_NAMED_WIDTH = 38
+"""How wide the names of a theme's flags may be in the short help."""
+_WHOLE = "serde.whole-help"
+"""What in a context's ``meta`` asks for the help with all flags."""
 
 
 class Command(click.Command):
@@ -36,9 +43,35 @@ class Command(click.Command):
         self.result = result
         self.codes = tuple(codes)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; of a mistyped flag, tell the one that is most like it."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            error.possibilities = get_close_matches(error.option_name, error.possibilities or (), 1)
+            raise
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the flags: those without a theme, then, if all are asked for, each theme's."""
+        themes: dict[str, list[tuple[str, str]]] = {"": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                themes.setdefault(getattr(param, "theme", ""), []).append(record)
+        with formatter.section("Options"):
+            formatter.write_dl(themes.pop(""))
+        if not ctx.meta.get(_WHOLE):
+            if themes:
+                with formatter.section("More, which --help-all tells of"):
+                    formatter.write_dl(_in_short(themes))
+            return
+        for title, records in themes.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lossy steps, where the command takes their names, and the examples."""
-        if any(param.name == "allow" for param in self.params):
+        if ctx.meta.get(_WHOLE) and any(param.name == "allow" for param in self.params):
             from serde.lossy import lossy_steps
 
             with formatter.section("Lossy steps that --allow takes"):
@@ -48,6 +81,40 @@ class Command(click.Command):
             with formatter.section("Examples"):
                 for line in self.examples:
                     formatter.write(_indented(line, formatter.width))
+
+
+def help_all_option() -> click.Option:
+    """Return the flag that prints the help of a command with all flags."""
+
+    def show(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:
+        if asked and not ctx.resilient_parsing:
+            ctx.meta[_WHOLE] = True
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+
+    return click.Option(
+        ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show,
+        help="Show all options, by what they are for, and exit.",
+    )  # fmt: skip
+
+
+def _in_short(themes: Mapping[str, Sequence[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """Return each theme with the names of some flags; formats together."""
+    formats = [title for title in themes if title.startswith(FORMAT_THEME)]
+    named = [(each, _first_names(themes[each])) for each in themes if each not in formats]
+    if formats:
+        named.insert(0, ("Formats", ", ".join(each[len(FORMAT_THEME) :] for each in formats)))
+    return named
+
+
+def _first_names(records: Sequence[tuple[str, str]]) -> str:
+    """Return the names of flags, as many as go into a line, and how many there are besides."""
+    names = [record[0].split()[0].rstrip(",") for record in records]
+    count = 1
+    while count < len(names) and len(", ".join(names[: count + 1])) <= _NAMED_WIDTH:
+        count += 1
+    more = len(names) - count
+    return ", ".join([*names[:count], *([f"{more} more"] if more else [])])
 
 
 def _indented(line: str, width: int) -> str:

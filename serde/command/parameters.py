@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from serde.command.base import Command
+from serde.command.base import Command, help_all_option
 from serde.command.completion import (
     complete_formats,
     complete_limits,
     complete_lossy_steps,
     complete_paths,
 )
-from serde.command.flag import Flag
+from serde.command.flag import READING_THEME, Flag
 from serde.errors import OptionError
 from serde.limits import Limits
 
@@ -38,6 +38,7 @@ __all__ = [
     "source_and_target",
     "storage_options",
     "store_flag",
+    "themed",
     "writing_flag",
 ]
 
@@ -62,6 +63,7 @@ class FormatCommand(Command):
         self._directions = (reads, writes)
         self._generated: dict[tuple[str, ...], list[click.Option]] = {}
         self._with_others = True
+        self.params.append(help_all_option())
 
     @property
     def generated(self) -> list[click.Option]:
@@ -89,7 +91,7 @@ class FormatCommand(Command):
         self._with_others = False
         known = {text for param in self.get_params(ctx) for text in (*param.opts, "--check")}
         given = {arg.partition("=")[0] for arg in args if arg.startswith("--")}
-        self._with_others = not given <= known - {"--help"} or "-h" in args
+        self._with_others = not given <= known - {"--help", "--help-all"} or "-h" in args
         return super().parse_args(ctx, _complete_check_flag(args))
 
 
@@ -139,14 +141,6 @@ def _option_classes(names: Sequence[str], reads: bool, writes: bool) -> list[tup
 
         classes.append(("", QuantizeOptions))
     return [*classes, ("", PrepareOptions)] if writes else classes
-
-
-store_flag = flag(
-    "--storage-option", "storage_options", also=["--storage-options"], multiple=True,
-    metavar="KEY=VALUE",
-    help="Option of a URL's file system, such as anon=true; dots lead into mappings.",
-)  # fmt: skip
-"""Decorator with the flag of sources and targets that are URLs."""
 
 
 def storage_options(options: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -234,6 +228,28 @@ def _stack(*decorators: Decorator) -> Decorator:
     return apply
 
 
+def themed(title: str, *decorators: Decorator) -> Decorator:
+    """Return a decorator that adds flags which the help groups under a title."""
+
+    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
+        known = len(getattr(function, "__click_params__", ()))
+        function = _stack(*decorators)(function)
+        for param in function.__click_params__[known:]:  # type: ignore[attr-defined]
+            param.theme = title
+        return function
+
+    return apply
+
+
+store_flag = themed(
+    "Stores",
+    flag(
+        "--storage-option", "storage_options", also=["--storage-options"], multiple=True,
+        metavar="KEY=VALUE",
+        help="Option of a URL's file system, such as anon=true; dots lead into mappings.",
+    ),
+)  # fmt: skip
+"""Decorator with the flag of sources and targets that are URLs."""
 _input_flags = _stack(
     flag(
         "--input-shape",
@@ -252,8 +268,11 @@ _input_flags = _stack(
     ),
     click.option(
         "--allow", multiple=True, metavar="NAME", shell_complete=complete_lossy_steps,
-        help="Allow a lossy step by its name; the names are listed below.",
+        help="Allow a lossy step by its name; --help-all lists the names.",
     ),
+)  # fmt: skip
+_rare_input_flags = themed(
+    READING_THEME,
     flag(
         "--limit",
         also=["--limits"],
@@ -290,7 +309,7 @@ def reading_flags(keyword: str) -> Decorator:
         shell_complete=complete_formats,
         help="Format of the source.",
     )
-    return _stack(source, _input_flags)
+    return _stack(source, _input_flags, _rare_input_flags)
 
 
 def check_flag(target: str, result: str) -> Decorator:
@@ -303,11 +322,14 @@ def check_flag(target: str, result: str) -> Decorator:
     )
 
 
-custom_flag = click.option(
-    "--custom-ops",
-    multiple=True,
-    metavar="A,B",
-    help="Operators of other frameworks, kept as serde.foreign, to write as custom ones.",
+custom_flag = themed(
+    "Writing any format",
+    click.option(
+        "--custom-ops",
+        multiple=True,
+        metavar="A,B",
+        help="Operators of other frameworks, kept as serde.foreign, to write as custom ones.",
+    ),
 )
 quantizing_flags = _stack(
     click.option(
@@ -332,7 +354,8 @@ writing_flag = flag(
     shell_complete=complete_formats,
     help="Format of the target.",
 )
-checking_flags = _stack(
+checking_flags = themed(
+    "The check",
     click.option(
         "--check-atol", "--atol", "check_atol", type=click.FloatRange(min=0),
         help="Absolute tolerance; by dtype and scale of the output if left out.",
@@ -364,13 +387,16 @@ printing_flags = _stack(
         is_flag=True,
         help="Print what is logged, and the traceback of an error.",
     ),
-    click.option(
-        "--log-level",
-        type=click.Choice(["debug", "info", "warning", "error"]),
-        help="Print what is logged from this level on.",
-    ),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
-    click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR."),
+    themed(
+        "Printing",
+        click.option(
+            "--log-level",
+            type=click.Choice(["debug", "info", "warning", "error"]),
+            help="Print what is logged from this level on.",
+        ),
+        click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR."),
+    ),
 )
 report_flag = click.option(
     "--report",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from serde.command.parameters import themed
+
 if TYPE_CHECKING:
     from serde.report import Report
 
@@ -44,11 +46,7 @@ _FLAGS = (
 )
 
 
-def serving_flags(function: Any) -> Any:
-    """Add the flags to a command."""
-    for add in reversed(_FLAGS):
-        function = add(function)
-    return function
+serving_flags = themed("An inference server", *_FLAGS)
 
 
 def asks_for_server(options: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ import re
 import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import NewType, TypeVar
@@ -22,6 +22,7 @@ from serde.conversion.places import Places
 from serde.conversion.steps import call_anywhere
 from serde.errors import OptionError
 from serde.limits import spending
+from serde.unknown import option_names, refuse_options
 
 __all__ = [
     "FormatName",
@@ -93,10 +94,20 @@ class PublicFunction:
 
     def __call__(self, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         """Call the function, within the limits that it is given."""
-        with spending(kwargs.get("limits")):
-            if self.places is None:
-                return self.__wrapped__(*args, **kwargs)
-            return call_anywhere(self.__wrapped__, args, kwargs, self.places)
+        try:
+            with spending(kwargs.get("limits")):
+                if self.places is None:
+                    return self.__wrapped__(*args, **kwargs)
+                return call_anywhere(self.__wrapped__, args, kwargs, self.places)
+        except (OptionError, TypeError):
+            self._refuse_unknown(kwargs)
+            raise
+
+    def _refuse_unknown(self, given: Iterable[str]) -> None:
+        """Refuse what is no parameter, nor an option of any format: a call fails for it first."""
+        known = {*self.__signature__.parameters}
+        spelled = {name for group in self.groups() for name in option_names(group.cls)}
+        refuse_options({*given} - known - spelled, known)
 
     def __get__(self, instance: object, owner: type | None = None) -> AnyValue:
         """Return it, bound as functions are; by this, ``help`` takes it for a routine."""

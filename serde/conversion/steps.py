@@ -29,6 +29,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import post_order
 from serde.report import Report
+from serde.unknown import option_names, refuse_options
 from serde.walk.export_fallback import hold_for_user
 from serde.walk.metadata import note_lost
 from serde.walk.user_converters import with_directions
@@ -314,15 +315,10 @@ def bind_all(
     own, not_own = bind_options(reader.import_options, options)
     passes, not_passes = bind_options(PrepareOptions, options)
     target, not_target = bind_options(writer.export_options, options)
-    unknown = {k: v for k, v in not_own.items() if k in not_passes and k in not_target}
-    _refuse_unknown(unknown, [reader.import_options, PrepareOptions, writer.export_options, *bound])
+    classes = [reader.import_options, PrepareOptions, writer.export_options, *bound]
+    unknown = [name for name in not_own if name in not_passes and name in not_target]
+    refuse_options(unknown, [name for cls in classes for name in option_names(cls)])
     return own, passes, target
-
-
-def _refuse_unknown(rest: Mapping[str, AnyValue], classes: list[type[AnyValue]]) -> None:
-    if rest:
-        known = sorted({name for cls in classes for name in cls.__dataclass_fields__})
-        raise OptionError(f"unknown option {', '.join(sorted(rest))}; known: {', '.join(known)}")
 
 
 def source_paths(source: AnyValue) -> list[Path]:
