@@ -22,12 +22,11 @@ from serde.engine.base import Engine, Samples
 from serde.errors import CheckError, FormatError, OptionError, RelayError
 from serde.guards import check_parameters, guarded
 from serde.io.atomic import check_files
-from serde.options import ExportOptions, ImportOptions, bind_options
+from serde.options import ExportOptions, ImportOptions, bind_options, option_names, refuse_options
 from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
 from serde.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
-from serde.unknown import option_names, refuse_options
 from serde.weights import Array
 
 if TYPE_CHECKING:
@@ -433,12 +432,12 @@ def get_bridge(name: str) -> AnyBridge:
     Raises:
         OptionError: There is no such format, or two packages claim the name.
     """
-    if name not in FORMATS and name.lower() in FORMATS:
-        name = name.lower()
-    module = FORMATS.get(name)
-    if module is not None:
-        return _check_bridge(name, importlib.import_module(module).BRIDGE)
+    spelled = (name, str(name).lower())
+    for each in spelled:
+        if each in FORMATS:
+            return _check_bridge(each, importlib.import_module(FORMATS[each]).BRIDGE)
     others = _entry_points()
+    name = next((each for each in spelled if each in others), name)
     if name not in others:
         raise OptionError(f"unknown format {name!r}; known: {', '.join(format_names())}")
     try:

@@ -38,10 +38,10 @@ from serde.conversion.prepare import PrepareOptions
 from serde.conversion.signature import takes_options
 from serde.errors import OptionError
 from serde.limits import Limits
+from serde.options import refuse_options
 from serde.relay.ir.types import TensorType
 from serde.stores.listing import LISTED
 from serde.stores.urls import Address, is_url
-from serde.unknown import refuse_options
 
 __all__ = ["DASK", "batch", "prepare_batch"]
 

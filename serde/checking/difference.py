@@ -15,6 +15,7 @@ from serde.bridge import PIVOT, AnyBridge, TensorSummary, bind_options, source_b
 from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.errors import OptionError
+from serde.options import option_names, refuse_options
 from serde.relay.ir.compare import first_difference
 from serde.relay.ir.expr import Call, Function, Var
 from serde.relay.ir.model import RelayModel
@@ -23,7 +24,6 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order
 from serde.report import Report
-from serde.unknown import option_names, refuse_options
 from serde.weights import Array, Weight
 
 __all__ = ["DiffSide", "ModelDiff", "PortDiff", "WeightDiff", "diff", "diff_sides"]
@@ -234,8 +234,7 @@ def _bind(bridges: tuple[AnyBridge, AnyBridge], options: Mapping[str, AnyValue])
         own, rest = bind_options(bridge.import_options, options)
         bound.append(own)
         unknown &= set(rest)
-    known = [cls for cls in (bridge.import_options for bridge in bridges) if cls is not None]
-    refuse_options(unknown, [name for cls in known for name in option_names(cls)])
+    refuse_options(unknown, option_names(*(bridge.import_options for bridge in bridges)))
     return bound
 
 

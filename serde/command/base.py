@@ -16,6 +16,7 @@ __all__ = ["Command", "help_all_option"]
 _MARGIN = 4
 _NAMED_WIDTH = 38
 """How wide the names of a theme's flags may be in the short help."""
+_HELP_ALL = "--help-all"
 _WHOLE = "serde.whole-help"
 """What in a context's ``meta`` asks for the help with all flags."""
 
@@ -53,11 +54,14 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the flags: those without a theme, then, if all are asked for, each theme's."""
+        params = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        has_themes = any(_HELP_ALL in each.opts for each in params)
         themes: dict[str, list[tuple[str, str]]] = {"": []}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+        for param in params:
+            record = param.get_help_record(ctx)
             if record is not None:
-                themes.setdefault(getattr(param, "theme", ""), []).append(record)
+                theme = getattr(param, "theme", "") if has_themes else ""
+                themes.setdefault(theme, []).append(record)
         with formatter.section("Options"):
             formatter.write_dl(themes.pop(""))
         if not ctx.meta.get(_WHOLE):
@@ -93,7 +97,7 @@ def help_all_option() -> click.Option:
             ctx.exit()
 
     return click.Option(
-        ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show,
+        [_HELP_ALL], is_flag=True, is_eager=True, expose_value=False, callback=show,
         help="Show all options, by what they are for, and exit.",
     )  # fmt: skip
 

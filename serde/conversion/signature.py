@@ -22,7 +22,7 @@ from serde.conversion.places import Places
 from serde.conversion.steps import call_anywhere
 from serde.errors import OptionError
 from serde.limits import spending
-from serde.unknown import option_names, refuse_options
+from serde.options import option_names, refuse_options
 
 __all__ = [
     "FormatName",
@@ -99,15 +99,25 @@ class PublicFunction:
                 if self.places is None:
                     return self.__wrapped__(*args, **kwargs)
                 return call_anywhere(self.__wrapped__, args, kwargs, self.places)
-        except (OptionError, TypeError):
-            self._refuse_unknown(kwargs)
+        except (OptionError, TypeError) as error:
+            self._refuse_unknown(kwargs, getattr(error, "names", ()))
             raise
 
-    def _refuse_unknown(self, given: Iterable[str]) -> None:
-        """Refuse what is no parameter, nor an option of any format: a call fails for it first."""
+    def _refuse_unknown(self, given: Iterable[str], refused: Iterable[str]) -> None:
+        """Refuse first what no format has as an option, then what only others than those have.
+
+        Args:
+            given: Names of arguments.
+            refused: Options that the formats at hand have not.
+        """
         known = {*self.__signature__.parameters}
-        spelled = {name for group in self.groups() for name in option_names(group.cls)}
-        refuse_options({*given} - known - spelled, known)
+        owners = [(group.title, {*option_names(group.cls)}) for group in self.groups()]
+        refuse_options({*given}.difference(known, *(names for _, names in owners)), known)
+        for name in refused:
+            titles = [title for title, names in owners if name in names]
+            if titles:
+                told = f"it is one of {' and '.join(titles)}, which takes no part here"
+                raise OptionError(f"unknown option {name}: {told}")
 
     def __get__(self, instance: object, owner: type | None = None) -> AnyValue:
         """Return it, bound as functions are; by this, ``help`` takes it for a routine."""

@@ -23,13 +23,13 @@ from serde.conversion.prepare import (
 from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files
 from serde.limits import budget, spending
+from serde.options import option_names, refuse_options
 from serde.progress import expect
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import post_order
 from serde.report import Report
-from serde.unknown import option_names, refuse_options
 from serde.walk.export_fallback import hold_for_user
 from serde.walk.metadata import note_lost
 from serde.walk.user_converters import with_directions
@@ -317,7 +317,7 @@ def bind_all(
     target, not_target = bind_options(writer.export_options, options)
     classes = [reader.import_options, PrepareOptions, writer.export_options, *bound]
     unknown = [name for name in not_own if name in not_passes and name in not_target]
-    refuse_options(unknown, [name for cls in classes for name in option_names(cls)])
+    refuse_options(unknown, option_names(*classes))
     return own, passes, target
 
 

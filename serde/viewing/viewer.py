@@ -19,12 +19,12 @@ from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model, source_paths
 from serde.errors import CheckError, OptionError, SerdeError, UnsupportedModelError
 from serde.io.atomic import check_files, write_text
+from serde.options import option_names, refuse_options
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.model import RelayModel
 from serde.relay.transform.cutting import named_values
 from serde.report import Issue, Report
 from serde.summary import ModelSummary
-from serde.unknown import option_names, refuse_options
 from serde.viewing.comparison import Comparison, Named
 from serde.viewing.gaps import read_operators, read_trace
 from serde.viewing.graph import read_graph
@@ -229,8 +229,7 @@ def _show_gaps(side: _Side, native: AnyValue, trace: Trace, report: Report) -> N
 
 def _refuse_unused(options: Mapping[str, AnyValue], sides: Sequence[_Side]) -> None:
     unused = frozenset(options).intersection(*(side.unknown for side in sides))
-    known = [cls for cls in (side.bridge.import_options for side in sides) if cls is not None]
-    refuse_options(unused, [name for cls in known for name in option_names(cls)])
+    refuse_options(unused, option_names(*(side.bridge.import_options for side in sides)))
 
 
 def _title(source: AnyValue, bridge: AnyBridge) -> str:

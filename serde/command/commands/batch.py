@@ -75,12 +75,6 @@ def _properties() -> Mapping[str, Any]:
     help="How long the process of one model may run: 90, 90s, 5m or 2h.",
 )
 @click.option("--retry-failed", is_flag=True, help="Try again what failed in an earlier run.")
-@click.option(
-    "--scratch",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Where lies meanwhile what is fetched from stores; where temporary files do if left out.",
-)
 @themed(
     "How it runs",
     click.option(
@@ -130,6 +124,13 @@ def _properties() -> Mapping[str, Any]:
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
         help="Where it is kept what is done; .serde/ledger.sqlite in a local --out if left out.",
+    ),
+    click.option(
+        "--scratch",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Where lies meanwhile what is fetched from stores; where temporary files do if left "
+        "out.",
     ),
     click.option(
         "--storage-option",
