@@ -262,11 +262,7 @@ def option_names(*classes: type[AnyValue] | None) -> Iterator[str]:
 
 
 class UnknownOptionError(OptionError):
-    """Options that nothing at hand has.
-
-    Attributes:
-        names: Their names.
-    """
+    """Options that nothing at hand has; ``names`` are theirs."""
 
     def __init__(self, message: str, names: Sequence[str]) -> None:
         super().__init__(message)
@@ -274,11 +270,7 @@ class UnknownOptionError(OptionError):
 
 
 def refuse_options(unknown: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse options, each with the name that is most like it.
-
-    Args:
-        unknown: Options that were given and that nothing at hand has.
-        known: Those that there are.
+    """Refuse options that nothing at hand has, each with the name of one that is most like it.
 
     Raises:
         UnknownOptionError: There is one.

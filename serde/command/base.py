@@ -14,8 +14,8 @@ from serde.command.flag import FORMAT_THEME
 __all__ = ["Command", "help_all_option"]
 
 _MARGIN = 4
-_NAMED_WIDTH = 38
-"""How wide the names of a theme's flags may be in the short help."""
+_NAMED = 2
+"""Flags of a theme that the short help names."""
 _HELP_ALL = "--help-all"
 _WHOLE = "serde.whole-help"
 """What in a context's ``meta`` asks for the help with all flags."""
@@ -56,19 +56,14 @@ class Command(click.Command):
         """Write the flags: those without a theme, then, if all are asked for, each theme's."""
         params = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         has_themes = any(_HELP_ALL in each.opts for each in params)
-        themes: dict[str, list[tuple[str, str]]] = {"": []}
+        themes: dict[str, list[tuple[str, str]]] = {}
         for param in params:
-            record = param.get_help_record(ctx)
-            if record is not None:
-                theme = getattr(param, "theme", "") if has_themes else ""
-                themes.setdefault(theme, []).append(record)
-        with formatter.section("Options"):
-            formatter.write_dl(themes.pop(""))
-        if not ctx.meta.get(_WHOLE):
-            if themes:
-                with formatter.section("More, which --help-all tells of"):
-                    formatter.write_dl(_in_short(themes))
-            return
+            theme = getattr(param, "theme", "") if has_themes else ""
+            if (record := param.get_help_record(ctx)) is not None:
+                themes.setdefault(theme or "Options", []).append(record)
+        if has_themes and not ctx.meta.get(_WHOLE):
+            own = themes.pop("Options")
+            themes = {"Options": own, "More, which --help-all tells of": _in_short(themes)}
         for title, records in themes.items():
             with formatter.section(title):
                 formatter.write_dl(records)
@@ -112,13 +107,9 @@ def _in_short(themes: Mapping[str, Sequence[tuple[str, str]]]) -> list[tuple[str
 
 
 def _first_names(records: Sequence[tuple[str, str]]) -> str:
-    """Return the names of flags, as many as go into a line, and how many there are besides."""
     names = [record[0].split()[0].rstrip(",") for record in records]
-    count = 1
-    while count < len(names) and len(", ".join(names[: count + 1])) <= _NAMED_WIDTH:
-        count += 1
-    more = len(names) - count
-    return ", ".join([*names[:count], *([f"{more} more"] if more else [])])
+    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return ", ".join([*names[:_NAMED], *more])
 
 
 def _indented(line: str, width: int) -> str:

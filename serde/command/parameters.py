@@ -252,18 +252,12 @@ store_flag = themed(
 """Decorator with the flag of sources and targets that are URLs."""
 _input_flags = _stack(
     flag(
-        "--input-shape",
-        also=["--input-shapes"],
-        multiple=True,
-        metavar="NAME:SHAPE",
+        "--input-shape", also=["--input-shapes"], multiple=True, metavar="NAME:SHAPE",
         help="Shape of an input: data:1,3,224,224, data:[1,3,224,224] or data:1x3x224x224; "
         "N, ? or -1 for a dynamic dimension; 1,3,224,224 if there is one input.",
     ),
     flag(
-        "--input-dtype",
-        also=["--input-dtypes"],
-        multiple=True,
-        metavar="NAME:DTYPE",
+        "--input-dtype", also=["--input-dtypes"], multiple=True, metavar="NAME:DTYPE",
         help="dtype of an input that is not float32: tokens:int32.",
     ),
     click.option(
@@ -274,10 +268,7 @@ _input_flags = _stack(
 _rare_input_flags = themed(
     READING_THEME,
     flag(
-        "--limit",
-        also=["--limits"],
-        multiple=True,
-        metavar="NAME=NUMBER",
+        "--limit", also=["--limits"], multiple=True, metavar="NAME=NUMBER",
         shell_complete=complete_limits,
         help="What the conversion may take beyond what the source holds, such as nodes=10M: nodes, "
         "elements, constants, terms, turns, depth or values.",
@@ -325,27 +316,21 @@ def check_flag(target: str, result: str) -> Decorator:
 custom_flag = themed(
     "Writing any format",
     click.option(
-        "--custom-ops",
-        multiple=True,
-        metavar="A,B",
+        "--custom-ops", multiple=True, metavar="A,B",
         help="Operators of other frameworks, kept as serde.foreign, to write as custom ones.",
     ),
-)
+)  # fmt: skip
 quantizing_flags = _stack(
     click.option(
-        "--int8",
-        type=click.Choice(("usual", *_QUANTIZED)),
-        metavar="[static|dynamic|weights]",
+        "--int8", type=click.Choice(("usual", *_QUANTIZED)), metavar="[static|dynamic|weights]",
         help="Quantise to 8 bits by the target's own tool: activations by ranges of --calibration, "
         "by ranges at run time, or weights alone.",
     ),
     click.option(
-        "--calibration",
-        type=click.Path(path_type=Path),
-        metavar="FILE|DIR",
+        "--calibration", type=click.Path(path_type=Path), metavar="FILE|DIR",
         help="Inputs to measure activations and accuracy on: what --check-data takes.",
     ),
-)
+)  # fmt: skip
 writing_flag = flag(
     "--to",
     "target_format",
@@ -382,22 +367,19 @@ checking_flags = themed(
 printing_flags = _stack(
     click.option("--json", is_flag=True, help="Print one JSON object on stdout."),
     click.option(
-        "-v",
-        "--verbose",
-        is_flag=True,
+        "-v", "--verbose", is_flag=True,
         help="Print what is logged, and the traceback of an error.",
     ),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     themed(
         "Printing",
         click.option(
-            "--log-level",
-            type=click.Choice(["debug", "info", "warning", "error"]),
+            "--log-level", type=click.Choice(["debug", "info", "warning", "error"]),
             help="Print what is logged from this level on.",
         ),
         click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR."),
     ),
-)
+)  # fmt: skip
 report_flag = click.option(
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),

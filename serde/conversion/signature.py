@@ -104,12 +104,7 @@ class PublicFunction:
             raise
 
     def _refuse_unknown(self, given: Iterable[str], refused: Iterable[str]) -> None:
-        """Refuse first what no format has as an option, then what only others than those have.
-
-        Args:
-            given: Names of arguments.
-            refused: Options that the formats at hand have not.
-        """
+        """Refuse names that are no option of any format, then those the formats at hand have not."""
         known = {*self.__signature__.parameters}
         owners = [(group.title, {*option_names(group.cls)}) for group in self.groups()]
         refuse_options({*given}.difference(known, *(names for _, names in owners)), known)

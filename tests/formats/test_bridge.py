@@ -293,6 +293,9 @@ def test_a_mistyped_option_is_told_the_nearest(
         to_relay(toy_file, **given)
 
 
+NET = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(3), float32]) { nn.relu(%x) }'
+
+
 def test_an_option_of_another_format_is_told_to_be_that(tmp_path: Path) -> None:
     (tmp_path / "m.relay").write_text(
         '#[version = "0.0.5"]\ndef @main(%x: Tensor[(3), float32]) { nn.relu(%x) }'

@@ -57,19 +57,16 @@ _NETRON = "view it at https://netron.app"
 @checking_flags
 @quantizing_flags
 @click.option(
-    "--overwrite",
-    is_flag=True,
+    "--overwrite", is_flag=True,
     help="Replace what serde did not write or you did not name: an MXNet pair, Relay's parameters.",
-)
+)  # fmt: skip
 @themed(
     "Printing",
     click.option(
-        "--tensor-mapping",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
+        "--tensor-mapping", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
         help="Write what tensors and nodes of the source are called in the target, as JSON.",
     ),
-)
+)  # fmt: skip
 @store_flag
 @serving_flags
 @report_flag
