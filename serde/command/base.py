@@ -49,8 +49,8 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            error.possibilities = get_close_matches(error.option_name, error.possibilities or (), 1)
-            raise
+            near = get_close_matches(error.option_name, error.possibilities or (), 1)
+            raise click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the flags: those without a theme, then, if all are asked for, each theme's."""

@@ -104,7 +104,7 @@ class PublicFunction:
             raise
 
     def _refuse_unknown(self, given: Iterable[str], refused: Iterable[str]) -> None:
-        """Refuse names that are no option of any format, then those the formats at hand have not."""
+        """Refuse what no format has, then what is an option of formats that take no part."""
         known = {*self.__signature__.parameters}
         owners = [(group.title, {*option_names(group.cls)}) for group in self.groups()]
         refuse_options({*given}.difference(known, *(names for _, names in owners)), known)
