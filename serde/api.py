@@ -79,6 +79,11 @@ def to_relay(
         FormatError: The bytes are malformed.
         OptionError: An option is unknown or missing.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> model = serde.to_relay("net.onnx")
+        >>> model.params["w"].shape
+        (3, 3)
     """
     report = Report() if report is None else report
     bridge = source_bridge(source, format)
@@ -114,6 +119,11 @@ def from_relay(
     Raises:
         OptionError: An option is unknown or cannot be used.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> x = relay.var("x", shape=(1, 3))
+        >>> serde.from_relay(relay.Function([x], relay.nn.relu(x)), path="relu.onnx").name
+        'relu.onnx'
     """
     report = Report() if report is None else report
     bridge = find_target(format, path)
@@ -172,6 +182,11 @@ def export_model(
         FormatError: The bytes are malformed.
         OptionError: An option is unknown, missing or cannot be used.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> proto = serde.export_model("net.onnx", format="onnx", opset=20)
+        >>> proto.opset_import[0].version
+        20
     """
     report = Report() if report is None else report
     reader, writer = source_bridge(model), find_target(format, path)
@@ -228,6 +243,11 @@ def compile(
         MissingDependency: TVM is not installed, or as a release that is not known.
         OptionError: An option is unknown or missing, or TVM knows no such target.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> net = serde.compile("net.onnx", target="llvm")
+        >>> net(np.float32([[1, -2, 3]]))
+        [array([[1., 0., 3.]], dtype=float32)]
     """
     own = {"tvm_target": target, "cc": cc, **options}
     runnable: Runnable = _export(source, params, format, get_bridge("tvm"), report, own)
@@ -261,6 +281,11 @@ def import_model(
         MissingDependency: MXNet is not installed; :func:`convert` writes its files without it.
         OptionError: An option is unknown or missing.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> symbol, params = serde.import_model("net.onnx")
+        >>> symbol.list_arguments(), params["w"].shape
+        (['x', 'w'], (3, 3))
     """
     require("mxnet")
     return _export(source, params, format, get_bridge("mxnet"), report, options)
@@ -309,6 +334,12 @@ def import_to_gluon(
         MissingDependency: MXNet is not installed.
         OptionError: An option is unknown or missing.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> import mxnet as mx
+        >>> block = serde.import_to_gluon("net.onnx")
+        >>> block(mx.nd.array([[1, -2, 3]])).asnumpy()
+        array([[1., 0., 3.]], dtype=float32)
     """
     from serde.mxnet.live import to_block
 
@@ -407,6 +438,11 @@ def convert(
         OptionError: An option is unknown, missing or cannot be used.
         StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> report = serde.convert("net.onnx", "net.nnef.tgz", check=True)
+        >>> report.facts["path"], report.passed
+        ('net.nnef.tgz', True)
     """
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)

@@ -125,6 +125,11 @@ def batch(
         MissingDependency: A package is not installed.
         OptionError: An option is unknown or cannot be used, nothing can be written to `out`, or
             another run has the ledger open. What is wrong with a model is never raised.
+
+    Example:
+        >>> report = serde.batch(["net.onnx", "other.onnx"], to="relay", out="converted")
+        >>> [outcome.status for outcome in report]
+        ['done', 'done']
     """
     given = {
         "source_format": source_format,

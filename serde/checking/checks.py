@@ -85,6 +85,10 @@ def check(
         FormatError: The bytes are malformed.
         OptionError: An option is unknown or missing.
         UnsupportedModelError: Some nodes of the source cannot be converted.
+
+    Example:
+        >>> serde.check("net.onnx", "other.onnx").passed
+        False
     """
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)
@@ -152,6 +156,11 @@ def bisect(
         OptionError: An option is unknown or missing.
         StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes of a model cannot be converted.
+
+    Example:
+        >>> found = serde.bisect("net.onnx", "other.onnx")
+        >>> [value.name for value in found.values if value.suspect]
+        ['h']
     """
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)

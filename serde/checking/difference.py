@@ -161,6 +161,10 @@ def diff(
         OptionError: An option is unknown or missing.
         StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes of a model cannot be converted; all of them are listed.
+
+    Example:
+        >>> [weight.name for weight in serde.diff("net.onnx", "other.onnx").weights]
+        ['w']
     """
     report = Report() if report is None else report
     bridges = source_bridge(left, left_format), source_bridge(right, right_format)

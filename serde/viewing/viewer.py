@@ -92,6 +92,11 @@ def view(
     Raises:
         FormatError: The bytes are malformed.
         OptionError: An option is unknown or missing, or nothing can be written at `path`.
+
+    Example:
+        >>> page = serde.view("net.onnx", path="net.html")
+        >>> page.path.name
+        'net.html'
     """
     report = Report() if report is None else report
     if path is not None:
