@@ -25,7 +25,7 @@ from serde.batching.manifest import (
     read_entry,
     read_manifest,
 )
-from serde.batching.planning import plan
+from serde.batching.planning import give_shapes, plan
 from serde.batching.pool import LocalPool, usable_cores
 from serde.batching.records import Executor, Outcome, Settings
 from serde.batching.report import BatchReport
@@ -115,7 +115,8 @@ def batch(
         scratch: Folder for what is fetched from stores meanwhile; the system's if left out.
         storage_options: What ``fsspec`` gives to file systems; the environment otherwise.
         progress: Called with each outcome as it comes in.
-        options: Options of the sources, of the passes and of the target, for all models.
+        options: Options of the sources, of the passes and of the target, for all models; in
+            ``input_shapes``, ``"bert*:ids"`` is an input of those that are called so.
 
     Returns:
         What became of the models; iterating over it gives an outcome for each.
@@ -210,6 +211,7 @@ def prepare_batch(
     suffix = _check_out(writer, settings)
     entries = _entries(sources, known, trust)
     found = plan(entries, settings.out, suffix, settings.storage, name_limit)
+    settings = dataclasses.replace(settings, options=give_shapes(found, settings.options))
     place = _ledger_path(settings.out) if ledger is None else Path(ledger)
     executor = _executor(scheduler, workers)
     return BatchRun(found, settings, executor, place, retry_failed=retry_failed)

@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import serde
-from serde import relay
+import serde.relay as relay
 from serde.engine import foreign
 from serde.target import runners
 
