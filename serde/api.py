@@ -76,7 +76,9 @@ def to_relay(
             ``outputs``, if only the part between them is wanted.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or missing.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
 
@@ -117,6 +119,8 @@ def from_relay(
         The native object, complete; with `path` the path written.
 
     Raises:
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or cannot be used.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
 
@@ -179,7 +183,9 @@ def export_model(
         The native object (for ONNX an ``onnx.ModelProto``); with `path` the path written.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown, missing or cannot be used.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
 
@@ -239,7 +245,8 @@ def compile(
 
     Raises:
         CompileError: TVM refuses the module, or crashed.
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
         MissingDependency: TVM is not installed, or as a release that is not known.
         OptionError: An option is unknown or missing, or TVM knows no such target.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
@@ -277,7 +284,8 @@ def import_model(
         A model with scalars or empty tensors runs under ``mxnet.util.np_shape()``.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
         MissingDependency: MXNet is not installed; :func:`convert` writes its files without it.
         OptionError: An option is unknown or missing.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
@@ -330,7 +338,8 @@ def import_to_gluon(
         options: Options of the source's format and of the passes before MXNet's.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
         MissingDependency: MXNet is not installed.
         OptionError: An option is unknown or missing.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
@@ -434,7 +443,9 @@ def convert(
     Raises:
         CheckError: The check failed or could not be made, or a smaller model loses more than is
             allowed; nothing is written.
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown, missing or cannot be used.
         StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.

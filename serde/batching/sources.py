@@ -84,14 +84,9 @@ def own_target(
 ) -> str:
     """Return a name in the working directory for the target of a source, as a batch would give it.
 
-    Args:
-        source: A path or URL.
-        to: Name of the target's format.
-        options: Those of the conversion.
-        overwrite: Whether there may be something of that name.
-
     Raises:
-        OptionError: There is, or the format is not written with these options.
+        OptionError: There is such a file, unless `overwrite` allows it, or the format is not
+            written with these options.
     """
     writer = get_bridge(to)
     if writer.export_options is None:

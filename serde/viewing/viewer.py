@@ -90,8 +90,11 @@ def view(
         The page, which a notebook shows; with `path`, it is written there too.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or missing, or nothing can be written at `path`.
+        StoreError: A store does not answer, refuses, or holds no such object.
 
     Example:
         >>> page = serde.view("net.onnx", path="net.html")

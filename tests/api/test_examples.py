@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import serde
+import serde.errors as errors
 import serde.relay as relay
+from serde.conversion.signature import PublicFunction
 from serde.engine import foreign
 from serde.target import runners
 
@@ -39,6 +42,20 @@ def write(path: str, operator: str, domain: str, factor: float) -> None:
     graph = helper.make_graph(nodes, "net", [x], [y], [weight])
     versions = [helper.make_opsetid("", 17), helper.make_opsetid("com.acme", 1)]
     onnx.save(helper.make_model(graph, opset_imports=versions, ir_version=8), path)
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_a_conversion_raises_is_told(name: str) -> None:
+    function = getattr(serde, name)
+    if name == "batch" or not isinstance(function, PublicFunction):
+        return
+    told = (function.__wrapped__.__doc__ or "").partition("Raises:")[2]
+    named = set(re.findall(r"^ {8}(\w+): ", told, re.MULTILINE))
+    assert {each for each in named if not hasattr(errors, each)} == set()
+    wanted = {"LimitError", "MissingDependency", "OptionError"}
+    wanted |= set() if function.reads is None else {"FormatError"}
+    wanted |= set() if function.places is None else {"StoreError"}
+    assert wanted <= named
 
 
 @pytest.fixture
