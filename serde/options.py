@@ -26,15 +26,9 @@ from serde.walk.user_converters import UserConverter, read_converters
 from serde.weights import dtype_name
 
 __all__ = [
-    "ExportOptions",
-    "ImportOptions",
-    "UnknownOptionError",
-    "bind_options",
-    "check_convert_map",
-    "option_names",
-    "other_names",
-    "refuse_options",
-]
+    "ExportOptions", "ImportOptions", "UnknownOptionError", "bind_options", "check_convert_map",
+    "option_names", "other_names", "refuse_options",
+]  # fmt: skip
 
 
 Shape: TypeAlias = Sequence[DimLike | None]

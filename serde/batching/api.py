@@ -9,7 +9,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any as AnyValue
@@ -32,7 +31,7 @@ from serde.batching.report import BatchReport
 from serde.batching.run import BatchRun
 from serde.batching.sandbox import has_landlock
 from serde.batching.sources import written_suffix
-from serde.bridge import AnyBridge, bind_options, format_names, get_bridge
+from serde.bridge import AnyBridge, bind_options, get_bridge
 from serde.checking.tolerance import Tolerance
 from serde.conversion.prepare import PrepareOptions
 from serde.conversion.signature import takes_options
@@ -264,13 +263,7 @@ def _without_code(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
 @cache
 def _known_options() -> frozenset[str]:
     """Return the names of what :func:`serde.convert` takes for one model, of whatever formats."""
-    names = {name for name in inspect.signature(convert).parameters if name != "options"}
-    for name in format_names():
-        with suppress(OptionError):
-            bridge = get_bridge(name)
-            for cls in (bridge.import_options, bridge.export_options):
-                names |= {item.name for item in dataclasses.fields(cls)} if cls else set()
-    return frozenset(names - _NOT_OF_A_BATCH)
+    return frozenset({*inspect.signature(convert).parameters} - _NOT_OF_A_BATCH)
 
 
 def _plain(name: str, value: AnyValue) -> AnyValue:

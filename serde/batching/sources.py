@@ -6,18 +6,23 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from functools import cache
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.bridge import AnyBridge, bind_options, format_names, get_bridge
+from serde.bridge import AnyBridge, bind_options, get_bridge
 from serde.errors import OptionError
 from serde.io.other_files import describe_content
-from serde.stores.listing import LISTED, expand, is_pattern
+from serde.stores.listing import (
+    LISTED,
+    expand,
+    is_pattern,
+    model_suffixes,
+    package_suffixes,
+    stem_of,
+)
 from serde.stores.urls import Address, is_url
 
-__all__ = ["find_sources", "join", "own_target", "stem_of", "target_name", "written_suffix"]
+__all__ = ["find_sources", "join", "own_target", "target_name", "written_suffix"]
 
 _MAGIC: Final = re.compile(r"[*?\[]")
 
@@ -40,7 +45,7 @@ def find_sources(
         StoreError: A store does not answer, or refuses.
     """
     pattern, found = is_pattern(given), False
-    ends = _ends() if pattern and given.endswith("*") else None
+    ends = (*model_suffixes(), *package_suffixes()) if pattern and given.endswith("*") else None
     root = _root(given) if pattern else Address.of(given).path.strip("/")
     for each in expand(given, limit, storage_options=storage):
         if ends is not None and not each.url.endswith(ends):
@@ -115,32 +120,3 @@ def written_suffix(writer: AnyBridge, stem: str | os.PathLike[str], options: Any
         else:
             return suffix
     raise faults[0] if faults else OptionError(f"format {writer.name} has no suffix")
-
-
-def stem_of(name: str) -> str:
-    """Return a name without the longest suffix that some format gives it."""
-    ends = (*_ends(), *_companion_ends())
-    own = max((end for end in ends if name.endswith(end) and name != end), key=len, default="")
-    return name.removesuffix(own)
-
-
-@cache
-def _ends() -> tuple[str, ...]:
-    """Return the ends of the names of models, as all formats that are read say them."""
-    found: dict[str, None] = {".mar": None}
-    for name in format_names():
-        with suppress(OptionError):
-            bridge = get_bridge(name)
-            if bridge.import_options is not None:
-                found.update(dict.fromkeys(bridge.suffixes))
-    return tuple(end for end in found if end not in _companion_ends())
-
-
-@cache
-def _companion_ends() -> tuple[str, ...]:
-    """Return the ends of the names of files that are read along with another."""
-    found: dict[str, None] = {}
-    for name in format_names():
-        with suppress(OptionError):
-            found.update(dict.fromkeys(get_bridge(name).companion_suffixes))
-    return tuple(found)

@@ -16,31 +16,17 @@ from serde.command.completion import (
     complete_paths,
 )
 from serde.command.flag import READING_THEME, Flag
-from serde.errors import OptionError
 from serde.limits import Limits
 
 if TYPE_CHECKING:
     from serde.checking.tolerance import Tolerance
 
 __all__ = [
-    "FormatCommand",
-    "check_flag",
-    "checking_flags",
-    "checking_options",
-    "custom_flag",
-    "flag",
-    "given_options",
-    "printing_flags",
-    "quantizing_flags",
-    "reading_flags",
-    "reading_options",
-    "report_flag",
-    "source_and_target",
-    "storage_options",
-    "store_flag",
-    "themed",
+    "FormatCommand", "check_flag", "checking_flags", "checking_options", "custom_flag", "flag",
+    "given_options", "printing_flags", "quantizing_flags", "reading_flags", "reading_options",
+    "report_flag", "source_and_target", "storage_options", "store_flag", "themed",
     "writing_flag",
-]
+]  # fmt: skip
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -68,12 +54,17 @@ class FormatCommand(Command):
     @property
     def generated(self) -> list[click.Option]:
         """The flags made from the formats' options."""
+        from serde.api import convert
         from serde.bridge import FORMATS, format_names
         from serde.command.flags import generated_options
 
         names = tuple(format_names()) if self._with_others else tuple(sorted(FORMATS))
         if names not in self._generated:
-            classes = _option_classes(names, *self._directions)
+            reads, writes = self._directions
+            wanted = {"read": reads, "written": writes, "": writes}
+            public: Any = convert
+            groups = [each for each in public.groups(names) if wanted[each.direction]]
+            classes = [(each.format, each.cls) for each in groups]
             self._generated[names] = generated_options(classes, taken=_BY_HAND)
         return self._generated[names]
 
@@ -118,29 +109,6 @@ def _complete_check_flag(args: Sequence[str]) -> list[str]:
             arg = f"--int8={word}"
         out.append(arg)
     return out
-
-
-def _option_classes(names: Sequence[str], reads: bool, writes: bool) -> list[tuple[str, type[Any]]]:
-    """Return the option dataclasses of the formats that load; a broken one has no flags."""
-    from serde.bridge import get_bridge
-    from serde.conversion.prepare import PrepareOptions
-    from serde.options import ImportOptions
-
-    classes: list[tuple[str, type[Any]]] = [("", ImportOptions)] if reads else []
-    for name in names:
-        try:
-            bridge = get_bridge(name)
-        except OptionError:
-            continue
-        if reads and bridge.import_options is not None:
-            classes.append((name, bridge.import_options))
-        if writes and bridge.export_options is not None:
-            classes.append((name, bridge.export_options))
-    if reads and writes:
-        from serde.quantization.options import QuantizeOptions
-
-        classes.append(("", QuantizeOptions))
-    return [*classes, ("", PrepareOptions)] if writes else classes
 
 
 def storage_options(options: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ import re
 import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import NewType, TypeVar
@@ -124,9 +124,9 @@ class PublicFunction:
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
 
-    def groups(self) -> Iterator[OptionGroup]:
-        """Yield the options of all formats that load, each under its format."""
-        bridges = list(_bridges())
+    def groups(self, names: Sequence[str] | None = None) -> Iterator[OptionGroup]:
+        """Yield the options of formats that load, all or those named, each under its format."""
+        bridges = list(_bridges(format_names() if names is None else names))
         if self.reads is not None:
             yield OptionGroup("every source", "", "read", ImportOptions)
             for bridge in bridges:
@@ -174,9 +174,9 @@ class PublicFunction:
         return "\n\n".join(parts) + "\n"
 
 
-def _bridges() -> Iterator[AnyBridge]:
+def _bridges(names: Sequence[str]) -> Iterator[AnyBridge]:
     """Yield the formats that load."""
-    for name in format_names():
+    for name in names:
         try:
             yield get_bridge(name)
         except OptionError:
