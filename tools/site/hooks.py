@@ -186,7 +186,7 @@ def options_page() -> str:
     parts = [
         "# Options of every format",
         "Keyword arguments of the functions, and flags of the command line: `input_shapes` is "
-        "`--input-shape`, and `serde convert --help` spells each.",
+        "`--input-shape`, and `serde convert --help-all` spells each.",
     ]
     public: Any = convert
     for group in public.groups():
