@@ -11,13 +11,13 @@ import click
 
 from serde.command.flag import FORMAT_THEME
 
-__all__ = ["Command", "help_all_option"]
+__all__ = ["WHOLE_HELP", "Command", "help_all_option"]
 
 _MARGIN = 4
 _NAMED = 2
 """Flags of a theme that the short help names."""
 _HELP_ALL = "--help-all"
-_WHOLE = "serde.whole-help"
+WHOLE_HELP = "serde.whole-help"
 """What in a context's ``meta`` asks for the help with all flags."""
 
 
@@ -61,7 +61,7 @@ class Command(click.Command):
             theme = getattr(param, "theme", "") if has_themes else ""
             if (record := param.get_help_record(ctx)) is not None:
                 themes.setdefault(theme or "Options", []).append(record)
-        if has_themes and not ctx.meta.get(_WHOLE):
+        if has_themes and not ctx.meta.get(WHOLE_HELP):
             own = themes.pop("Options")
             themes = {"Options": own, "More, which --help-all tells of": _in_short(themes)}
         for title, records in themes.items():
@@ -70,7 +70,7 @@ class Command(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lossy steps, where the command takes their names, and the examples."""
-        if ctx.meta.get(_WHOLE) and any(param.name == "allow" for param in self.params):
+        if ctx.meta.get(WHOLE_HELP) and any(param.name == "allow" for param in self.params):
             from serde.lossy import lossy_steps
 
             with formatter.section("Lossy steps that --allow takes"):
@@ -87,7 +87,7 @@ def help_all_option() -> click.Option:
 
     def show(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:
         if asked and not ctx.resilient_parsing:
-            ctx.meta[_WHOLE] = True
+            ctx.meta[WHOLE_HELP] = True
             click.echo(ctx.get_help(), color=ctx.color)
             ctx.exit()
 
