@@ -78,7 +78,7 @@ def describe_content(path: str | os.PathLike[str]) -> str | None:
     for pattern, text in _BEGINNINGS:
         if re.match(pattern, stripped, re.IGNORECASE | re.DOTALL):
             return text
-    if os.fspath(path).endswith(".json") or not _is_json(stripped, len(head) < _HEAD_BYTES):
+    if os.fspath(path).endswith("json") or not _is_json(stripped, len(head) < _HEAD_BYTES):
         return None
     shown = printable(" ".join(stripped[:60].decode(errors="replace").split()))
     return f"JSON that begins {shown}, such as a server sends in place of a file: {_FETCH}"

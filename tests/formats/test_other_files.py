@@ -63,6 +63,8 @@ def arrays() -> bytes:
         ("net.mlmodel", PAGE, r"expected a file of format coreml, found a web page"),
         ("net.onnx", b'{"message": "Not Found"}', r'JSON that begins \{"message": "Not Found"\}'),
         ("net.onnx", b'{"a": [' + b"1, " * 9000, r'JSON that begins \{"a": \[1, 1'),
+        ("net.onnxjson", b'{"irVersion": "x"}', r"net\.onnxjson: (?!.*such as a server sends)"),
+        ("net-symbol.json", b'{"message": "Not Found"}', r"json: (?!.*such as a server sends)"),
         ("net.onnx", ERROR, r"an error that a server sent \(XML\)"),
         ("net.onnx", POINTER, "a pointer of Git LFS; fetch the file with git lfs pull"),
         ("net.params", POINTER, "a pointer of Git LFS"),
