@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -90,7 +91,7 @@ def give_shapes(found: Plan, options: Mapping[str, AnyValue]) -> dict[str, AnyVa
 
 
 def _is_called(job: Job, pattern: str) -> bool:
-    path = job.sources[0].rstrip("/")
+    path = job.sources[0].replace(os.sep, "/").rstrip("/")
     if "/" in pattern:
         return fnmatchcase(f"/{path}", f"*/{pattern}")
     return fnmatchcase(path.rpartition("/")[2], pattern)

@@ -22,7 +22,7 @@ from serde.conversion.places import Places
 from serde.conversion.steps import call_anywhere
 from serde.errors import OptionError
 from serde.limits import spending
-from serde.options import option_names, refuse_options
+from serde.options import UnknownOptionError, option_names, refuse_options
 
 __all__ = [
     "FormatName",
@@ -100,7 +100,11 @@ class PublicFunction:
                     return self.__wrapped__(*args, **kwargs)
                 return call_anywhere(self.__wrapped__, args, kwargs, self.places)
         except (OptionError, TypeError) as error:
-            self._refuse_unknown(kwargs, getattr(error, "names", ()))
+            refused = error.names if isinstance(error, UnknownOptionError) else ()
+            try:
+                self._refuse_unknown(kwargs, refused)
+            except OptionError as better:
+                raise better from None
             raise
 
     def _refuse_unknown(self, given: Iterable[str], refused: Iterable[str]) -> None:
