@@ -38,7 +38,6 @@ from serde.weights import FileRange, FileWeight, OpenFile, Weight
 __all__ = ["check_links", "detect", "detect_bytes", "load"]
 
 _MAIN = "graph.initializer["
-_LFS = b"version https://git-lfs"
 # The fields of ModelProto: those that are numbers, and the messages and strings.
 _NUMBERS = frozenset({1, 5})
 _LENGTHS = frozenset({2, 3, 4, 6, 7, 8, 14, 20, 25, 26})
@@ -169,14 +168,8 @@ class _Skeleton:
 
 
 def _from_bytes(source: FileSource | MemorySource, external: ExternalFiles) -> OnnxModel:
-    start = source.read(0, min(source.size, len(_LFS)))
-    if not start:
+    if not source.size:
         raise FormatError("expected an ONNX model, found nothing", path=source.path)
-    if start == _LFS:
-        raise FormatError(
-            "expected an ONNX model, found a pointer of Git LFS; fetch the file with git lfs pull",
-            path=source.path,
-        )
     skeleton, cuts = cut_data(source, LAYOUT)
     proto = onnx.ModelProto()
     try:
