@@ -301,7 +301,12 @@ def bind_all(
     options: Mapping[str, AnyValue],
     *,
     bound: Sequence[type[AnyValue]] = (),
+    run: bool = False,
 ) -> tuple[AnyValue, PrepareOptions, AnyValue]:
+    """Return the options of the source, of the passes and of the target, which can be met.
+
+    With `run` the target is to be run too; `bound` has classes of options bound before.
+    """
     if reader.import_options is None:
         raise OptionError(f"format {reader.name} cannot be read")
     if writer.export_options is None:
@@ -316,6 +321,7 @@ def bind_all(
     target, not_target = bind_options(writer.export_options, options)
     unknown = {k: v for k, v in not_own.items() if k in not_passes and k in not_target}
     _refuse_unknown(unknown, [reader.import_options, PrepareOptions, writer.export_options, *bound])
+    target.require(run=run)
     return own, passes, target
 
 
