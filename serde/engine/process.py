@@ -20,17 +20,17 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
 from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.engine.base import Engine
+from serde.engine.base import Engine, out_of_memory
 from serde.engine.channel import receive, send
 from serde.engine.forked import ForkedProcess, may_fork
-from serde.engine.idle import IdleWorkers, Surroundings
+from serde.engine.idle import IdleWorkers, surroundings
 from serde.errors import CheckError, MissingDependency
 from serde.texts import last_line
 from serde.weights import Array, ArrayWeight, Weight
@@ -140,7 +140,9 @@ class WorkerProcess:
             send(process.stdin, header, weights)
             answer, arrays = receive(process.stdout)
         except (EOFError, BrokenPipeError):
-            raise EngineEnded(f"{self.name}: {self._how_it_ended()}") from None
+            how = self._how_it_ended()
+            cause = MemoryError(how) if how.startswith("out of memory") else None
+            raise EngineEnded(f"{self.name}: {how}") from cause
         except BaseException:
             self.close()
             raise
@@ -154,10 +156,15 @@ class WorkerProcess:
             missing = answer["missing"]
             self.close()
             raise MissingDependency(missing["package"], extra=missing["extra"])
-        if "refused" in answer:
-            raise CheckError(answer["refused"])
+        said = answer.get("refused")
         if "failed" in answer:
-            raise CheckError(f"{self.name} failed: {answer['failed']}")
+            said = f"{self.name} failed: {answer['failed']}"
+        if said is None:
+            return
+        if out_of_memory(said):
+            self.close()
+            raise EngineEnded(said) from MemoryError(said)
+        raise CheckError(said)
 
     def _how_it_ended(self) -> str:
         """Wait for a process that answers no more, and say how it ended."""
@@ -169,6 +176,8 @@ class WorkerProcess:
             return "the engine was ended (signal 15)"
         if code == -getattr(signal, "SIGKILL", 9):
             return "the engine was killed (signal 9), as a system does that runs out of memory"
+        if out_of_memory(last):
+            return out_of_memory(last)
         if code == -signal.SIGABRT:
             return f"the engine crashed (signal {-code}){said}"
         if code < 0:
@@ -194,9 +203,9 @@ _IDLE: Final[IdleWorkers[WorkerProcess]] = IdleWorkers()
 """The processes that wait in this one."""
 
 
-def _surroundings(name: str, environment: Mapping[str, str] | None) -> Surroundings | None:
+def _surroundings(name: str, environment: Mapping[str, str] | None) -> Hashable | None:
     """Return what a process is started in that may wait for another model, else None."""
-    return None if environment or may_fork() else Surroundings.here(name)
+    return None if environment or may_fork() else surroundings(name)
 
 
 def _begin(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from support.tiers import first_of
 
 from serde.bridge import get_bridge
 from serde.engine.base import run_engine
-from serde.engine.process import ProcessEngine
+from serde.engine.process import EngineEnded, ProcessEngine
 from serde.errors import CheckError
 from serde.mxnet.engine import MxnetProgram, open_process
 from serde.weights import numpy_dtype
@@ -119,6 +120,28 @@ def test_a_crash_is_told(stand_in: Any, crash: str, message: str, when: str) -> 
     stand_in(**{when: crash})
     with pytest.raises(CheckError, match=rf"^onnxruntime( 0\.1)?: .*{message}"):
         run_engine(opened(), {"x": X})
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        ("raise MemoryError", "onnxruntime 0.1 failed: out of memory"),
+        (
+            "raise OSError('Failed to allocate memory for requested buffer of size 2457600000')",
+            "onnxruntime 0.1 failed: out of memory (for 2.5 GB at once)",
+        ),
+        ("os.write(2, b'what():  std::bad_alloc'); os.abort()", "onnxruntime 0.1: out of memory"),
+    ],
+    ids=["python", "arena", "abort"],
+)
+def test_an_engine_without_memory_says_so(stand_in: Any, failure: str, message: str) -> None:
+    stand_in(run=failure)
+    engine = opened()
+    pid = engine._worker.pid
+    with pytest.raises(EngineEnded, match=f"^{re.escape(message)}$") as raised:
+        engine.run({"x": X})
+    assert isinstance(raised.value.__cause__, MemoryError)
+    assert not is_there(pid)
 
 
 def test_a_crashed_engine_leaves_no_process(stand_in: Any) -> None:
