@@ -27,8 +27,9 @@ from support.onnx_suite import (
     load_cases,
 )
 
-from serde.command.render import Table, markdown_document
+from serde.command.render import markdown_document
 from serde.errors import SerdeError
+from serde.report import Table
 
 ROUTES: dict[str, Callable[[SuiteCase], object]] = {
     "import": check_import,

@@ -133,6 +133,7 @@ def from_relay(
     bridge = find_target(format, path)
     passes, rest = bind_passes(options)
     bound = bridge.bind_export(rest)
+    bound.require(run=False)
     if path is not None:
         bridge.check_target(path, bound, overwrite=overwrite)
     part = wanted_part(_whole_model(model, report), passes)
@@ -197,7 +198,9 @@ def export_model(
     report = Report() if report is None else report
     reader, writer = source_bridge(model), find_target(format, path)
     quantizing, rest = bind_options(QuantizeOptions, options)
-    own, passes, target = bind_all(reader, writer, rest, bound=[QuantizeOptions])
+    own, passes, target = bind_all(
+        reader, writer, rest, bound=[QuantizeOptions], run=quantizing.is_asked
+    )
     quantizing = _checked_quantizing(quantizing, writer, target)
     known = [*source_paths(model), *source_paths(params)]
     check = None if path is None else target_check(writer, path, target, known, overwrite)
@@ -458,10 +461,11 @@ def convert(
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
     quantizing, rest = bind_options(QuantizeOptions, options)
-    own, passes, bound = bind_all(reader, writer, rest, bound=[QuantizeOptions])
-    quantizing = _checked_quantizing(quantizing, writer, bound)
     data = None if check_data is None else _check_data(check_data)
     wanted = CheckOptions(int(check), tolerance, dims, data, yardstick)
+    run = wanted.is_asked or quantizing.is_asked
+    own, passes, bound = bind_all(reader, writer, rest, bound=[QuantizeOptions], run=run)
+    quantizing = _checked_quantizing(quantizing, writer, bound)
     known = [*source_paths(source), *source_paths(params)]
     check_target = target_check(writer, target, bound, known, overwrite)
     if tensor_mapping is not None:

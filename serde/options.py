@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from serde._optional import require_installed
 from serde.errors import OptionError
 from serde.limits import Limits
 from serde.lossy import check_allowed
@@ -182,7 +183,13 @@ class ExportOptions:
             written as custom operators of the target.
         limits: What the conversion may take beyond what the source holds, by the names that
             :class:`serde.limits.Limits` has: ``{"nodes": 1_000_000}``.
+        write_packages: Packages without which the format is not written.
+        run_packages: Those without which what was written is not run.
     """
+
+    # Without annotations, as these are no options.
+    write_packages = tuple[str, ...]()
+    run_packages = tuple[str, ...]()
 
     allow: frozenset[str] = frozenset()
     converters: tuple[UserConverter, ...] = field(default=(), metadata=_CONVERTERS)
@@ -193,6 +200,19 @@ class ExportOptions:
         check_allowed(self.allow)
         object.__setattr__(self, "limits", Limits.read(self.limits))
         object.__setattr__(self, "converters", read_converters(self.converters, "written"))
+
+    def require(self, *, run: bool) -> None:
+        """Refuse, before anything is converted, what cannot be met, and packages that are missing.
+
+        Args:
+            run: Whether what is written is to be run too.
+
+        Raises:
+            MissingDependency: A package is not installed.
+            OptionError: An option cannot be met.
+        """
+        for package in (*self.write_packages, *(self.run_packages if run else ())):
+            require_installed(package)
 
     @property
     def keeps_functions(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a conversion has to say: its gaps, its stages and its verdicts."""
+"""What a conversion has to say: its gaps, its stages and its verdicts, and the tables of them."""
 
 from __future__ import annotations
 
@@ -9,27 +9,30 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from itertools import zip_longest
+from typing import Any, Final
 
 from serde.progress import Progress, listening
+from serde.texts import size_text
 
 __all__ = [
-    "NOT_SHOWN",
-    "Issue",
-    "Nearness",
-    "OutputAccuracy",
-    "OutputVerdict",
-    "Progress",
-    "Report",
-    "Stage",
-    "counted",
-]
+    "NOT_SHOWN", "TICKS", "Issue", "Nearness", "OutputAccuracy", "OutputVerdict", "Progress",
+    "Report", "Stage", "Table", "counted", "operator_table", "shape_text", "verdict_table",
+]  # fmt: skip
 
 _LOG = logging.getLogger("serde")
 _LOG.addHandler(logging.NullHandler())
 
 NOT_SHOWN = ("on_progress", "_logged")
 """Fields of a report that are no part of what it says."""
+
+
+TICKS: Final = ("✓", "✗")
+"""What stands for an output that passed and for one that did not."""
+
+_SHOWN_FACTS_APART = frozenset((
+    "path", "bytes", "parameters", "source", "target", "inputs", "outputs", "labels",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -97,7 +100,7 @@ class OutputVerdict:
 
     def _repr_html_(self) -> str:
         """Return the figures for a notebook."""
-        return _verdict_table([self])
+        return verdict_table([self]).as_html()
 
     @property
     def failed(self) -> bool:
@@ -142,13 +145,13 @@ class OutputAccuracy:
         output: Name of the output in the source.
         before: The target as it was written, beside the source.
         after: The smaller target, beside the source.
-        passed: Whether `after` is not below what the caller demands.
+        passed: Whether `after` is not below what the caller demands; None where that is nothing.
     """
 
     output: str
     before: Nearness
     after: Nearness
-    passed: bool = True
+    passed: bool | None = None
 
 
 def counted(parts: Sequence[str]) -> str:
@@ -161,27 +164,149 @@ def counted(parts: Sequence[str]) -> str:
     )
 
 
-def _verdict_rows(verdicts: Sequence[OutputVerdict]) -> list[tuple[str, ...]]:
-    return [
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text under column names.
+
+    Attributes:
+        columns: Names of the columns.
+        rows: Texts, as many in each row as there are columns.
+        right: Positions of the columns that hold numbers.
+        header: Whether the names of the columns are shown.
+        parts: Tables that say the same one below the other, where this one is too wide.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: frozenset[int] = frozenset()
+    header: bool = True
+    parts: tuple[Table, ...] = ()
+
+    def as_html(self) -> str:
+        """Return it for a notebook."""
+        from serde.markup import table
+
+        return table(self.columns if self.header else (), self.rows, right=self.right)
+
+
+def operator_table(report: Report) -> Table:
+    """Return the operators of source and target side by side, the most frequent first."""
+    source = str(report.facts.get("source", "before"))
+    if "target" not in report.facts:
+        total = ("total", str(report.before.total()))
+        return Table((source, "count"), (*_by_count(report.before), total), frozenset({1}))
+    target = str(report.facts["target"])
+    blank = ("", "")
+    rows = [
+        (*left, *right)
+        for left, right in zip_longest(
+            _by_count(report.before), _by_count(report.after), fillvalue=blank
+        )
+    ]
+    sides = ((source, "before", report.before), (target, "after", report.after))
+    totals = [("total", str(counts.total())) for _, _, counts in sides]
+    rows.append((*totals[0], *totals[1]))
+    parts = tuple(
+        Table((name, when), (*_by_count(counts), total), frozenset({1}))
+        for (name, when, counts), total in zip(sides, totals, strict=True)
+    )
+    return Table((source, "before", target, "after"), tuple(rows), frozenset({1, 3}), parts=parts)
+
+
+def _by_count(counts: Counter[str]) -> list[tuple[str, str]]:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [(name, str(count)) for name, count in ordered]
+
+
+def figure_table(report: Report) -> Table:
+    """Return parameters, size and what else is known of the result."""
+    facts = report.facts
+    rows = []
+    if "parameters" in facts:
+        rows.append(("parameters", f"{facts['parameters']:,}"))
+    if "bytes" in facts:
+        rows.append(("size", size_text(facts["bytes"])))
+    rows += [
+        (_fact_name(name), size_text(value) if name.endswith("_bytes") else str(value))
+        for name, value in facts.items()
+        if name not in _SHOWN_FACTS_APART
+    ]
+    rows += [("allowed", f"{i.op} {i.node}: {i.reason}") for i in sorted(report.allowed)]
+    rows += [("fallback", f"{i.op} {i.node}: {i.reason}") for i in sorted(report.fallbacks)]
+    rows += [("note", note) for note in report.notes]
+    return Table(("", ""), tuple(rows), header=False)
+
+
+def _fact_name(name: str) -> str:
+    """Return what a figure is called."""
+    return name.removesuffix("_bytes").replace("_", " ")
+
+
+def accuracy_table(found: Sequence[OutputAccuracy], ticks: tuple[str, str] = TICKS) -> Table:
+    """Return two rows an output: the target as it was written, and made smaller."""
+    rows = []
+    for each in found:
+        rows.append((each.output, "written", *_nearness(each.before), ""))
+        tick = "" if each.passed is None else ticks[0 if each.passed else 1]
+        rows.append(("", "smaller", *_nearness(each.after), tick))
+    columns = ("output", "target", "cosine", "worst", "SNR dB", "error", "same class", "")
+    return Table(columns, tuple(rows), frozenset(range(2, 7)))
+
+
+def _nearness(near: Nearness) -> tuple[str, ...]:
+    agreement = "" if near.agreement is None else f"{near.agreement:.2%}"
+    cosines = f"{near.cosine:.6f}", f"{near.worst_cosine:.6f}"
+    return (*cosines, f"{near.snr:.1f}", f"{near.error:.1e}", agreement)
+
+
+def verdict_table(verdicts: Sequence[OutputVerdict], ticks: tuple[str, str] = TICKS) -> Table:
+    """Return one row an output: where the exact result was needed, the distances from it."""
+    measured = any(verdict.distance is not None for verdict in verdicts)
+    remarked = any(verdict.remark for verdict in verdicts)
+    rows = tuple(
         (
-            verdict.output,
-            "x".join(map(str, verdict.shapes[0])) or "scalar",
-            verdict.dtypes[0],
+            _pair(verdict.output, verdict.target or verdict.output, sign="->"),
+            _pair(*map(shape_text, verdict.shapes)),
+            _pair(*verdict.dtypes, sign="!=" if verdict.failed else "->"),
             f"{verdict.max_abs:.2e}",
             f"{verdict.max_rel:.2e}",
             f"{verdict.cosine:.6f}",
-            "agrees" if verdict.passed else "differs" if verdict.failed else "says nothing",
-            verdict.remark,
+            *(_distances(verdict) if measured else (f"{verdict.atol:.1e}", f"{verdict.rtol:.1e}")),
+            *((verdict.remark,) if remarked else ()),
+            ticks[0] if verdict.passed else ticks[1] if verdict.failed else "?",
         )
         for verdict in verdicts
-    ]
+    )
+    figures = ("distance", "own", "factor") if measured else ("atol", "rtol")
+    columns = ("output", "shape", "dtype", "max abs", "max rel", "cosine", *figures)
+    right = frozenset(range(3, len(columns)))
+    return Table((*columns, *(("",) if remarked else ()), ""), rows, right)
 
 
-def _verdict_table(verdicts: Sequence[OutputVerdict]) -> str:
-    from serde.markup import table
+def _distances(verdict: OutputVerdict) -> tuple[str, str, str]:
+    """Return the distances from the exact result, empty where both agreed at once."""
+    if verdict.distance is None or verdict.own is None:
+        return "", "", ""
+    return f"{verdict.distance:.1e}", f"{verdict.own:.1e}", f"{verdict.factor:.2g}"
 
-    columns = ("output", "shape", "dtype", "max abs", "max rel", "cosine", "verdict", "")
-    return table(columns, _verdict_rows(verdicts), right={3, 4, 5})
+
+def _pair(left: str, right: str, sign: str = "!=") -> str:
+    return left if left == right else f"{left} {sign} {right}"
+
+
+def shape_text(shape: Sequence[object] | None) -> str:
+    """Return a shape as ``1x3x224x224``; ``scalar`` for rank 0, ``unknown`` for None."""
+    if shape is None:
+        return "unknown"
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def _agreeing(total: int, silent: int) -> str:
+    if silent == total:
+        return "the output says nothing" if total == 1 else f"all {total} outputs say nothing"
+    if silent:
+        return f"{total - silent} of {total} outputs agree, {silent} say nothing"
+    return "the output agrees" if total == 1 else f"all {total} outputs agree"
 
 
 @dataclass(slots=True)
@@ -296,28 +421,66 @@ class Report:
             groups.setdefault((issue.op, issue.reason, issue.hint or ""), []).append(issue.node)
         return groups
 
+    def tables(self, ticks: tuple[str, str] = TICKS) -> Iterator[Table]:
+        """Yield the tables that have rows: operators, figures, verdicts, accuracy.
+
+        Args:
+            ticks: What stands for an output that passed and for one that did not.
+        """
+        if self.before or self.after:
+            yield operator_table(self)
+        figures = figure_table(self)
+        if figures.rows:
+            yield figures
+        if self.verdicts:
+            yield verdict_table(self.verdicts, ticks)
+        if self.accuracy:
+            yield accuracy_table(self.accuracy, ticks)
+
+    @property
+    def check_sentence(self) -> str:
+        """One sentence on the outcome of a check, empty if there was none."""
+        if not self.verdicts or self.engines is None:
+            return ""
+        failed = sum(verdict.failed for verdict in self.verdicts)
+        silent = sum(not verdict.informative for verdict in self.verdicts)
+        total = len(self.verdicts)
+        outcome = f"{failed} of {total} outputs differ" if failed else _agreeing(total, silent)
+        if self.unexercised:
+            outcome += f"; not exercised: {counted(self.unexercised)}"
+        stage = ", before it was made smaller" if self.accuracy else ""
+        return f"checked {self.engines[0]} against {self.engines[1]}{stage}: {outcome}"
+
+    @property
+    def accuracy_sentence(self) -> str:
+        """One sentence on what making the model smaller has lost, empty if it was not done."""
+        if not self.accuracy:
+            return ""
+        judged = [each.passed for each in self.accuracy if each.passed is not None]
+        if not judged:
+            return "made smaller: not judged, as no min_cosine or min_agreement is given"
+        failed = judged.count(False)
+        outputs = "1 output" if len(judged) == 1 else f"{len(judged)} outputs"
+        if failed:
+            return f"made smaller: {failed} of {outputs} below the least that is demanded"
+        return f"made smaller: {outputs} as near as is demanded"
+
     def _repr_html_(self) -> str:
-        """Return gaps, verdicts, figures and stages for a notebook."""
+        """Return for a notebook what a terminal shows, with gaps and stages."""
         from serde.markup import escaped, figure, folded, table
 
         gaps = [
             (op, len(nodes), reason, hint, ", ".join(nodes[:5]) + (", ..." if nodes[5:] else ""))
             for (op, reason, hint), nodes in self._grouped().items()
         ]
-        operators = sorted({*self.before, *self.after})
-        counts = [(name, self.before[name], self.after[name]) for name in operators]
-        others = [(i.op, i.node, i.reason) for i in sorted((*self.allowed, *self.fallbacks))]
         stages = [(stage.name, f"{stage.seconds:.2f}") for stage in self.stages]
-        notes = "".join(f"<p>{escaped(note)}</p>" for note in self.notes[:20])
+        ends = (self.check_sentence, self.accuracy_sentence, str(self.facts.get("path", "")))
         return figure(
             self.title or "Report",
-            f"<p>{self.coverage}</p>" if self.nodes or self.issues else "",
+            f"<p>{self.coverage}</p>" if self.issues else "",
             table(("operator", "nodes", "cannot be converted", "hint", "names"), gaps, right={1}),
-            _verdict_table(self.verdicts),
-            notes,
-            table(("", ""), [(str(name), str(fact)) for name, fact in self.facts.items()]),
-            folded("allowed and kept", table(("operator", "node", "reason"), others)),
-            folded("operators", table(("operator", "before", "after"), counts, right={1, 2})),
+            *(each.as_html() for each in self.tables()),
+            *(f"<p>{escaped(end)}</p>" for end in ends if end),
             folded("stages", table(("stage", "seconds"), stages, right={1})),
         )
 

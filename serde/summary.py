@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any as AnyValue
 
 from serde.relay.ir.types import TensorType, Type
+from serde.report import shape_text
 
 __all__ = ["ModelSummary", "ServedFile", "TensorNames", "TensorSummary"]
 
@@ -18,6 +20,20 @@ class TensorSummary:
     name: str
     shape: tuple[int | str, ...] | None = None
     dtype: str | None = None
+
+    def differences(self, other: TensorSummary) -> list[str]:
+        """Return in what another one of that name differs, as far as both are known."""
+        found = []
+        if None not in (self.dtype, other.dtype) and self.dtype != other.dtype:
+            found.append(f"{self.name} is {self.dtype}, there {other.dtype}")
+        if self.shape is None or other.shape is None:
+            return found
+        pairs = zip_longest(self.shape, other.shape)
+        if any(a != b and (None in (a, b) or type(a) is type(b) is int) for a, b in pairs):
+            found.append(
+                f"{self.name} is {shape_text(self.shape)}, there {shape_text(other.shape)}"
+            )
+        return found
 
     @classmethod
     def of(cls, name: str, type_: Type | None) -> TensorSummary:

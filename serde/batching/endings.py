@@ -9,10 +9,10 @@ from typing import Final
 
 from serde.batching.isolation import Ending
 from serde.batching.records import Job, Outcome, Settings
+from serde.engine.base import NO_MEMORY
 
 __all__ = ["answered", "died", "outcome_of", "was_killed_from_outside"]
 
-_NO_MEMORY: Final = ("bad_alloc", "MemoryError", "Cannot allocate memory", "out of memory")
 _KILLS: Final = tuple(getattr(signal, name, None) for name in ("SIGKILL", "SIGTERM"))
 
 
@@ -67,7 +67,7 @@ def _known(answer: Mapping[str, AnyValue], report: Mapping[str, AnyValue]) -> di
 def _cause(ending: Ending, settings: Settings) -> tuple[str, str]:
     if not ending.in_time:
         return "out of time", f"took more than {settings.seconds:g} s"
-    if any(words in ending.said for words in _NO_MEMORY):
+    if any(words in ending.said for words in NO_MEMORY):
         return "out of memory", "more memory is needed than it may take"
     if was_killed_from_outside(ending):
         return "crashed", "its process was killed, as a system does that runs out of memory"

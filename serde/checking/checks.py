@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any as AnyValue
@@ -12,17 +12,19 @@ from typing import Any as AnyValue
 from serde.bridge import AnyBridge, source_bridge, target_bridge
 from serde.checking.bisection import Bisection, bisect_models
 from serde.checking.data import CheckData, as_check_data
-from serde.checking.engines import engine_for_path, read_target, source_engine
+from serde.checking.engines import KEPT, engine_for_path, read_target, source_engine
 from serde.checking.inputs import InputSets
 from serde.checking.verdict import Tolerance, compare
 from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model
+from serde.engine.fitting import match_names
 from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError, FormatError, OptionError, SerdeError
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Report
+from serde.summary import TensorSummary
 from serde.weights import Array
 
 __all__ = ["bisect", "bisect_read", "check", "input_types", "locate_difference", "wide_flag"]
@@ -99,11 +101,14 @@ def check(
     data = None if check_data is None else as_check_data(check_data, check_images)
     writer = _existing_target(target, target_format)
     loaded, model = read_model(reader, source, params, bound, report)
-    with report.stage("check"), ExitStack() as running:
+    telling = _telling_inputs(model, writer, Path(target))
+    with report.stage("check"), telling, ExitStack() as running:
         own = source_engine(reader, loaded, model)
         running.enter_context(closing(own))
         other = engine_for_path(writer, Path(target), input_types(model))
         running.enter_context(closing(other))
+        inputs = [TensorSummary(name, None, dtype or None) for name, dtype in other.inputs.items()]
+        report.notes += _differing_inputs(model, inputs)
         if not float16 and other.computes_float16:
             float16 = True
             report.notes.append("the target computes in float16, and is judged as such")
@@ -175,6 +180,43 @@ def bisect(
     with report.stage("bisect"):
         data = None if check_data is None else as_check_data(check_data)
         return bisect_read(model, _read(model, writer, Path(target)), dims, data)
+
+
+def _differing_inputs(model: RelayModel, told: Sequence[TensorSummary]) -> list[str]:
+    """Return what inputs of a target are not as the source's; nothing where none are told."""
+    own = {each.name_hint: TensorSummary.of(each.name_hint, each.type) for each in model.inputs()}
+    known = {each.name: each for each in told}
+    if not known:
+        return []
+    partners = match_names(list(own), list(known))
+    found = [f"{name} is not there in the target" for name in own if name not in partners]
+    names = list(partners.values())
+    found += [f"{name} of the target is not in the source" for name in known if name not in names]
+    for name, other in partners.items():
+        if name != other:
+            found.append(f"{name} is called {other} in the target")
+        else:
+            found += own[name].differences(known[other])
+    if not found and names != list(known):
+        found = [f"in another order there: {', '.join(known)}"]
+    return [f"inputs differ: {'; '.join(found)}"] if found else []
+
+
+@contextmanager
+def _telling_inputs(model: RelayModel, writer: AnyBridge, path: Path) -> Iterator[None]:
+    """Add to the error of an engine that the inputs of the models differ, if they do."""
+    try:
+        yield
+    except CheckError as error:
+        if error.report is not None or writer.import_options is None:
+            raise
+        told: Sequence[TensorSummary] = ()
+        with suppress(SerdeError):
+            told = writer.summary(writer.load(path, None, writer.bind_import(KEPT))).inputs or ()
+        differing = _differing_inputs(model, told)
+        if not differing:
+            raise
+        raise CheckError(f"{error}; {differing[0]}") from error
 
 
 def locate_difference(

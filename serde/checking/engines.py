@@ -26,6 +26,7 @@ from serde.report import Report
 from serde.weights import Array
 
 __all__ = [
+    "KEPT",
     "RememberingEngine",
     "engine_for_path",
     "read_native",
@@ -152,7 +153,7 @@ class _OpenedEngine(_WrappedEngine):
             }
 
 
-_KEPT: Mapping[str, AnyValue] = {"keep_unknown": True}
+KEPT: Mapping[str, AnyValue] = {"keep_unknown": True}
 """Options with which models are read to be run: what nobody knows, its framework may run."""
 
 
@@ -248,7 +249,7 @@ def read_target(
     """
     if bridge.import_options is None:
         raise CheckError(f"no engine runs files of format {bridge.name}")
-    native = bridge.load(path, None, bridge.bind_import(_KEPT))
+    native = bridge.load(path, None, bridge.bind_import(KEPT))
     return native, read_native(bridge, native, declared)
 
 
@@ -268,7 +269,7 @@ def read_native(
     title = f"{bridge.name} -> relay"
     failure: Exception | None = None
     for bound in chain(
-        [bridge.bind_import(_KEPT)], _options_with_types(bridge, native, declared or {})
+        [bridge.bind_import(KEPT)], _options_with_types(bridge, native, declared or {})
     ):
         try:
             return bridge.to_relay(native, bound, report=Report(title))
@@ -287,5 +288,5 @@ def _options_with_types(
     types = {name: declared[other] for name, other in own.items()}
     shapes = {name: type_.shape for name, type_ in types.items()}
     dtypes = {name: type_.dtype for name, type_ in types.items()}
-    yield bridge.bind_import({**_KEPT, "input_shapes": shapes, "input_dtypes": dtypes})
-    yield bridge.bind_import({**_KEPT, "input_shapes": shapes})
+    yield bridge.bind_import({**KEPT, "input_shapes": shapes, "input_dtypes": dtypes})
+    yield bridge.bind_import({**KEPT, "input_shapes": shapes})

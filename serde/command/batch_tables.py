@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from serde.command.render import Table
+from serde.report import Table
 from serde.texts import printable, size_text
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from serde.command.render import Table
-from serde.report import Report
+from serde.report import Report, Table
 from serde.texts import printable
 
 if TYPE_CHECKING:

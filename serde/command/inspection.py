@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any as AnyValue
 
 from serde.bridge import PIVOT, ModelSummary, TensorSummary, format_names, get_bridge, source_bridge
-from serde.command.render import Table, shape_text
 from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import load_model
@@ -17,7 +16,7 @@ from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TupleType, Type
 from serde.relay.transform.cutting import NamedValue, nameable_values
-from serde.report import Report
+from serde.report import Report, Table, shape_text
 from serde.texts import size_text
 
 __all__ = [

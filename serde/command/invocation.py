@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.command.console import LiveReport, Terminal
-from serde.command.render import as_json, as_markdown, tables, verdict_line
+from serde.command.render import as_json, as_markdown
 from serde.outcome import OUTCOMES
 
 __all__ = ["Invocation", "show_report"]
@@ -90,10 +90,16 @@ def show_report(run: Invocation, *, aside: bool = False) -> None:
     """Print the tables of the report; `aside` on stderr, where they are not the result."""
     if aside and not run.as_json:
         run.terminal.progress("")
-    for table in tables(run.report, ticks=run.terminal.ticks()):
+    for table in run.report.tables(run.terminal.ticks()):
         run.terminal.table(table, aside=aside)
-    line = verdict_line(run.report)
     style = "green" if run.report.passed else "yellow" if run.report.says_nothing else "red"
+    _show_sentence(run, run.report.check_sentence, style, aside=aside)
+    judged = {each.passed for each in run.report.accuracy}
+    style = "red" if False in judged else "green" if True in judged else "yellow"
+    _show_sentence(run, run.report.accuracy_sentence, style, aside=aside)
+
+
+def _show_sentence(run: Invocation, line: str, style: str, *, aside: bool) -> None:
     if line and aside and not run.as_json:
         run.terminal.progress(line, style)
     elif line and not aside:

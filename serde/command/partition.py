@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.command.render import Table
+from serde.report import Table
 
 if TYPE_CHECKING:
     from serde.report import Report

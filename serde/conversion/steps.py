@@ -302,7 +302,12 @@ def bind_all(
     options: Mapping[str, AnyValue],
     *,
     bound: Sequence[type[AnyValue]] = (),
+    run: bool = False,
 ) -> tuple[AnyValue, PrepareOptions, AnyValue]:
+    """Return the options of the source, of the passes and of the target, which can be met.
+
+    With `run` the target is to be run too; `bound` has classes of options bound before.
+    """
     if reader.import_options is None:
         raise OptionError(f"format {reader.name} cannot be read")
     if writer.export_options is None:
@@ -318,6 +323,7 @@ def bind_all(
     classes = [reader.import_options, PrepareOptions, writer.export_options, *bound]
     unknown = [name for name in not_own if name in not_passes and name in not_target]
     refuse_options(unknown, option_names(*classes))
+    target.require(run=run)
     return own, passes, target
 
 

@@ -93,6 +93,8 @@ class CoremlExportOptions(ExportOptions):
         metadata: Further facts that the model is to carry, texts by name.
     """
 
+    write_packages = ("coremltools",)
+
     minimum_deployment_target: str = field(
         default="iOS15",
         metadata={"help": "Oldest system that is to run the model.", "first": True},

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from serde.errors import CheckError
+from serde.texts import size_text
 from serde.weights import Array
 
-__all__ = ["Engine", "Samples", "first_line", "run_engine"]
+__all__ = ["NO_MEMORY", "Engine", "Samples", "first_line", "out_of_memory", "run_engine"]
+
+
+NO_MEMORY: Final = (
+    "out of memory", "bad_alloc", "MemoryError", "Cannot allocate memory",
+    "Failed to allocate memory", "Arena alloc failed",
+)  # fmt: skip
+"""What frameworks, C++, Python, the system, ONNX Runtime and protobuf say."""
+
+_REQUEST: Final = re.compile(r"requested buffer of size (\d+)")
+
+
+def out_of_memory(text: str) -> str:
+    """Return ``out of memory``, and of what size, if an error says that; else nothing."""
+    if not any(words in text for words in NO_MEMORY):
+        return ""
+    found = _REQUEST.search(text)
+    return f"out of memory (for {size_text(int(found[1]))} at once)" if found else "out of memory"
 
 
 class Samples(Protocol):
@@ -77,7 +96,13 @@ def run_engine(engine: Engine, inputs: Mapping[str, Array]) -> list[Array]:
 
 
 def first_line(error: Exception) -> str:
-    """Return the class of an error and the first line of its message, behind a traceback in it."""
+    """Return the class of an error and the first line of its message, behind a traceback in it.
+
+    Of one that says so, in whatever words, it is that there is no more memory.
+    """
+    exhausted = out_of_memory(f"{type(error).__name__}: {error}")
+    if exhausted:
+        return exhausted
     name, text = type(error).__name__, str(error).strip().splitlines()
     if text and text[0].removeprefix(f"{name}: ").startswith("Traceback (most recent call last)"):
         text = [each for each in text[1:] if each.strip() and not each[0].isspace()] or text

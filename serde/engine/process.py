@@ -5,6 +5,10 @@ may have threads, and scripts need no guard. Only one that was made for a single
 (:mod:`serde.engine.forked`). Requests and answers are messages
 on its input and output (:mod:`serde.engine.channel`); weights and arrays go
 through there as well, so that no file is left behind however either ends.
+
+Starting an interpreter and importing a framework takes longer than a small model to run. What is
+closed with every request answered therefore waits for the next model for a while
+(:mod:`serde.engine.idle`).
 """
 
 from __future__ import annotations
@@ -16,16 +20,17 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.engine.base import Engine
+from serde.engine.base import Engine, out_of_memory
 from serde.engine.channel import receive, send
 from serde.engine.forked import ForkedProcess, may_fork
+from serde.engine.idle import IdleWorkers, surroundings
 from serde.errors import CheckError, MissingDependency
 from serde.texts import last_line
 from serde.weights import Array, ArrayWeight, Weight
@@ -79,6 +84,8 @@ class WorkerProcess:
     def __init__(self, name: str, environment: Mapping[str, str] | None = None) -> None:
         self.name = name
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._surroundings = _surroundings(name, environment)
+        self._failed = False
         self._process = _start(name, environment or {}, self._errors)
         self.pid = self._process.pid
         self._end = weakref.finalize(self, _end, self._process, self._errors)
@@ -86,6 +93,32 @@ class WorkerProcess:
     def close(self) -> None:
         """End the process, whatever it does."""
         self._end()
+
+    def release(self) -> None:
+        """Have the process wait for another model, or end it if something failed there."""
+        stream = self._process.stdin
+        if self._surroundings is None or self._failed or stream is None or not self._end.alive:
+            self.close()
+            return
+        try:
+            send(stream, {"do": "close"})
+            self._errors.seek(0)  # The process writes on where this one is.
+            self._errors.truncate()
+        except OSError:  # It has ended.
+            self.close()
+            return
+        for each in _IDLE.add(self._surroundings, self):
+            each.close()
+
+    def begin(
+        self, header: Mapping[str, AnyValue], weights: Sequence[Weight]
+    ) -> dict[str, AnyValue]:
+        """Return the answer to a first request; where there is none, the process ends."""
+        try:
+            return self.ask(header, weights)[0]
+        except BaseException:
+            self.close()
+            raise
 
     def ask(
         self, header: Mapping[str, AnyValue], weights: Sequence[Weight]
@@ -99,6 +132,7 @@ class WorkerProcess:
         """
         if not self._end.alive:
             raise EngineEnded(f"{self.name}: the engine has ended")
+        self._failed = True
         process = self._process
         if process.stdin is None or process.stdout is None:
             raise CheckError(f"{self.name}: the engine has no streams")
@@ -106,12 +140,15 @@ class WorkerProcess:
             send(process.stdin, header, weights)
             answer, arrays = receive(process.stdout)
         except (EOFError, BrokenPipeError):
-            raise EngineEnded(f"{self.name}: {self._how_it_ended()}") from None
+            how = self._how_it_ended()
+            cause = MemoryError(how) if how.startswith("out of memory") else None
+            raise EngineEnded(f"{self.name}: {how}") from cause
         except BaseException:
             self.close()
             raise
         if answer:
             self._raise_answer(answer)
+        self._failed = False
         return answer, arrays
 
     def _raise_answer(self, answer: Mapping[str, AnyValue]) -> None:
@@ -119,10 +156,15 @@ class WorkerProcess:
             missing = answer["missing"]
             self.close()
             raise MissingDependency(missing["package"], extra=missing["extra"])
-        if "refused" in answer:
-            raise CheckError(answer["refused"])
+        said = answer.get("refused")
         if "failed" in answer:
-            raise CheckError(f"{self.name} failed: {answer['failed']}")
+            said = f"{self.name} failed: {answer['failed']}"
+        if said is None:
+            return
+        if out_of_memory(said):
+            self.close()
+            raise EngineEnded(said) from MemoryError(said)
+        raise CheckError(said)
 
     def _how_it_ended(self) -> str:
         """Wait for a process that answers no more, and say how it ended."""
@@ -134,6 +176,8 @@ class WorkerProcess:
             return "the engine was ended (signal 15)"
         if code == -getattr(signal, "SIGKILL", 9):
             return "the engine was killed (signal 9), as a system does that runs out of memory"
+        if out_of_memory(last):
+            return out_of_memory(last)
         if code == -signal.SIGABRT:
             return f"the engine crashed (signal {-code}){said}"
         if code < 0:
@@ -155,6 +199,30 @@ def _start(
     )
 
 
+_IDLE: Final[IdleWorkers[WorkerProcess]] = IdleWorkers()
+"""The processes that wait in this one."""
+
+
+def _surroundings(name: str, environment: Mapping[str, str] | None) -> Hashable | None:
+    """Return what a process is started in that may wait for another model, else None."""
+    return None if environment or may_fork() else surroundings(name)
+
+
+def _begin(
+    name: str,
+    environment: Mapping[str, str] | None,
+    header: Mapping[str, AnyValue],
+    weights: Sequence[Weight],
+) -> tuple[WorkerProcess, dict[str, AnyValue]]:
+    """Return a process, one that waits if there is any, and its answer to a first request."""
+    waiting = _IDLE.take(_surroundings(name, environment))
+    if waiting is not None:
+        with contextlib.suppress(EngineEnded):  # It may have ended while it waited.
+            return waiting, waiting.begin(header, weights)
+    worker = WorkerProcess(name, environment)
+    return worker, worker.begin(header, weights)
+
+
 def call_in_process(
     name: str,
     function: Callable[[Mapping[str, AnyValue], Sequence[Array]], AnyValue],
@@ -162,6 +230,7 @@ def call_in_process(
     weights: Sequence[Weight] = (),
     *,
     environment: Mapping[str, str] | None = None,
+    keep: bool = False,
 ) -> AnyValue:
     """Return what a function gives that is called in a process of its own.
 
@@ -171,23 +240,25 @@ def call_in_process(
         request: Its first argument, as JSON can hold it; so must its result be.
         weights: Their values are its second argument.
         environment: What the environment of the process has besides that of this one.
+        keep: Whether the process may wait for another model: `function` changes nothing there.
 
     Raises:
         CheckError: The function raised an error.
         EngineEnded: The process crashed.
         MissingDependency: A package is not installed.
     """
-    worker = WorkerProcess(name, environment)
-    try:
-        place = [function.__module__, function.__name__]
-        header = {"do": "call", "function": place, "request": dict(request)}
-        return worker.ask(header, weights)[0]["answer"]
-    finally:
+    place = [function.__module__, function.__name__]
+    header = {"do": "call", "function": place, "request": dict(request)}
+    worker, answer = _begin(name, environment, header, weights)
+    if keep:
+        worker.release()
+    else:
         worker.close()
+    return answer["answer"]
 
 
 class ProcessEngine(Engine):
-    """An engine that runs in a process of its own until it is closed.
+    """An engine that runs in a process of its own, which is its alone until it is closed.
 
     Args:
         name: What the engine is called until it tells its name with its version.
@@ -214,14 +285,13 @@ class ProcessEngine(Engine):
         self.optimizer = optimizer
         self._opened = (name, opener, request, weights)
         self._unoptimized = unoptimized
-        self._worker = WorkerProcess(name, environment)
         place = [opener.__module__, opener.__name__]
-        header, _ = self._worker.ask(
-            {"do": "open", "opener": place, "request": dict(request)}, weights
-        )
-        self.name = self._worker.name = header["name"]
-        self.inputs = header["inputs"]
-        self.outputs = header["outputs"]
+        header = {"do": "open", "opener": place, "request": dict(request)}
+        worker, told = _begin(name, environment, header, weights)
+        self._worker: WorkerProcess | None = worker
+        self.name = worker.name = told["name"]
+        self.inputs = told["inputs"]
+        self.outputs = told["outputs"]
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Have the engine run.
@@ -229,6 +299,8 @@ class ProcessEngine(Engine):
         Raises:
             CheckError: It failed, or crashed.
         """
+        if self._worker is None:
+            raise EngineEnded(f"{self.name}: the engine has ended")
         arrays = [ArrayWeight(np.asarray(value)) for value in inputs.values()]
         return self._worker.ask({"do": "run", "names": list(inputs)}, arrays)[1]
 
@@ -243,8 +315,10 @@ class ProcessEngine(Engine):
         return ProcessEngine(*self._opened, environment=self._unoptimized)
 
     def close(self) -> None:
-        """End the process, whatever it does."""
-        self._worker.close()
+        """Let go of the process, which waits for another model if nothing failed there."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.release()
 
 
 def _end(process: subprocess.Popen[bytes] | ForkedProcess, errors: IO[bytes]) -> None:

@@ -2,7 +2,8 @@
 
 It reads requests from its input and answers on its output, which the engine
 itself cannot reach: what that prints goes to the error stream. When whoever
-started it is gone, or closes its input, it ends at once, whatever it is doing.
+started it is gone, or closes its input, it ends at once, whatever it is doing; one that runs no
+model ends after a while.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 
 from serde.engine.base import first_line
 from serde.engine.channel import receive, send
+from serde.engine.idle import PATIENCE_SECONDS
 from serde.errors import CheckError, MissingDependency
 from serde.weights import Array, ArrayWeight
 
@@ -46,13 +48,19 @@ def main(requests_in: IO[bytes] | None = None) -> None:
     threading.Thread(target=_listen, args=(stream, requests), daemon=True).start()
     engine = None
     while True:
-        engine = _answer(engine, requests.get(), answers)
+        try:
+            request = requests.get(timeout=PATIENCE_SECONDS if engine is None else None)
+        except queue.Empty:
+            os._exit(0)
+        engine = _answer(engine, request, answers)
 
 
 def _answer(engine: AnyValue, request: Request, answers: IO[bytes]) -> AnyValue:
     """Answer one request and return the engine, which the first one opens."""
     header, arrays = request
     try:
+        if header["do"] == "close":
+            return None
         if header["do"] == "open":
             module, function = header["opener"]
             engine = getattr(importlib.import_module(module), function)(header["request"], arrays)

@@ -38,6 +38,8 @@ class NnefExportOptions(ExportOptions):
         nnef_fragments: Keep functions of the model, and what it repeats, as fragments of its own.
     """
 
+    run_packages = ("nnef",)
+
     nnef_fragments: bool = field(
         default=False,
         metadata={"help": "Keep functions and repeated blocks as fragments."},

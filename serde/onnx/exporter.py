@@ -36,8 +36,8 @@ from serde.onnx.functions import FunctionCall, LocalFunctions
 from serde.onnx.lowering import as_qdq, for_runtime, lower
 from serde.onnx.model import PRODUCER, OnnxModel
 from serde.onnx.ops import TABLE
-from serde.onnx.schemas import newest_opset, require_dtype
-from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
+from serde.onnx.schemas import check_opset, newest_opset, require_dtype
+from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay import transform
 from serde.relay.ir.expr import Call, Function, If
 from serde.relay.ir.foreign import Foreign
@@ -54,9 +54,6 @@ from serde.walk.table import source_name
 from serde.weights import Weight
 
 __all__ = ["from_relay", "write_lowered"]
-
-FIRST_WITH_FUNCTIONS: Final = 15
-"""First version of the operator set with which a model may have local functions."""
 
 _FUNCTIONS_IR_VERSION: Final = 8
 
@@ -129,12 +126,7 @@ def _write_model(
     fallback: ExportFallback | None,
 ) -> OnnxModel:
     """Return `model` at one version of the default operator set."""
-    if not isinstance(opset, int) or not LOWEST_TARGET <= opset <= newest_opset():
-        raise OptionError(f"opset {opset}: expected {LOWEST_TARGET} to {newest_opset()}")
-    if local_functions and opset < FIRST_WITH_FUNCTIONS:
-        raise OptionError(
-            f"local_functions: expected opset {FIRST_WITH_FUNCTIONS} or later, found {opset}"
-        )
+    check_opset(opset, local_functions=local_functions)
     if quantized != "exact":
         model = as_qdq(model, report, allow, whole=quantized == "qlinear")
     if quantized in ("onnxruntime", "tensorrt"):

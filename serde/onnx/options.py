@@ -77,6 +77,14 @@ class OnnxExportOptions(ExportOptions):
         if self.link_digest != "sampled" and not self.link_weights:
             raise OptionError(f"link_digest={self.link_digest!r}: only with link_weights")
 
+    def require(self, *, run: bool) -> None:
+        """Refuse a version of the operator set that is not written."""
+        from serde.onnx.schemas import check_opset
+
+        super().require(run=run)
+        if self.opset != "auto":
+            check_opset(self.opset, local_functions=self.local_functions)
+
     @property
     def keeps_functions(self) -> bool:
         """Whether global functions are to stay whole until the bridge sees them."""

@@ -13,15 +13,16 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.shape_inference import InferenceError
 
-from serde.errors import Unsupported
+from serde.errors import OptionError, Unsupported
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.elements import ELEMENTS
-from serde.onnx.versions import CHANGES, NEWEST, Change
+from serde.onnx.versions import CHANGES, FIRST_WITH_FUNCTIONS, LOWEST_TARGET, NEWEST, Change
 from serde.relay.ir.types import SequenceType, TensorType, Type
 from serde.weights import Array
 
 __all__ = [
     "allowed_types",
+    "check_opset",
     "fault_of_node",
     "newest_opset",
     "require_dtype",
@@ -73,6 +74,20 @@ def _formals(op: str, version: int) -> tuple[tuple[_Formal, ...], tuple[_Formal,
 def newest_opset() -> int:
     """Return the newest operator set that both our facts and the installed onnx know."""
     return min(NEWEST, onnx.defs.onnx_opset_version())
+
+
+def check_opset(opset: int, *, local_functions: bool) -> None:
+    """Refuse a version of the default operator set that is not written.
+
+    Raises:
+        OptionError: It is none of those, or has no local functions.
+    """
+    if not isinstance(opset, int) or not LOWEST_TARGET <= opset <= newest_opset():
+        raise OptionError(f"opset {opset}: expected {LOWEST_TARGET} to {newest_opset()}")
+    if local_functions and opset < FIRST_WITH_FUNCTIONS:
+        raise OptionError(
+            f"local_functions: expected opset {FIRST_WITH_FUNCTIONS} or later, found {opset}"
+        )
 
 
 def type_text(dtype: str) -> str:

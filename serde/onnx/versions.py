@@ -14,6 +14,7 @@ from typing import Final
 __all__ = [
     "CHANGES",
     "DEFAULT_TARGET",
+    "FIRST_WITH_FUNCTIONS",
     "LOWEST_TARGET",
     "MICROSOFT_OPERATORS",
     "ML_CHANGES",
@@ -45,6 +46,9 @@ NEWEST_IR: Final = 14
 
 LOWEST_TARGET: Final = 11
 """Lowest version that is written."""
+
+FIRST_WITH_FUNCTIONS: Final = 15
+"""First version of the operator set with which a model may have local functions."""
 
 DEFAULT_TARGET: Final = 17
 """Version that is written unless another is asked for."""

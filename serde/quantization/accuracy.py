@@ -60,7 +60,7 @@ def measure_accuracy(
 def require_accuracy(
     found: Sequence[OutputAccuracy], options: QuantizeOptions
 ) -> list[OutputAccuracy]:
-    """Return the entries with the verdict that the caller's limits give.
+    """Return the entries with the verdict that the caller's limits give, if there are any.
 
     Raises:
         OptionError: `min_agreement` is given, and no output has classes.
@@ -69,9 +69,10 @@ def require_accuracy(
     if least is not None and all(each.after.agreement is None for each in found):
         raise OptionError("min_agreement: no output is scores of classes; give min_cosine")
 
-    def passed(near: Nearness) -> bool:
-        agrees = least is None or near.agreement is None or near.agreement >= least
-        return agrees and (cosine is None or near.cosine >= cosine)
+    def passed(near: Nearness) -> bool | None:
+        figures = ((near.agreement, least), (near.cosine, cosine))
+        judged = [f >= limit for f, limit in figures if f is not None and limit is not None]
+        return all(judged) if judged else None
 
     return [replace(each, passed=passed(each.after)) for each in found]
 

@@ -7,21 +7,29 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any as AnyValue
+from typing import Final
 
 from serde.checking.data import CheckData
 from serde.checking.engines import engine_for_path
 from serde.checking.inputs import InputSets
 from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
-from serde.errors import CheckError
+from serde.errors import CheckError, OptionError
 from serde.io.staging import staging_directory, stored_bytes
 from serde.quantization.accuracy import measure_accuracy, require_accuracy
 from serde.quantization.options import QuantizeOptions
+from serde.relay.ir.expr import Call, Var
 from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import has_trait
+from serde.relay.ir.traits import Decompresses, Work
+from serde.relay.ir.visit import post_order
 from serde.report import Report
 from serde.weights import Array
 
 __all__ = ["Shrinking"]
+
+_INTEGERS: Final = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in (1, 2, 4, 8))
+"""Of quantised weights."""
 
 
 class _GivenSamples:
@@ -38,6 +46,28 @@ class _GivenSamples:
         return self._data.samples(self._model, {}, Report())
 
 
+def _refuse_quantized(model: RelayModel, wanted: QuantizeOptions) -> None:
+    """Refuse a model whose weights are integers already: another scale makes it no smaller.
+
+    Raises:
+        OptionError: It is one.
+    """
+    found = {
+        each.name_hint: None
+        for node in post_order(model.main)
+        if isinstance(node, Call) and has_trait(node, Decompresses, Work)
+        for each in node.args
+        if isinstance(each, Var) and each.name_hint in model.params
+        if model.params[each.name_hint].dtype in _INTEGERS
+    }
+    if found:
+        names = ", ".join(list(found)[:3]) + (", ..." if len(found) > 3 else "")
+        raise OptionError(
+            f"{', '.join(wanted.asked)}: the model is quantised already ({names}): "
+            "make it smaller from the one in floats"
+        )
+
+
 class Shrinking:
     """Makes a written model smaller.
 
@@ -47,6 +77,9 @@ class Shrinking:
         report: Filled with accuracy and facts.
         check: Inputs on which accuracy is told; without data those of the calibration, or else
             seeded ones.
+
+    Raises:
+        OptionError: The model is quantised already.
     """
 
     def __init__(
@@ -56,6 +89,7 @@ class Shrinking:
         report: Report,
         check: CheckOptions | None = None,
     ) -> None:
+        _refuse_quantized(written.conversion.part, wanted)
         check = CheckOptions() if check is None else check
         self._written = written
         self._conversion = written.conversion
@@ -139,7 +173,7 @@ class Shrinking:
         facts["float_size_bytes"] = stored_bytes(self._float_path.parent)
         facts["smaller_size_bytes"] = stored_bytes(path.parent)
         facts["accuracy_data"] = self._name_data(count)
-        failed = [each.output for each in rows if not each.passed]
+        failed = [each.output for each in rows if each.passed is False]
         if failed:
             raise CheckError(
                 f"{path.name}: made smaller, {', '.join(failed)} is below the least that is "

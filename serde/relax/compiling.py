@@ -118,7 +118,7 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
     weights = list(frozen.values())
     try:
         if can_start():
-            call_in_process("tvm", answer_compile, request, weights)
+            call_in_process("tvm", answer_compile, request, weights, keep=True)
         else:
             answer_compile(request, [each.array() for each in weights])
     except CheckError as error:

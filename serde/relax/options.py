@@ -49,6 +49,8 @@ class RelaxExportOptions(ExportOptions):
             inputs otherwise.
     """
 
+    write_packages = ("tvm",)
+
     freeze_vars: bool = field(
         default=False, metadata={"help": "Put weights into the module as constants."}
     )

@@ -26,6 +26,8 @@ class TorchExportOptions(ExportOptions):
             of their own. Without it the module is smaller and only predicts.
     """
 
+    run_packages = ("torch",)
+
     control_flow: Literal["python", "hop"] = field(
         default="python",
         metadata={"help": "Conditionals and loops as Python's, or as torch.cond and while_loop."},

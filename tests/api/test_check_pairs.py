@@ -67,6 +67,43 @@ def test_an_output_too_few_is_missed_by_name() -> None:
     assert match_outputs(["a", "b", "c"], ["c", "a"]) == [1, None, 0]
 
 
+def save_sum(path: Path, kind: int, length: int, *names: str) -> Path:
+    """Write a sum of inputs of one type."""
+    ports = [onnx.helper.make_tensor_value_info(name, kind, [1, length]) for name in (*names, "y")]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Sum", names, ["y"])], "g", ports[:-1], ports[-1:]
+    )
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("xw", "z is called w in the target"),
+        ("zx", "in another order there: z, x"),
+        ("x", "z is not there in the target"),
+        ("xz", None),
+    ],
+)
+def test_inputs_that_differ_are_told(tmp_path: Path, names: str, said: str | None) -> None:
+    source = save_sum(tmp_path / "a.onnx", onnx.TensorProto.FLOAT, 4, "x", "z")
+    target = save_sum(tmp_path / "b.onnx", onnx.TensorProto.FLOAT, 4, *names)
+    notes = [note for note in serde.check(source, target).notes if note.startswith("inputs")]
+    assert notes == ([] if said is None else [f"inputs differ: {said}"])
+
+
+def test_types_of_inputs_that_differ_are_told(tmp_path: Path) -> None:
+    source = save_sum(tmp_path / "a.onnx", onnx.TensorProto.FLOAT, 4, "x")
+    other = save_sum(tmp_path / "b.onnx", onnx.TensorProto.DOUBLE, 4, "x")
+    assert "inputs differ: x is float32, there float64" in serde.check(source, other).notes
+    other = save_sum(tmp_path / "c.onnx", onnx.TensorProto.FLOAT, 5, "x", "z")
+    told = "; inputs differ: z of the target is not in the source; x is 1x4, there 1x5$"
+    with pytest.raises(CheckError, match=told):
+        serde.check(source, other)
+
+
 def test_outputs_of_one_name_are_checked_one_by_one(heads: Path, tmp_path: Path) -> None:
     target = tmp_path / "m.onnx"
     report = serde.convert(heads, target, input_shapes={"data": (2, 16)}, check=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from support.tiers import first_of
 
 from serde.bridge import get_bridge
 from serde.engine.base import run_engine
-from serde.engine.process import ProcessEngine
+from serde.engine.process import EngineEnded, ProcessEngine
 from serde.errors import CheckError
 from serde.mxnet.engine import MxnetProgram, open_process
 from serde.weights import numpy_dtype
@@ -121,6 +122,28 @@ def test_a_crash_is_told(stand_in: Any, crash: str, message: str, when: str) -> 
         run_engine(opened(), {"x": X})
 
 
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        ("raise MemoryError", "onnxruntime 0.1 failed: out of memory"),
+        (
+            "raise OSError('Failed to allocate memory for requested buffer of size 2457600000')",
+            "onnxruntime 0.1 failed: out of memory (for 2.5 GB at once)",
+        ),
+        ("os.write(2, b'what():  std::bad_alloc'); os.abort()", "onnxruntime 0.1: out of memory"),
+    ],
+    ids=["python", "arena", "abort"],
+)
+def test_an_engine_without_memory_says_so(stand_in: Any, failure: str, message: str) -> None:
+    stand_in(run=failure)
+    engine = opened()
+    pid = engine._worker.pid
+    with pytest.raises(EngineEnded, match=f"^{re.escape(message)}$") as raised:
+        engine.run({"x": X})
+    assert isinstance(raised.value.__cause__, MemoryError)
+    assert not is_there(pid)
+
+
 def test_a_crashed_engine_leaves_no_process(stand_in: Any) -> None:
     stand_in(run="os.abort()")
     engine = opened()
@@ -146,15 +169,82 @@ def test_an_output_that_is_no_tensor_is_named(stand_in: Any) -> None:
         run_engine(opened(), {"x": X})
 
 
-def test_a_closed_engine_has_ended_even_where_it_hangs(stand_in: Any) -> None:
-    stand_in(open="import threading; threading.Timer(0, time.sleep, [600]).start()")
+def test_a_closed_engine_runs_no_more(stand_in: Any) -> None:
+    stand_in()
+    engine = opened()
+    engine.close()
+    engine.close()
+    with pytest.raises(CheckError, match=r"^onnxruntime 0\.1: the engine has ended$"):
+        engine.run({"x": X})
+
+
+def test_a_closed_engine_waits_for_the_next_model_alone(stand_in: Any) -> None:
+    stand_in()
+    first, second = opened(), opened()
+    pid = first._worker.pid
+    first.close()
+    third, fourth = opened(), opened()
+    assert third._worker.pid == pid
+    assert len({each._worker.pid for each in (second, third, fourth)}) == 3
+    np.testing.assert_array_equal(run_engine(third, {"x": X})[0], X)
+
+
+def test_an_engine_that_failed_at_last_does_not_wait(stand_in: Any) -> None:
+    stand_in(run="assert fed['x'].shape == (1, 3), 'shape'")
     engine = opened()
     pid = engine._worker.pid
-    assert is_there(pid)
+    with pytest.raises(CheckError, match="shape"):
+        run_engine(engine, {"x": X.T})
     engine.close()
     assert not is_there(pid)
-    with pytest.raises(CheckError, match="has ended"):
-        engine.run({"x": X})
+
+
+def test_a_process_that_ended_while_it_waited_is_replaced(stand_in: Any) -> None:
+    stand_in()
+    engine = opened()
+    pid = engine._worker.pid
+    engine.close()
+    os.kill(pid, signal.SIGKILL)
+    engine = opened()
+    assert engine._worker.pid != pid
+    np.testing.assert_array_equal(run_engine(engine, {"x": X})[0], X)
+    assert not is_there(pid)
+
+
+def test_a_process_in_other_surroundings_is_left_alone(
+    stand_in: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in()
+    engine = opened()
+    pid = engine._worker.pid
+    engine.close()
+    with monkeypatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        assert opened()._worker.pid != pid
+    with monkeypatch.context() as patch:
+        patch.chdir(tmp_path)
+        assert opened()._worker.pid != pid
+    with monkeypatch.context() as patch:  # As in a copy of this process that was forked.
+        own = os.getpid()
+        patch.setattr(os, "getpid", lambda: own + 1)
+        assert opened()._worker.pid != pid
+    assert opened()._worker.pid == pid
+
+
+def test_a_process_that_waits_for_long_ends(
+    stand_in: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = stand_in()
+    with (packages / "onnxruntime.py").open("a") as file:
+        file.write("import serde.engine.worker\nserde.engine.worker.PATIENCE_SECONDS = 0.01\n")
+    engine = opened()
+    pid = engine._worker.pid
+    np.testing.assert_array_equal(run_engine(engine, {"x": X})[0], X)
+    engine.close()
+    deadline = time.monotonic() + 60
+    while is_there(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_there(pid)
 
 
 def test_an_engine_that_nobody_holds_ends(stand_in: Any) -> None:

@@ -86,7 +86,7 @@ def test_the_path_has_a_remark_on_a_terminal(work: Path) -> None:
     target = work / "o.toy"
     text = on_a_terminal(work, "convert", str(work / "m.toy"), str(target), NO_COLOR="1")
     size = target.stat().st_size
-    assert text.endswith(f"{target}  {size} B  (view it at https://netron.app)\r\n")
+    assert text.endswith(f"{target}  {size} B  (look at it: serde view {target})\r\n")
 
 
 def test_formats_are_listed(work: Path, capsys: pytest.CaptureFixture[str]) -> None:

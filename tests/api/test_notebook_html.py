@@ -8,6 +8,7 @@ import pytest
 from support import view_models
 
 import serde
+from serde.command.cli import main
 from serde.report import Issue, OutputVerdict, Report
 
 VOID = {"br", "hr", "img"}
@@ -81,9 +82,27 @@ def test_a_report_shows_gaps_verdicts_and_stages() -> None:
     with report.stage("load"):
         pass
     text = Balanced(report._repr_html_()).text
-    for part in ("1 of 3 nodes", "gate_1, gate_2", "use another", "agrees", "1.00e-06", "load"):
+    for part in ("1 of 3 nodes", "gate_1, gate_2", "use another", "1.00e-06", "✓", "load"):
         assert part in text
     assert "2x3" in Balanced(report.verdicts[0]._repr_html_()).text
+
+
+def test_a_report_reads_as_in_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every word that the command line prints of a checked conversion, in the same order."""
+    monkeypatch.chdir(tmp_path)
+    view_models.chain(tmp_path / "net.onnx", 3)
+    assert main(["convert", "net.onnx", "again.onnx", "--check", "2"]) == 0
+    out, err = capsys.readouterr()
+    stages, _, tables = err.partition("\n\n")
+    assert "save" in stages
+    report = serde.convert(tmp_path / "net.onnx", "again.onnx", check=2)
+    shown = re.sub(r"<[^>]*>", " ", report._repr_html_()).split()
+    wanted = [*tables.split(), *out.split()]
+    assert len(wanted) > 50
+    words = iter(shown)
+    assert [word for word in wanted if word not in words] == []
 
 
 def test_an_empty_report_shows_its_title() -> None:

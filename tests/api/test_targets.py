@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import resource
@@ -21,7 +22,7 @@ import serde
 import serde.api
 import serde.relay as relay
 from serde.command.cli import main
-from serde.errors import FormatError, OptionError
+from serde.errors import FormatError, MissingDependency, OptionError
 
 SHAPES = {"data": (1, 3)}
 
@@ -84,6 +85,32 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 # Before the conversion.
+
+UNWRITTEN: dict[str, tuple[str, dict[str, Any], str]] = {
+    "opset": ("o.onnx", {"opset": 99}, "opset 99: expected 11 to"),
+    "functions": ("o.onnx", {"opset": 14, "local_functions": True}, "expected opset 15 or later"),
+    "coremltools": ("o.mlpackage", {}, "coremltools is not installed; pip install"),
+    "tvm": ("o_relax", {}, "tvm is not installed; pip install"),
+    "torch": ("o_torch", {"check": True}, "torch is not installed; pip install"),
+    "nnef": ("o_nnef", {"check": True}, "nnef is not installed; pip install"),
+    "onnxruntime": ("o.onnx", {"int8": "dynamic"}, "onnxruntime is not installed; pip install"),
+}
+
+
+@pytest.mark.parametrize("missing", UNWRITTEN)
+def test_what_cannot_be_met_is_refused_before(
+    missing: str, work: Path, unconverted: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, options, message = UNWRITTEN[missing]
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == missing else find(name)
+    )
+    report = serde.Report()
+    with pytest.raises((OptionError, MissingDependency), match=message):
+        serde.convert("net.onnx", target, report=report, **options)
+    assert report.stages == []
+
 
 REFUSED = {
     "no directory": ("nowhere/out.onnx", {}, "nowhere does not exist"),

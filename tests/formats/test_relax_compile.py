@@ -10,6 +10,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ import serde
 import serde.relay as relay
 from serde.bridge import get_bridge
 from serde.command.cli import main
+from serde.engine import process
 from serde.engine.channel import receive, send
 from serde.errors import (
     CheckError,
@@ -222,6 +224,26 @@ def test_a_linker_for_another_machine_is_asked_for_and_used(tmp_path: Path) -> N
     linker.chmod(linker.stat().st_mode | stat.S_IXUSR)
     agrees(serde.compile(dense_model(), cc=str(linker)).run(X), X)
     assert "-shared" in (tmp_path / "asked").read_text()
+
+
+@pytest.mark.wide
+def test_a_second_model_is_compiled_in_the_process_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    start = process._start
+
+    def counting(name: str, *args: Any) -> Any:
+        started.append(name)
+        return start(name, *args)
+
+    monkeypatch.setattr(process, "_start", counting)
+    paths = [tmp_path / "first.so", tmp_path / "second.so"]
+    for path in paths:
+        serde.compile(dense_model()).save(path)
+    assert started == ["tvm"]
+    first, second = (path.read_bytes() for path in paths)
+    assert first == second
 
 
 @pytest.mark.wide

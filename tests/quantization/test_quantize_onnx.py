@@ -15,7 +15,7 @@ from support.runtime import optimized_operators, run_onnx
 import serde
 from serde.command.cli import main
 from serde.engine.interpreter import RelayEngine
-from serde.errors import CheckError
+from serde.errors import CheckError, OptionError
 
 pytest.importorskip("onnxruntime.quantization")
 
@@ -236,10 +236,47 @@ def test_too_little_left(net: Path, tmp_path: Path, demand: dict[str, float]) ->
             net, target, int8=True, calibration=[x / 1000 for x in draw_samples()],
             check_data=draw_samples(), report=report, **demand,
         )  # fmt: skip
-    assert not report.accuracy[0].passed
+    assert report.accuracy[0].passed is False
     assert report.passed  # The floats are right all the same.
     assert target.read_bytes() == b"old"
     assert [each.name for each in tmp_path.iterdir()] == ["int8.onnx"]
+
+
+@pytest.mark.parametrize("options", [{"int8": "dynamic"}, {"int8": True}])
+def test_a_quantised_model_is_not_quantised_again(
+    quantized: tuple[Path, serde.Report], calibration: Path, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    if options["int8"] is True:
+        options = {**options, "calibration": calibration}
+    with pytest.raises(OptionError, match=r"^int8: the model is quantised already \(w0_quant"):
+        convert(quantized[0], tmp_path / "again.onnx", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("demand", "tick", "sentence"),
+    [
+        ([], False, "not judged, as no min_cosine or min_agreement is given"),
+        (["--min-cosine", "0.5"], True, "1 output as near as is demanded"),
+    ],
+)
+def test_there_is_a_tick_where_something_was_demanded(
+    net: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    demand: list[str],
+    tick: bool,
+    sentence: str,
+) -> None:
+    target = tmp_path / "int8.onnx"
+    assert main(["convert", str(net), str(target), "--int8", "dynamic", "--check", *demand]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    (smaller,) = (line for line in lines if line.split()[:1] == ["smaller"] and "size" not in line)
+    assert smaller.endswith("✓") is tick
+    checked, made = lines[-2:]
+    assert checked.startswith("checked onnxruntime ")
+    assert checked.endswith(", before it was made smaller: the output agrees")
+    assert made == f"made smaller: {sentence}"
 
 
 @pytest.mark.wide

@@ -140,7 +140,7 @@ function accuracyRows([output, passed, ...sides]) {
   return sides.map((figures, side) => [
     [side ? "" : output, "name"],
     [side ? "after" : "before"],
-    [side ? (passed ? "good enough" : "not good enough") : ""],
+    [side ? (passed === null ? "not judged" : passed ? "good enough" : "not good enough") : ""],
     ...figures.map((figure) => [figure === null ? "" : figureText(figure), "right"]),
   ]);
 }

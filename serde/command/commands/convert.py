@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,6 @@ from serde.errors import CheckError
 from serde.texts import size_text
 
 __all__ = ["command"]
-
-_NETRON = "view it at https://netron.app"
 
 
 @click.command(
@@ -103,8 +102,17 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         raise
     show_report(run, aside=True)
     facts = run.report.facts
-    run.terminal.line(facts["path"], aside=f"{size_text(facts['bytes'])}  ({_NETRON})")
+    run.terminal.line(facts["path"], aside=size_text(facts["bytes"]) + _view_hint(facts))
     run.close(0)
+
+
+def _view_hint(facts: Mapping[str, Any]) -> str:
+    """Return how to look at what was written; nothing where it cannot be read."""
+    from serde.bridge import get_bridge
+
+    if get_bridge(facts["target"]).import_options is None:
+        return ""
+    return f"  (look at it: serde view {shlex.quote(facts['path'])})"
 
 
 def _convert(options: Mapping[str, Any], given: Mapping[str, Any], run: Invocation) -> None:
