@@ -48,8 +48,8 @@ def zip_copy(
 ) -> dict[str, int]:
     """Copy members of a zip archive to files; return the names and lengths of all there are.
 
-    Links, and names that lead out of the archive, are left out. The checksum of what is copied
-    is compared.
+    Links, and names that lead out of the archive or that no file has here, are left out. The
+    checksum of what is copied is compared.
 
     Args:
         path: The archive.
