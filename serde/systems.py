@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 DEVICES: Final = re.compile(
-    r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[\d¹²³])( *\..*)?", re.IGNORECASE
+    r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[1-9¹²³])( *\..*)?", re.IGNORECASE
 )
 """Names that Windows has for devices, whatever their suffix."""
 
