@@ -124,8 +124,11 @@ def _try_windows_lock(fd: int) -> bool | None:
 
 
 def has_descriptors() -> bool:
-    """Whether directories can be open, and names be taken within them."""
-    return hasattr(os, "O_DIRECTORY") and {os.open, os.stat, os.unlink} <= os.supports_dir_fd
+    """Whether directories can be open, and names be taken within them.
+
+    Emscripten has such calls, but not all that goes with them.
+    """
+    return has_owners() and {os.open, os.stat, os.unlink} <= os.supports_dir_fd
 
 
 def has_owners() -> bool:

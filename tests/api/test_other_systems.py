@@ -151,7 +151,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
             "CONIN$",
             "NUL .onnx",
         ),
-        *("com0", "COM10", "con x", "nulls", "comma", "x.con", "model.onnx"),
+        *("NUL .onnx", "com0", "COM10", "con x", "nulls", "comma", "x.con", "model.onnx"),
     ],
 )
 def test_devices_are_those_that_python_knows(name: str) -> None:
