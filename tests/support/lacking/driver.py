@@ -10,6 +10,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ TARGETS = {
 }
 
 ARCHIVE = Path(__file__).parents[2] / "golden" / "torch" / "block_core.pt2"
+
+PAGE = Path(__file__).parents[3] / "tools" / "site" / "convert" / "browser.py"
 
 KILLED = """
 import os, sys
@@ -74,6 +77,20 @@ def refusal(function: Callable[[], Any]) -> str:
 
 def converts(net: Path, folder: Path) -> Any:
     return convert_to_all(net, folder)
+
+
+def converts_in_a_page(net: Path, folder: Path) -> Any:
+    """What the page does that converts in the browser."""
+    spec = spec_from_file_location("browser", PAGE)
+    assert spec is not None
+    assert spec.loader is not None
+    page = module_from_spec(spec)
+    spec.loader.exec_module(page)
+    found = page.look(str(net.parent))
+    for target in page.TARGETS:
+        made = page.convert(str(net.parent), found["name"], target, str(folder / target))
+        assert "files" in made, made
+    return [hashlib.sha256(found["page"].encode()).hexdigest(), digests(folder)]
 
 
 def checks(net: Path, folder: Path) -> Any:
@@ -133,7 +150,7 @@ CHECKS = {
     each.__name__: each
     for each in (
         *(converts, checks, runs_batches, survives_kills, keeps_what_cannot_be_replaced),
-        refuses_names,
+        *(refuses_names, converts_in_a_page),
     )
 }
 
@@ -141,7 +158,7 @@ CHECKS = {
 def main() -> None:
     assert not hasattr(os, "preadv")
     assert not os.supports_dir_fd
-    serde.systems._WINDOWS = "locks" not in os.environ["SERDE_LACKING"]
+    serde.systems._WINDOWS = os.environ["SERDE_LACKING"] == "windows"
     net, root = Path(sys.argv[1]), Path(sys.argv[2])
     found: dict[str, Any] = {}
     for name in sys.argv[3:]:

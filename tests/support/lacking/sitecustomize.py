@@ -1,8 +1,8 @@
 """Takes from Python what POSIX or Linux alone has, and lets files behave as on Windows.
 
 A folder of its own, which stands first in PYTHONPATH: so every interpreter that is started begins
-with it, those that serde starts as well, before anything else is imported. What is in
-``SERDE_LACKING`` besides: "locks" (there are none at all, as in a browser).
+with it, those that serde starts as well, before anything else is imported. ``SERDE_LACKING`` says
+as where it is: "windows", or "browser", where there are neither locks, threads nor processes.
 """
 
 import builtins
@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import types
 from collections.abc import Callable
 from functools import wraps
@@ -27,7 +28,20 @@ SIGNALS = (
     *("SIGKILL", "SIGCHLD", "SIGPROF", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGPIPE"),
     *("SIGBUS", "SIGSTOP", "SIGCONT", "setitimer", "alarm", "pthread_sigmask"),
 )
-MODULES = ("resource", "termios", "pwd", "grp")
+MODULES = ("resource", "termios", "pwd", "grp", "fcntl")
+NOT_IN_A_BROWSER = (
+    *(
+        "lzma",
+        "_lzma",
+        "ssl",
+        "_ssl",
+        "sqlite3",
+        "_sqlite3",
+        "_multiprocessing",
+        "_posixsubprocess",
+    ),
+    *("click", "rich", "onnxruntime", "coremltools", "nnef", "mxnet", "torch", "tvm"),
+)
 WITHIN = ("open", "stat", "unlink", "remove", "rmdir", "mkdir", "rename", "replace", "readlink")
 TEXT_MODE = 1 << 29
 """What Windows calls ``O_BINARY``; without it the bytes of a file are not what they are."""
@@ -38,6 +52,7 @@ real = types.SimpleNamespace(
 
 
 def main() -> None:
+    where = os.environ["SERDE_LACKING"]
     locks = _locks()
     for name in FUNCTIONS + FLAGS:
         delattr(os, name)
@@ -45,9 +60,11 @@ def main() -> None:
         delattr(signal, name)
     for name in MODULES:
         sys.modules[name] = None  # type: ignore[assignment]
-    sys.modules["fcntl"] = None  # type: ignore[assignment]
-    if "locks" not in os.environ["SERDE_LACKING"]:
+    if where == "windows":
         sys.modules["msvcrt"] = locks
+    else:
+        assert where == "browser"
+        _take_what_no_browser_has()
     os.O_BINARY = TEXT_MODE  # type: ignore[attr-defined]
     os.process_cpu_count = os.cpu_count  # type: ignore[attr-defined]
     for kinds in (os.supports_dir_fd, os.supports_fd):
@@ -63,6 +80,20 @@ def main() -> None:
     # TerminateProcess, which needs no signal.
     subprocess.Popen.kill = lambda self: None if self.poll() is not None else real.kill(self.pid, 9)
     _take_from_ctypes()
+
+
+def _take_what_no_browser_has() -> None:
+    for name in NOT_IN_A_BROWSER:
+        sys.modules[name] = None  # type: ignore[assignment]
+
+    def start(_self: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    def run(_self: object, *_args: object, **_given: object) -> None:
+        raise OSError(138, "emscripten does not support processes.")
+
+    threading.Thread.start = start  # type: ignore[method-assign]
+    subprocess.Popen.__init__ = run  # type: ignore[method-assign]
 
 
 def _locks() -> types.ModuleType:

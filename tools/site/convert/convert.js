@@ -107,6 +107,9 @@ async function convert() {
   });
 }
 
+if (location.protocol === "file:") {
+  say("Browsers let a page that was opened as a file read nothing: it needs a web server.", "bad");
+}
 part("files").addEventListener("change", (event) => take(event.target.files));
 part("again").addEventListener("click", () =>
   busy("Reading…", async () => show(await ask({ action: "look", shapes: part("shapes").value }))),
