@@ -31,6 +31,12 @@ ARCHIVE = Path(__file__).parents[2] / "golden" / "torch" / "block_core.pt2"
 
 PAGE = Path(__file__).parents[3] / "tools" / "site" / "convert" / "browser.py"
 
+# Khronos' parser computes with it, in a process of its own.
+EXPRESSION = b"""version 1.0;
+extension KHR_enable_operator_expressions;
+graph net(x) -> (y) { x = external<scalar>(shape = [2, 3]); y = relu(x) + 2.0 * x; }
+"""
+
 KILLED = """
 import os, sys
 import serde
@@ -63,6 +69,9 @@ def convert_to_all(net: Path, folder: Path) -> dict[str, str]:
         serde.convert(net, folder / name / target, target_format=form, **extra)
         serde.convert(folder / name / target, folder / name / "back.onnx")
     serde.convert(ARCHIVE, folder / "torch.onnx")
+    (folder / "expression").mkdir()
+    (folder / "expression" / "graph.nnef").write_bytes(EXPRESSION)
+    serde.convert(folder / "expression", folder / "expression.onnx")
     return digests(folder)
 
 
