@@ -223,6 +223,15 @@ def test_the_ledger_is_no_target_under_other_capitals() -> None:
         Trust().check(Entry("line", ("a.onnx",), f".SERDE{os.sep}ledger.sqlite"))
 
 
+def test_a_clock_ends_what_parses_where_the_system_bounds_nothing() -> None:
+    script = (
+        "import sys, time; sys.modules['resource'] = None; "
+        "from serde.relax.text.reading import _limit_process; "
+        "_limit_process(0.05, 2**30); time.sleep(60)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], timeout=30, cwd=ROOT).returncode == 1
+
+
 @pytest.fixture
 def numbers(tmp_path: Path) -> Path:
     np.arange(2**16, dtype="<u4").tofile(tmp_path / "numbers")
