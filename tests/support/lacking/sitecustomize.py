@@ -12,7 +12,8 @@ import subprocess
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import wraps
 from typing import Any
 
@@ -46,6 +47,7 @@ WITHIN = ("open", "stat", "unlink", "remove", "rmdir", "mkdir", "rename", "repla
 TEXT_MODE = 1 << 29
 """What Windows calls ``O_BINARY``; without it the bytes of a file are not what they are."""
 
+real_open = open
 real = types.SimpleNamespace(
     **{name: getattr(os, name) for name in (*WITHIN, "scandir", "listdir", "kill", "fstat")}
 )
@@ -149,7 +151,7 @@ def _by_path(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refusing_open_files(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Neither a file that this process has open, nor a folder of one, is moved or removed.
+    """Neither a file that this process or one of its own has open, nor a folder of one, goes.
 
     What tempfile removes at once is removed by Windows when it is closed.
     """
@@ -168,14 +170,32 @@ def _refusing_open_files(call: Callable[..., Any]) -> Callable[..., Any]:
 def _is_open(path: str) -> bool:
     folder = os.path.realpath(os.path.dirname(path))
     place = os.path.join(folder, os.path.basename(path))
-    for number in real.listdir("/proc/self/fd"):
-        try:
-            target = real.readlink(f"/proc/self/fd/{number}")
-        except OSError:
-            continue
-        if target == place or target.startswith(f"{place}/"):
-            return True
+    for process in ("self", *_processes_of("self")):
+        for target in _files_of(process):
+            if target == place or target.startswith(f"{place}/"):
+                return True
     return False
+
+
+def _processes_of(process: str) -> Iterator[str]:
+    """Yield the numbers of the processes that one has started, and those of these."""
+    with suppress(OSError):
+        for thread in real.listdir(f"/proc/{process}/task"):
+            with real_open(f"/proc/{process}/task/{thread}/children") as file:
+                for each in file.read().split():
+                    yield each
+                    yield from _processes_of(each)
+
+
+def _files_of(process: str) -> Iterator[str]:
+    """Yield the files that a process has open, or mapped into memory."""
+    with suppress(OSError):
+        for number in real.listdir(f"/proc/{process}/fd"):
+            with suppress(OSError):
+                yield real.readlink(f"/proc/{process}/fd/{number}")
+        with real_open(f"/proc/{process}/maps") as file:
+            for line in file:
+                yield line.rstrip("\n").split(maxsplit=5)[-1]
 
 
 def _without_proc(call: Callable[..., Any]) -> Callable[..., Any]:
