@@ -72,7 +72,11 @@ def fetch_onnx(room: Path) -> Path:
 
 def build_serde(room: Path) -> Path:
     """Return a wheel of this checkout."""
-    pip("wheel", f"--wheel-dir={room / 'serde'}", str(ROOT))
+    tree = room / "tree"
+    shutil.copytree(ROOT / "serde", tree / "serde", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
+        shutil.copyfile(ROOT / name, tree / name)
+    pip("wheel", f"--wheel-dir={room / 'serde'}", str(tree))
     return next((room / "serde").iterdir())
 
 
@@ -111,26 +115,25 @@ def write_page(
     Raises:
         SystemExit: A file is not there, or is another one than the lock file says.
     """
-    place = site / "convert"
-    shutil.rmtree(place, ignore_errors=True)
-    (place / "pyodide").mkdir(parents=True)
-    for name in RUNTIME:
-        shutil.copyfile(runtime / name, place / "pyodide" / name)
-    lock_path = place / "pyodide" / "pyodide-lock.json"
-    lock = json.loads(lock_path.read_text(encoding="utf-8"))
+    files = {name: (runtime / name).read_bytes() for name in RUNTIME}
+    lock = json.loads(files["pyodide-lock.json"])
     depends = list(closure(lock["packages"], needed))
     for name in depends:
         entry = lock["packages"][name]
-        data = read_from(distribution, entry["file_name"])
+        data = files[entry["file_name"]] = read_from(distribution, entry["file_name"])
         if hashlib.sha256(data).hexdigest() != entry["sha256"]:
-            raise SystemExit(f"{distribution}{entry['file_name']}: is not the one of the lock file")
-        (place / "pyodide" / entry["file_name"]).write_bytes(data)
+            raise SystemExit(f"{entry['file_name']}: is not the one of the lock file")
     for wheel in wheels:
-        shutil.copyfile(wheel, place / "pyodide" / wheel.name)
+        files[wheel.name] = wheel.read_bytes()
         entry = lock_entry(wheel, depends)
         lock["packages"][entry["name"]] = entry
         depends = [*depends, entry["name"]]
-    lock_path.write_text(json.dumps(lock), encoding="utf-8")
+    files["pyodide-lock.json"] = json.dumps(lock).encode()
+    place = site / "convert"
+    shutil.rmtree(place, ignore_errors=True)
+    (place / "pyodide").mkdir(parents=True)
+    for name, data in files.items():
+        (place / "pyodide" / name).write_bytes(data)
     for name in ("convert.css", "convert.js", "worker.js", "browser.py"):
         shutil.copyfile(SOURCE / name, place / name)
     text = (SOURCE / "convert.html").read_text(encoding="utf-8")
