@@ -23,6 +23,7 @@ import numpy as np
 
 from serde.errors import FormatError, OptionError
 from serde.limits import CHUNK_BYTES
+from serde.systems import open_to_read, read_at
 
 __all__ = [
     "ArrayWeight",
@@ -281,7 +282,7 @@ class OpenFile:
         name = os.fspath(path)
         fd = -1
         try:
-            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+            fd = open_to_read(name)
             if stat.S_ISREG(os.fstat(fd).st_mode):
                 return cls(fd, name)
         except OSError as error:
@@ -321,7 +322,7 @@ class OpenFile:
         while done < len(view):
             part = view[done : done + CHUNK_BYTES]
             try:
-                count = os.preadv(self.fd, [part], offset + done)
+                count = read_at(self.fd, part, offset + done)
             except OSError as error:
                 raise FormatError(
                     f"cannot be read: {error.strerror}", path=self.path, offset=offset + done

@@ -41,6 +41,7 @@ from serde.options import refuse_options
 from serde.relay.ir.types import TensorType
 from serde.stores.listing import LISTED
 from serde.stores.urls import Address, is_url
+from serde.systems import has_fork_server
 
 __all__ = ["DASK", "batch", "prepare_batch"]
 
@@ -232,7 +233,7 @@ def _check_limits(settings: Settings) -> None:
     for name, value in (("time_limit", settings.seconds), ("memory_limit", settings.memory)):
         if value is not None and not value > 0:
             raise OptionError(f"{name}: expected a positive number, found {value}")
-    if settings.memory is not None and sys.platform != "linux":
+    if settings.memory is not None and not has_fork_server():
         raise OptionError(f"memory_limit: there is none on {sys.platform}, only on Linux")
     if settings.sandbox and not has_landlock():
         raise OptionError("sandbox: this kernel has no Landlock, which Linux has from 5.13 on")

@@ -13,6 +13,8 @@ from serde.engine.base import NO_MEMORY
 
 __all__ = ["answered", "died", "outcome_of", "was_killed_from_outside"]
 
+_FAULTS_OF_WINDOWS: Final = 0xC0000000
+"""From here on exit codes say there what is a signal elsewhere."""
 _KILLS: Final = tuple(getattr(signal, name, None) for name in ("SIGKILL", "SIGTERM"))
 
 
@@ -73,6 +75,8 @@ def _cause(ending: Ending, settings: Settings) -> tuple[str, str]:
         return "crashed", "its process was killed, as a system does that runs out of memory"
     if ending.code < 0:
         return "crashed", f"its process crashed ({_signal_name(-ending.code)})"
+    if ending.code >= _FAULTS_OF_WINDOWS:
+        return "crashed", f"its process crashed ({ending.code:#x})"
     return "crashed", f"its process ended without an answer (exit code {ending.code})"
 
 

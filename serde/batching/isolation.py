@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import IO, Final, Protocol
 from typing import Any as AnyValue
 
+from serde.systems import has_fork_server
 from serde.texts import last_line
 
 __all__ = [
@@ -111,7 +112,7 @@ class Isolation(Protocol):
 
 def isolation_here(threads: int = 1) -> Isolation:
     """Return what isolates on this system; each process may start so many threads."""
-    return ForkServer(threads) if sys.platform == "linux" else FreshProcesses(threads)
+    return ForkServer(threads) if has_fork_server() else FreshProcesses(threads)
 
 
 def _environment(threads: int) -> dict[str, str]:

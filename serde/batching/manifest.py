@@ -90,7 +90,8 @@ class Trust:
         fault = location_fault(entry.target) if entry.target else None
         if is_url(entry.target):
             fault = "is a URL"
-        if os.path.normpath(entry.target).startswith(f"{LEDGER_FOLDER}{os.sep}"):
+        # Some systems take capitals for the same.
+        if os.path.normpath(entry.target).casefold().startswith(f"{LEDGER_FOLDER}{os.sep}"):
             fault = "is where the ledger lies"
         if fault is not None and not self.targets:
             fault = fault.replace("of the model", "of the targets")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import islice
+from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.batching.manifest import Entry
@@ -16,6 +17,7 @@ from serde.errors import OptionError, SerdeError
 from serde.outcome import OUTCOMES, error_message, exit_code
 from serde.stores.listing import LISTED
 from serde.stores.urls import Address
+from serde.systems import ignores_case
 
 __all__ = ["Plan", "give_shapes", "plan"]
 
@@ -52,13 +54,16 @@ def plan(
         limit: Names that may be looked at for one path, glob or folder.
     """
     found = Plan([], [])
+    place = Address.of(out)
+    folds = not place.protocol and ignores_case(Path(place.path))
     taken: dict[str, Job] = {}
     for entry in entries:
         try:
             if entry.fault:
                 raise OptionError(entry.fault)
             for job in _jobs(entry, out, suffix, storage, limit):
-                _add(found, taken, job, entry.where)
+                key = job.target.casefold() if folds else job.target
+                _add(found, taken.setdefault(key, job), job, entry.where)
         except (SerdeError, OSError) as error:
             found.faults.append(_fault(entry, error))
     return found
@@ -97,9 +102,8 @@ def _is_called(job: Job, pattern: str) -> bool:
     return fnmatchcase(path.rpartition("/")[2], pattern)
 
 
-def _add(found: Plan, taken: dict[str, Job], job: Job, where: str) -> None:
-    """Add a job, unless it is there already or its target is another's."""
-    other = taken.setdefault(job.target, job)
+def _add(found: Plan, other: Job, job: Job, where: str) -> None:
+    """Add a job, unless it is there already or its target is that of an other."""
     if other is job:
         found.jobs.append(job)
     elif other != job:

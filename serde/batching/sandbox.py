@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.systems import c_library
+
 __all__ = ["has_landlock", "restrict_model", "restrict_to"]
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -88,8 +90,7 @@ def restrict_to(reads: Iterable[str | Path], writes: Iterable[str | Path]) -> No
             _allow(rules, place, _READS & known)
         for place in (*writes, *_DEVICES):
             _allow(rules, place, _WRITES & known)
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
+        if c_library().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
             raise OSError(ctypes.get_errno(), "prctl")
         _call(_RESTRICT_SELF, rules, 0)
     finally:
@@ -98,7 +99,7 @@ def restrict_to(reads: Iterable[str | Path], writes: Iterable[str | Path]) -> No
 
 def _version() -> int:
     """Return the version of Landlock's system calls; 0 where there are none."""
-    if sys.platform != "linux":
+    if sys.platform != "linux" or c_library() is None:
         return 0
     try:
         return _call(_CREATE_RULESET, None, 0, _VERSION)
@@ -107,9 +108,8 @@ def _version() -> int:
 
 
 def _call(number: int, *arguments: AnyValue) -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
     longs = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
-    result = int(libc.syscall(ctypes.c_long(number), *longs))
+    result = int(c_library().syscall(ctypes.c_long(number), *longs))
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result

@@ -8,7 +8,6 @@ data before its shape is known to fit, and nothing that is pickled.
 
 from __future__ import annotations
 
-import lzma
 import math
 import os
 import re
@@ -277,7 +276,7 @@ class _Sample:
                     with archive.open(member) as stream:
                         found[name] = self._read_array(name, stream, path, member.file_size)
                 return found
-        except (*ZIP_FAULTS, OSError, lzma.LZMAError) as error:
+        except (*ZIP_FAULTS, OSError) as error:
             if isinstance(error, SerdeError):
                 raise
             raise FormatError(

@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import write_all
+from serde.io.contained import location_fault
 from serde.limits import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO
 from serde.weights import FileRange, OpenFile
 
@@ -123,7 +124,7 @@ def tar_extract(
     found: dict[str, SpooledFile] = {}
     with _Stream(path) as stream:
         for member in _members(stream):
-            if _leads_out(member.name) or not wanted(member.name):
+            if location_fault(member.name, on_disk=False) is not None or not wanted(member.name):
                 stream.skip(member.size)
                 continue
             if member.special:
@@ -139,7 +140,7 @@ def tar_copy(
 ) -> dict[str, int]:
     """Copy members of a tar archive to files; return the names and lengths of all there are.
 
-    Names that lead out of the archive are left out.
+    Names that lead out of the archive, or that no file has here, are left out.
 
     Args:
         path: The archive, plain or gzip-compressed.
@@ -155,7 +156,7 @@ def tar_copy(
     with _Stream(path) as stream:
         for member in _members(stream):
             wanted = None
-            if not member.special and not _leads_out(member.name):
+            if not member.special and location_fault(member.name) is None:
                 wanted = place(member.name, member.size)
                 if wanted is not None and member.name in found:
                     raise stream.error(f"{member.name} occurs twice")
@@ -167,11 +168,6 @@ def tar_copy(
                 for piece in stream.pieces(member.size):
                     write_all(file.fileno(), piece)
     return found
-
-
-def _leads_out(name: str) -> bool:
-    parts = name.replace("\\", "/").split("/")
-    return ".." in parts or parts[0] == "" or ":" in parts[0] or "\0" in name
 
 
 def _spool(stream: _Stream, member: _Member) -> SpooledFile:

@@ -23,6 +23,7 @@ from serde.errors import FormatError, OptionError
 from serde.io.staging import REPEATS, commit, staging_directory
 from serde.limits import CHUNK_BYTES
 from serde.progress import counting
+from serde.systems import flush_to_disk, has_owners, name_fault
 from serde.weights import FileRange, OpenFile, Weight
 
 __all__ = [
@@ -100,10 +101,11 @@ def atomic_group(
         if missing:
             raise FileNotFoundError(errno.ENOENT, "was never written", missing[0])
         if sync:
-            _sync(staged)
+            for one in staged:
+                flush_to_disk(one)
         commit(staged, finals, outdated=_settle(outdated), restore=restore)
         if sync:
-            _sync([parent])
+            flush_to_disk(parent)
 
 
 def _settle(outdated: Callable[[], Sequence[Path]]) -> Sequence[Path]:
@@ -130,7 +132,7 @@ def naming(path: PathLike, hidden: Path) -> Iterator[None]:
     except OptionError as error:
         # Of a file that is made whole within: it will stand beside `path`, as what is hidden does.
         beside = os.path.dirname(os.path.abspath(path))
-        told = re.sub(rf"{re.escape(os.fspath(hidden))}/\w+", lambda _: beside, str(error))
+        told = re.sub(rf"{re.escape(os.fspath(hidden))}[\\/]\w+", lambda _: beside, str(error))
         raise OptionError(told) from error
 
 
@@ -221,6 +223,9 @@ def _check_target(given: PathLike, final: Path, sources: Iterable[PathLike]) -> 
         raise OptionError(f"{text!r}: expected the name of a file")
     if "\0" in text:
         raise OptionError(f"{text!r}: a file name cannot contain a null character")
+    fault = name_fault(final.name)
+    if fault is not None:
+        raise OptionError(f"{text}: its name {fault}")
     if not final.parent.is_dir():
         missing = os.strerror(errno.ENOENT)
         raise OptionError(f"{text}: {missing}: the directory {final.parent} does not exist")
@@ -243,7 +248,7 @@ def _check_target(given: PathLike, final: Path, sources: Iterable[PathLike]) -> 
 
 def _may_replace(file: os.stat_result, directory: os.stat_result) -> bool:
     """Whether the sticky bit of a directory lets this user rename over a file in it."""
-    if not directory.st_mode & stat.S_ISVTX or not hasattr(os, "geteuid"):
+    if not directory.st_mode & stat.S_ISVTX or not has_owners():
         return True
     return os.geteuid() in (0, file.st_uid, directory.st_uid)
 
@@ -253,15 +258,6 @@ def _is_same(status: os.stat_result, source: PathLike) -> bool:
         return os.path.samestat(status, os.stat(source))
     except (OSError, ValueError):
         return False
-
-
-def _sync(paths: Iterable[Path]) -> None:
-    for path in paths:
-        fd = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
 
 
 def write_all(fd: int, data: bytes | bytearray | memoryview) -> None:

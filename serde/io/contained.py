@@ -13,6 +13,7 @@ import stat
 from typing import Final
 
 from serde.errors import FormatError
+from serde.systems import name_fault
 from serde.weights import OpenFile
 
 __all__ = ["is_file", "is_there", "location_fault", "member_path", "read_small"]
@@ -21,8 +22,13 @@ _MISSING: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, er
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
-def location_fault(location: str) -> str | None:
-    """Return what makes a location unusable: it must be a plain relative path."""
+def location_fault(location: str, *, on_disk: bool = True) -> str | None:
+    """Return what makes a location unusable: it must be a plain relative path.
+
+    Args:
+        location: The path.
+        on_disk: Whether it is that of a file, which has a name that this system allows.
+    """
     parts = re.split(r"[/\\]", location)
     if not location:
         return "is empty"
@@ -34,7 +40,7 @@ def location_fault(location: str) -> str | None:
         return "names a drive"
     if ".." in parts:
         return "leaves the directory of the model"
-    return None
+    return next(filter(None, map(name_fault, parts)), None) if on_disk else None
 
 
 def member_path(root: str, location: str) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from serde.errors import OptionError
 from serde.io.atomic import naming
 from serde.io.staging import is_own, staging_directory
+from serde.systems import c_library
 
 __all__ = ["atomic_directory", "check_directory"]
 
@@ -134,8 +135,8 @@ def _move_into_place(staged: Path, final: Path, aside: Path) -> None:
 
 def _exchange(one: Path, other: Path) -> bool:
     """Exchange two directories in one call; return whether the system did it."""
+    libc = c_library()
     try:
-        libc = ctypes.CDLL(None, use_errno=True)
         names = os.fsencode(one), os.fsencode(other)
         if sys.platform == "darwin":
             return libc.renamex_np(*names, ctypes.c_uint(_EXCHANGE)) == 0

@@ -3,7 +3,8 @@
 A run makes its files in a directory ``.serde-XXXXXXXX`` beside their places and holds a lock in
 it. The system gives the lock back however the process ends, so a directory whose lock is free is
 that of a run that was killed. The next run that writes beside it finishes the renames which that
-run had begun, and removes the directory. Where locks do not work it is left alone.
+run had begun, and removes the directory. Where locks do not work it is left alone; where files do
+not tell who made them, as on Windows, no renames are finished.
 
 Anyone may have made such a directory: it comes along with an archive or a repository. So it is
 opened by steps that follow no link, and a plan found in it is followed only if no other user can
@@ -18,7 +19,6 @@ import errno
 import json
 import os
 import re
-import shutil
 import stat
 import tempfile
 from collections import deque
@@ -30,11 +30,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from serde.errors import OptionError
-
-try:
-    import fcntl
-except ImportError:  # Not on Windows, where nothing is ever swept.
-    fcntl = None  # type: ignore[assignment]
+from serde.systems import (
+    has_descriptors,
+    has_owners,
+    is_plain_directory,
+    keep,
+    try_lock,
+)
 
 __all__ = [
     "REPEATS",
@@ -70,6 +72,8 @@ _FAULTS: Final = (OSError, ValueError, TypeError, KeyError, RecursionError)
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 _Identity = list[int]
+_Folder = int | str
+"""A directory that is open or, where none can be, its path."""
 
 
 def files_in(path: Path) -> Iterator[Path]:
@@ -155,10 +159,10 @@ def _make(parent: Path) -> tuple[Path, int]:
             _insist(directory.rmdir)
             raise
         try:
-            taken = _try_lock(lock)
+            taken = try_lock(lock)
             if taken is not False and _is_at(lock, directory / _LOCK):
                 (directory / _NEW).mkdir()
-                if taken is None and fcntl is not None:
+                if taken is None and has_descriptors():
                     # A run that does get locks must not take it for one that was killed.
                     (directory / _LOCK).unlink()
                 return directory, lock
@@ -196,19 +200,6 @@ def _insist(remove: Callable[[], object]) -> bool:
     return False
 
 
-def _try_lock(fd: int) -> bool | None:
-    """Return whether the lock was taken; None where there are no locks."""
-    if fcntl is None:
-        return None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
-
-
 def sweep(parent: Path) -> None:
     """Finish and remove what killed runs of this user left in `parent`, as far as it can be."""
     with suppress(OSError), _folder(parent) as opened:
@@ -232,23 +223,35 @@ def pending(final: Path) -> Path | None:
 
 
 @contextmanager
-def _folder(path: str | Path, parent: int | None = None) -> Iterator[int]:
-    """Yield a directory that is open; its name within another may be no link.
+def _folder(path: str | Path, parent: _Folder | None = None) -> Iterator[_Folder]:
+    """Yield a directory that is open, or its path; its name within another may be no link.
 
     Raises:
-        OSError: It is none, or the system has no such descriptors.
+        OSError: It is none.
     """
-    if fcntl is None:
-        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+    if not has_descriptors():
+        path, _ = _within(path, parent)
+        if parent is not None and not is_plain_directory(path):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+        yield os.fspath(path)
+        return
     flags = os.O_RDONLY | os.O_DIRECTORY | (0 if parent is None else _NO_LINK)
-    opened = os.open(path, flags, dir_fd=parent)
+    path, within = _within(path, parent)
+    opened = os.open(path, flags, dir_fd=within)
     try:
         yield opened
     finally:
         _close(opened)
 
 
-def _hidden_in(parent: int) -> list[str]:
+def _within(path: str | Path, parent: _Folder | None) -> tuple[str | Path, int | None]:
+    """Return what calls take that are given a name within a directory."""
+    if isinstance(parent, str):
+        return os.path.join(parent, path), None
+    return path, parent
+
+
+def _hidden_in(parent: _Folder) -> list[str]:
     """Return the names of directories that runs may have in another."""
     with os.scandir(parent) as entries:
         return [
@@ -258,14 +261,14 @@ def _hidden_in(parent: int) -> list[str]:
         ]
 
 
-def _names_in(opened: int) -> list[str]:
+def _names_in(opened: _Folder) -> list[str]:
     with os.scandir(opened) as entries:
         return [entry.name for entry in entries]
 
 
 def is_own(status: os.stat_result) -> bool:
     """Whether this user made a file: what others made could name files only this one may remove."""
-    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+    return not has_owners() or status.st_uid == os.geteuid()
 
 
 def _is_file_of_ours(status: os.stat_result) -> bool:
@@ -273,16 +276,18 @@ def _is_file_of_ours(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and is_own(status)
 
 
-def _sweep_one(parent: int, hidden: int, directory: Path) -> None:
-    if not is_own(os.fstat(hidden)) or not all(map(_CONTENT.fullmatch, _names_in(hidden))):
+def _sweep_one(parent: _Folder, hidden: _Folder, directory: Path) -> None:
+    if not is_own(os.stat(hidden)) or not all(map(_CONTENT.fullmatch, _names_in(hidden))):
         return
     try:
-        lock = os.open(_LOCK, os.O_RDWR | _NO_LINK, dir_fd=hidden)
+        path, within = _within(_LOCK, hidden)
+        lock = os.open(path, os.O_RDWR | _NO_LINK, dir_fd=within)
     except FileNotFoundError:
         # Fails unless the run was killed before it made anything.
-        os.rmdir(directory.name, dir_fd=parent)
+        path, within = _within(directory.name, parent)
+        os.rmdir(path, dir_fd=within)
         return
-    if not _is_file_of_ours(os.fstat(lock)) or not _try_lock(lock):
+    if not _is_file_of_ours(os.fstat(lock)) or not try_lock(lock):
         _close(lock)
         return
     try:
@@ -294,12 +299,12 @@ def _sweep_one(parent: int, hidden: int, directory: Path) -> None:
 
 def _clear(directory: Path, lock: int) -> None:
     """Remove a directory, the lock last: by it the next run knows what may be removed."""
-    emptied = fcntl is not None and _insist(partial(_empty, directory, lock))
+    emptied = _insist(partial(_empty, directory, lock))
     _close(lock)  # On NFS a file that is open keeps its directory.
+    if emptied and not has_descriptors():  # There, as on Windows, it cannot go while it is open.
+        _insist((directory / _LOCK).unlink)
     if emptied:
         _insist(directory.rmdir)
-    elif fcntl is None:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _empty(directory: Path, lock: int) -> None:
@@ -311,18 +316,25 @@ def _empty(directory: Path, lock: int) -> None:
         for name in _names_in(opened):
             if name != _LOCK:
                 _remove_tree(name, opened)
-        os.unlink(_LOCK, dir_fd=opened)
+        if isinstance(opened, int):
+            os.unlink(_LOCK, dir_fd=opened)
 
 
-def _remove_tree(name: str, parent: int) -> None:
+def _remove_tree(name: str, parent: _Folder) -> None:
     """Remove a file, a link or a directory with what is in it; no link leads out of it."""
     if not stat.S_ISDIR(_status(name, parent).st_mode):
-        os.unlink(name, dir_fd=parent)
+        _unlink(name, parent)
         return
     with _folder(name, parent) as opened:
         for each in _names_in(opened):
             _remove_tree(each, opened)
-    os.rmdir(name, dir_fd=parent)
+    path, within = _within(name, parent)
+    os.rmdir(path, dir_fd=within)
+
+
+def _unlink(name: str | Path, parent: _Folder | None) -> None:
+    path, within = _within(name, parent)
+    os.unlink(path, dir_fd=within)
 
 
 def commit(
@@ -360,11 +372,12 @@ def commit(
     _remove(finals[0].parent, removals)
 
 
-def _status(path: str | Path, parent: int | None = None) -> os.stat_result:
-    return os.stat(path, dir_fd=parent, follow_symlinks=False)
+def _status(path: str | Path, parent: _Folder | None = None) -> os.stat_result:
+    path, within = _within(path, parent)
+    return os.stat(path, dir_fd=within, follow_symlinks=False)
 
 
-def _identity(path: str | Path, parent: int | None = None) -> _Identity | None:
+def _identity(path: str | Path, parent: _Folder | None = None) -> _Identity | None:
     """Return what tells a file from any other that may come to its place; None if it is gone."""
     try:
         status = _status(path, parent)
@@ -381,12 +394,12 @@ def _note(directory: Path, plan: dict[str, Any]) -> None:
 
 
 def _link_replaced(directory: Path, finals: Sequence[Path]) -> dict[str, Path]:
-    """Return second links to files that are about to be replaced, where there can be such."""
+    """Return second links to files that are about to be replaced, or copies of them."""
     links: dict[str, Path] = {}
     for number, final in enumerate(finals):
         link = directory / f"old{number}"
         with suppress(OSError):
-            os.link(final, link, follow_symlinks=False)
+            keep(final, link)
             links[final.name] = link
     return links
 
@@ -405,15 +418,18 @@ def _undo(
                 kept[each.name].replace(parent / each.name)
 
 
-def _finish(parent: int, hidden: int, new: int) -> None:
+def _finish(parent: _Folder, hidden: _Folder, new: _Folder) -> None:
     """Make the renames that a run left out which had begun with them, and what follows them."""
     plan, left = _read_plan(parent, hidden, new)
     for each in left:
-        os.replace(each.name, each.name, src_dir_fd=new, dst_dir_fd=parent)
+        (source, new_fd), (target, fd) = _within(each.name, new), _within(each.name, parent)
+        os.replace(source, target, src_dir_fd=new_fd, dst_dir_fd=fd)
     _remove(Path(), plan["removals"], parent)
 
 
-def _read_plan(parent: int, hidden: int, new: int) -> tuple[dict[str, Any], list[_Rename]]:
+def _read_plan(
+    parent: _Folder, hidden: _Folder, new: _Folder
+) -> tuple[dict[str, Any], list[_Rename]]:
     """Return the plan of a run that had begun with its renames, and those that it left out.
 
     Args:
@@ -426,8 +442,9 @@ def _read_plan(parent: int, hidden: int, new: int) -> tuple[dict[str, Any], list
         ValueError: It is not to be trusted, the run had not begun with its renames, or a file is
             not the one that it saw.
     """
-    status = os.fstat(hidden)
-    if not is_own(status) or status.st_mode & 0o077 or not is_own(os.fstat(new)):
+    status = os.stat(hidden)
+    known = has_owners() and is_own(status) and is_own(os.stat(new))
+    if not known or status.st_mode & 0o077:
         raise ValueError("others may have written here")
     plan = json.loads(_read_small(_PLAN, hidden))
     renames = [_Rename(_check_name(name), new, old) for name, new, old in plan["renames"]]
@@ -446,7 +463,7 @@ def _read_plan(parent: int, hidden: int, new: int) -> tuple[dict[str, Any], list
     return plan, left
 
 
-def _read_small(name: str, parent: int) -> bytes:
+def _read_small(name: str, parent: _Folder) -> bytes:
     """Return what is in a plain file of this user, of which no more is read than a plan may have.
 
     Raises:
@@ -455,7 +472,8 @@ def _read_small(name: str, parent: int) -> bytes:
     """
 
     def opener(path: str, flags: int) -> int:
-        return os.open(path, flags | _NO_LINK, dir_fd=parent)
+        place, within = _within(path, parent)
+        return os.open(place, flags | _NO_LINK, dir_fd=within)
 
     with open(name, "rb", opener=opener) as file:
         data = file.read(_PLAN_BYTES + 1) if _is_file_of_ours(os.fstat(file.fileno())) else b""
@@ -465,7 +483,7 @@ def _read_small(name: str, parent: int) -> bytes:
 
 
 def _remove(
-    folder: Path, removals: Iterable[tuple[str, _Identity | None]], parent: int | None = None
+    folder: Path, removals: Iterable[tuple[str, _Identity | None]], parent: _Folder | None = None
 ) -> None:
     for name, identity in removals:
         path = folder / _check_name(name)
@@ -473,9 +491,9 @@ def _remove(
             _insist(partial(_remove_known, path, identity, parent))
 
 
-def _remove_known(path: Path, identity: _Identity, parent: int | None) -> None:
+def _remove_known(path: Path, identity: _Identity, parent: _Folder | None) -> None:
     if _identity(path, parent) == identity:
-        os.unlink(path, dir_fd=parent)
+        _unlink(path, parent)
 
 
 def _check_name(name: str) -> str:

@@ -17,6 +17,11 @@ from serde.io.atomic import write_all
 from serde.io.contained import location_fault
 from serde.limits import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO
 
+try:
+    from lzma import LZMAError
+except ImportError:  # Python in a browser is built without it.
+    LZMAError = zlib.error  # type: ignore[misc, assignment]
+
 __all__ = ["ZIP_FAULTS", "is_zip", "zip_copy"]
 
 _MARK: Final = b"PK\x03\x04"
@@ -28,8 +33,8 @@ _MAX_DIRECTORY: Final = 1024 * MAX_ARCHIVE_MEMBERS
 _END: Final = struct.Struct("<4s4H2LH")
 
 ZIP_FAULTS: Final = (
-    zipfile.BadZipFile, zlib.error, struct.error, EOFError, LookupError, NotImplementedError,
-    OverflowError, RuntimeError, ValueError,
+    zipfile.BadZipFile, zlib.error, LZMAError, struct.error, EOFError, LookupError,
+    NotImplementedError, OverflowError, RuntimeError, ValueError,
 )  # fmt: skip
 """What ``zipfile`` raises for archives that are damaged or not as it knows them."""
 
@@ -48,8 +53,8 @@ def zip_copy(
 ) -> dict[str, int]:
     """Copy members of a zip archive to files; return the names and lengths of all there are.
 
-    Links, and names that lead out of the archive, are left out. The checksum of what is copied
-    is compared.
+    Links, and names that lead out of the archive or that no file has here, are left out. The
+    checksum of what is copied is compared.
 
     Args:
         path: The archive.

@@ -202,7 +202,7 @@ def _with_weights(
         label = operation.attributes["label"]
         if label in weights:
             continue
-        fault = location_fault(label)
+        fault = location_fault(label, on_disk=False)
         if fault is None and "\\" in label:
             fault = "contains a backslash"
         if fault is not None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from serde.nnef.fragments import FRAGMENTS
 from serde.nnef.text.tokens import WORDS
+from serde.systems import DEVICES
 
 __all__ = ["Identifiers", "Labels", "is_identifier", "title_identifier"]
 
@@ -24,8 +25,6 @@ _MOST_PART_BYTES: Final = 200
 _MOST_LABEL_BYTES: Final = 800
 _SUFFIX: Final = ".dat"
 _TAKEN: Final = frozenset(("graph.nnef", "graph.quant"))
-_DEVICES: Final = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-"""Names that some systems have for devices, whatever their suffix."""
 
 
 class Identifiers:
@@ -115,7 +114,7 @@ def _part(name: str) -> str:
     """Return a part of a path that every system has."""
     plain = "".join(each if _is_plain(each) else "_" for each in name)
     plain = plain.rstrip(". ").lstrip(" ") or "_"
-    if _DEVICES.fullmatch(plain):
+    if DEVICES.fullmatch(plain):
         plain = f"_{plain}"
     if len(plain.encode()) > _MOST_PART_BYTES:
         return _shorten(plain, name, _MOST_PART_BYTES)

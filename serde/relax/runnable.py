@@ -28,6 +28,7 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.types import TensorType
 from serde.relay.run.binding import as_value
 from serde.summary import TensorSummary
+from serde.systems import keep
 from serde.weights import Array, ArrayWeight, OpenFile, read_aligned
 
 __all__ = ["Runnable", "compile_model", "is_library", "params_path", "save_library"]
@@ -228,10 +229,7 @@ def open_library(framework: Framework, path: Path) -> AnyValue:
     # A system loads no other file under a name that it knows, though another lies there by now.
     with tempfile.TemporaryDirectory(prefix="serde-", ignore_cleanup_errors=True) as folder:
         alone = Path(folder) / f"{secrets.token_hex(8)}{path.suffix}"
-        try:
-            os.link(path, alone)
-        except OSError:  # Of another file system, which has no such links to here.
-            shutil.copyfile(path, alone)
+        keep(path.resolve(), alone)  # A copy, if it is of another file system.
         try:
             return framework.tvm.runtime.load_module(str(alone))
         except Exception as error:

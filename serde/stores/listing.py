@@ -17,6 +17,7 @@ from serde.errors import OptionError
 from serde.stores.faults import Retries
 from serde.stores.store import Entry, open_store
 from serde.stores.urls import Address, safe_url
+from serde.systems import local_path
 
 __all__ = [
     "LISTED", "Found", "expand", "is_pattern", "model_suffixes", "package_suffixes", "stem_of",
@@ -77,7 +78,8 @@ class _Local:
             if each is None:
                 open_folders.pop()
                 continue
-            path = each.path if folder else each.path.removeprefix(f"{os.curdir}{os.sep}")
+            path = local_path(each.path)
+            path = path if folder else path.removeprefix(f"{os.curdir}/")
             with suppress(OSError):
                 if not deep or not each.is_dir():
                     yield _local_entry(path, each.stat(), each.is_dir())

@@ -9,6 +9,8 @@ import os
 import re
 from typing import Final, NamedTuple
 
+from serde.systems import local_path
+
 __all__ = ["Address", "is_url", "safe_text", "safe_url"]
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
@@ -56,10 +58,10 @@ class Address(NamedTuple):
         """Take a path or URL apart; ``file://`` is a local path."""
         text = os.fspath(source)
         if not is_url(text):
-            return cls("", text)
+            return cls("", local_path(text))
         local = _LOCAL.match(text)
         if local is not None:
-            return cls("", text[local.end() :])
+            return cls("", local_path(text[local.end() :]))
         first, chained, rest = text.partition("::")
         protocol, _, path = first.partition("://")
         query = ""

@@ -42,7 +42,7 @@ class Killed(BaseException):
 def kill_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], Any]], bool]:
     """Runs a function whose n-th change of a directory, and all after it, do not happen."""
     locks: set[int] = set()
-    try_lock, close = serde.io.staging._try_lock, os.close
+    try_lock, close = serde.io.staging.try_lock, os.close
 
     def noted(fd: int) -> bool | None:
         locks.add(fd)
@@ -65,7 +65,7 @@ def kill_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], Any]
             return wrapped
 
         with monkeypatch.context() as patches:
-            patches.setattr(serde.io.staging, "_try_lock", noted)
+            patches.setattr(serde.io.staging, "try_lock", noted)
             patches.setattr(os, "close", closing)
             for name in CALLS:
                 patches.setattr(os, name, dying(getattr(os, name)))

@@ -85,7 +85,7 @@ def parse_apart(
         )
     except subprocess.TimeoutExpired:
         raise fault(f"expressions that take more than {_SECONDS} s to compute") from None
-    if done.returncode == -_SIGPROF:
+    if done.returncode and done.returncode == -_SIGPROF:
         raise fault(f"expressions that take more than {seconds:.1f} s to compute")
     if done.returncode:
         raise fault(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
@@ -94,7 +96,10 @@ def _limit_process(seconds: float, nbytes: int) -> None:
     """Have the system end this process if it takes more processor time or memory from now on."""
     try:
         import resource
-    except ImportError:  # Windows has no such limits.
+    except ImportError:  # Windows has no such limits: the clock ends the process.
+        clock = threading.Timer(seconds, os._exit, [1])
+        clock.daemon = True
+        clock.start()
         return
     used = time.process_time() + seconds
     _, most = resource.getrlimit(resource.RLIMIT_CPU)

@@ -115,7 +115,7 @@ class Archive:
         skipped = len(roots.pop()) + 1 if inside else 0
         members: dict[str, zipfile.ZipInfo] = {}
         for each in files:
-            fault = location_fault(each.orig_filename) or _fault(each)
+            fault = location_fault(each.orig_filename, on_disk=False) or _fault(each)
             if fault is not None:
                 raise self.error(f"the member {each.orig_filename[:200]!r} {fault}")
             if members.setdefault(each.filename[skipped:], each) is not each:

@@ -109,7 +109,7 @@ class Payloads:
 
     def _storage(self, entry: Document, folder: str) -> FileRange:
         path = entry.field("path_name").text()
-        fault = location_fault(path)
+        fault = location_fault(path, on_disk=False)
         if fault is not None:
             raise entry.fault(f"the path {path[:200]!r} {fault}")
         name = folder + path
