@@ -52,3 +52,20 @@ def import_nhwc_conv(
 ) -> Expr:
     """The data alone has its channels behind; the weight is as in Conv."""
     return to_channels_last(ctx, import_conv(ctx, to_channels_first(ctx, x), w, b, conv=conv))
+
+
+@MICROSOFT.imports("NhwcFusedConv")
+def import_nhwc_fused_conv(
+    ctx: ImportContext,
+    x: Expr,
+    w: Expr,
+    b: Expr | None = None,
+    z: Expr | None = None,
+    *,
+    activation: str = "",
+    activation_params: tuple[float, ...] = (),
+    conv: ConvAttributes,
+) -> Expr:
+    found = import_nhwc_conv(ctx, x, w, b, conv=conv)
+    total = found if z is None else relay.add(found, z)
+    return apply_activation(ctx, total, activation, activation_params)
