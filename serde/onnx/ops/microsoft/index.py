@@ -72,9 +72,7 @@ def import_gather_block_quantized(
         else:
             points = relay.slice_like(unpack_bits(ctx, points, bits), factors, axes=[-1])
     axis = quantized + ctx.type(indices).rank - 1 if quantized > gathered else quantized
-    found = call(
-        "serde.dequantize_linear", rows, factors, points, axis=axis, block_size=block_size
-    )
+    found = call("serde.dequantize_linear", rows, factors, points, axis=axis, block_size=block_size)
     tail = rank - 1 - gathered
     known = relay.equal(indices, inside)
     if tail:
