@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnxruntime.capi import onnxruntime_pybind11_state as pybind
 from support.onnx_microsoft import RNG, check, floats, levels, model_of, needs_newer_runtime
 from support.onnx_suite import interpret
+from support.runtime import newest_runtime_opset
 
 import serde
 from serde.errors import UnsupportedModelError
@@ -20,6 +22,11 @@ def judge_by(expected: np.ndarray, op: str, inputs: list[Any], **attrs: Any) -> 
     model, given = model_of(op, inputs, 1, "com.microsoft", set(), attrs)
     (found,) = interpret(serde.to_relay(model), given)
     np.testing.assert_allclose(found, expected, 1e-4, 1e-4)
+
+
+def attributes_of(op: str) -> set[str]:
+    schemas = pybind.get_all_operator_schema()
+    return {name for x in schemas if x.name == op for name in x.attributes}
 
 
 def logistic(x: np.ndarray) -> np.ndarray:
@@ -210,3 +217,66 @@ def test_nhwc_fused_conv_as_documented() -> None:
     x, w, b, z = floats(1, 4, 5, 3), floats(2, 3, 1, 1), floats(2), floats(1, 4, 5, 2)
     expected = np.maximum(x @ w[:, :, 0, 0].T + b + z, 0)
     judge_by(expected, "NhwcFusedConv", [x, w, b, z], activation="Relu")
+
+
+OPSETS = [
+    17,
+    pytest.param(
+        27,
+        marks=pytest.mark.skipif(
+            newest_runtime_opset() < 27, reason="ONNX Runtime before 1.32 ends at 26"
+        ),
+    ),
+]
+
+RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True),
+         "gated_delta": (True, True)}  # fmt: skip
+
+
+@needs_newer_runtime
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize(
+    ("rule", "queries", "length", "past"),
+    [
+        ("linear", 4, 3, False),
+        ("gated", 4, 3, True),
+        ("delta", 2, 1, True),
+        ("gated_delta", 4, 11, False),
+        ("gated_delta", 1, 3, True),
+    ],
+)
+def test_linear_attention(rule: str, queries: int, length: int, past: bool, opset: int) -> None:
+    """With one head of queries for two of keys, too, which ONNX does not have."""
+    decayed, delta = RULES[rule]
+    key = floats(2, length, 8)
+    inputs = [floats(2, length, queries * 4), key / 3, floats(2, length, 6)]
+    inputs.append(floats(2, 2, 4, 3) if past else None)
+    inputs.append(-np.abs(floats(2, length, 8 if past else 2)) if decayed else None)
+    inputs += [np.abs(floats(2, length, 2)) / 3] if delta else []
+    while inputs[-1] is None:
+        inputs.pop()
+    attrs = {"q_num_heads": queries, "kv_num_heads": 2, "update_rule": rule}
+    check("LinearAttention", inputs, outputs=2, opset=opset, **attrs)
+
+
+@needs_newer_runtime
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize(
+    ("size", "length", "past", "last"),
+    [(4, 5, True, 0), (4, 2, False, 0), (1, 3, False, 0), (3, 4, True, 1)],
+)
+def test_causal_conv(size: int, length: int, past: bool, last: int, opset: int) -> None:
+    if last and "channels_last" not in attributes_of("CausalConvWithState"):
+        pytest.skip("this ONNX Runtime has channels in front alone")
+    shape, state = (
+        ((2, length, 3), (2, size - 1, 3)) if last else ((2, 3, length), (2, 3, size - 1))
+    )
+    inputs = [floats(*shape), floats(3, 1, size), floats(3), *([floats(*state)] if past else [])]
+    attrs: dict[str, Any] = {"activation": "silu", **({"channels_last": 1} if last else {})}
+    check("CausalConvWithState", inputs, outputs=2, opset=opset, **attrs)
+
+
+@needs_newer_runtime
+def test_linear_attention_gate() -> None:
+    inputs = [floats(2, 3, 4), floats(4), -np.abs(floats(4)), floats(2, 3, 4)]
+    check("LinearAttentionGate", inputs, outputs=2)

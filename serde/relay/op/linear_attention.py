@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -75,7 +76,7 @@ def _scale(width: Dim, scale: float | None) -> float:
     return 1 / math.sqrt(width)
 
 
-def _step(state: Expr, rows: dict[str, Expr]) -> tuple[Expr, Expr]:
+def _step(state: Expr, rows: Mapping[str, Expr]) -> tuple[Expr, Expr]:
     """Return the state after a place, and what the queries there read of it."""
     key, value = call("expand_dims", rows["key"], axis=3), rows["value"]
     if "decay" in rows:
