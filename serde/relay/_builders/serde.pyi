@@ -54,7 +54,7 @@ def causal_conv1d(
     *,
     activate: bool = False,
 ) -> TupleWrapper:
-    """``y[t] = bias + sum over j of weight[j] * x[t - k + 1 + j]``, where what is before is `state`."""
+    """``y[t] = bias + sum over j of weight[j] * x[t - k + 1 + j]``; what is before is `state`."""
 
 def celu(data: Expr, alpha: float = 1.0) -> Expr:
     """``y = max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``."""
