@@ -280,3 +280,28 @@ def test_causal_conv(size: int, length: int, past: bool, last: int, opset: int) 
 def test_linear_attention_gate() -> None:
     inputs = [floats(2, 3, 4), floats(4), -np.abs(floats(4)), floats(2, 3, 4)]
     check("LinearAttentionGate", inputs, outputs=2)
+
+
+@needs_newer_runtime
+@pytest.mark.parametrize(("rows", "depth"), [(6, 32), (3, 7)])
+@pytest.mark.parametrize("kind", [0, 1])
+def test_products_with_codes_of_bitsandbytes(kind: int, rows: int, depth: int) -> None:
+    packed = levels("uint8", -(-rows * depth // 2))
+    scales = np.abs(floats(-(-rows * depth // 16)))
+    attrs = {"K": depth, "N": rows, "block_size": 16, "quant_type": kind}
+    check("MatMulBnb4", [floats(2, depth), packed, scales], fixed={1, 2}, **attrs)
+
+
+@needs_newer_runtime
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize(
+    ("layout", "sections", "interleaved"),
+    [(0, [2, 1, 1], 0), (0, [1, 0, 3], 1), (1, [2, 1, 1], 0), (1, [4, 0, 0], 0)],
+)
+def test_rotary_embedding_of_three_positions(
+    layout: int, sections: list[int], interleaved: int, flat: bool
+) -> None:
+    angles, x = floats(9, 4), floats(2, 5, 16) if flat else floats(2, 2, 5, 8)
+    inputs = [x, RNG.integers(0, 9, (3, 2, 5)), np.cos(angles), np.sin(angles)]
+    attrs = {"mrope_section": sections, "mrope_layout": layout, "interleaved": interleaved}
+    check("MRotaryEmbedding", inputs, num_heads=2, **attrs)

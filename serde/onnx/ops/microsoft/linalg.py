@@ -131,3 +131,43 @@ def unpack_bits(ctx: ImportContext, packed: Expr, bits: int) -> Expr:
     ]
     rank = ctx.type(packed).rank
     return relay.reshape(relay.stack(parts, axis=rank), (*[0] * (rank - 1), -3))
+
+
+_FP4 = (0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
+_NF4 = (
+    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
+    -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725,
+    0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
+    0.7229568362236023, 1.0,
+)  # fmt: skip
+_CODES = ((*_FP4, *(-each for each in _FP4)), _NF4)
+"""What the codes of bitsandbytes stand for, FP4 and NF4."""
+
+
+@MICROSOFT.imports("MatMulBnb4", ignored=("training_mode",))
+def import_matmul_bnb4(
+    ctx: ImportContext,
+    a: Expr,
+    b: Expr,
+    absmax: Expr,
+    *,
+    K: int,  # noqa: N803
+    N: int,  # noqa: N803
+    block_size: int,
+    quant_type: int,
+    transB: bool = True,  # noqa: N803
+) -> Expr:
+    """Blocks go on from row to row; of a byte the high bits are the first code."""
+    if quant_type not in (0, 1) or min(K, N, block_size) < 1:
+        raise Unsupported(f"quant_type={quant_type}, {N} rows of {K} in blocks of {block_size}")
+    high = relay.right_shift(b, relay.const(np.uint8(4)))
+    low = relay.bitwise_and(b, relay.const(np.uint8(15)))
+    codes = relay.reshape(relay.stack([high, low], axis=1), (-1,))
+    table = relay.const(np.array(_CODES[quant_type], np.float32))
+    values = relay.take(table, relay.cast(codes, "int32"), axis=0, mode="fast")
+    factors = relay.repeat(relay.cast(absmax, "float32"), block_size, axis=0)
+    values, factors = (
+        relay.strided_slice(each, begin=[0], end=[K * N], strides=[1]) for each in (values, factors)
+    )
+    weight = relay.cast(relay.reshape(relay.multiply(values, factors), (N, K)), ctx.type(a).dtype)
+    return build_matmul(ctx, a, relay.transpose(weight, axes=[1, 0]) if transB else weight)
