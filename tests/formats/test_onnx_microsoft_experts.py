@@ -149,6 +149,24 @@ def test_mixtures_that_are_refused(attrs: dict[str, Any], reason: str) -> None:
         serde.to_relay(model)
 
 
+def test_weights_of_another_rank_are_refused() -> None:
+    layers = [levels("uint8", EXPERTS, 8), floats(EXPERTS, 8), floats(EXPERTS, 8)]
+    inputs = [floats(TOKENS, 8), floats(TOKENS, EXPERTS), *layers, *layers]
+    attrs = {"normalize_routing_weights": 1}
+    model, _ = model_of("QMoE", inputs, 1, "com.microsoft", set(range(2, 8)), attrs)
+    with pytest.raises(UnsupportedModelError, match="weights of Tensor"):
+        serde.to_relay(model)
+
+
+@pytest.mark.parametrize("axes", [(0, 2), (-3, 1), (1, 1)])
+def test_axes_of_quantized_tables_that_are_refused(axes: tuple[int, int]) -> None:
+    inputs = [levels("uint8", 10, 16), np.zeros(3, np.int64), floats(10, 2)]
+    attrs = {"gather_axis": axes[0], "quantize_axis": axes[1], "block_size": 16}
+    model, _ = model_of("GatherBlockQuantized", inputs, 1, "com.microsoft", {0, 2}, attrs)
+    with pytest.raises(UnsupportedModelError, match="gather_axis|along one axis"):
+        serde.to_relay(model)
+
+
 @needs_newer_runtime
 @pytest.mark.parametrize("points", [False, True])
 @pytest.mark.parametrize("bits", [2, 4, 8])

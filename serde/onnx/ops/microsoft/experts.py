@@ -181,11 +181,13 @@ class QuantizedExpertAttributes(ExpertAttributes):
         bits = bits or self.expert_weight_bits
         if bits not in (2, 4, 8):
             raise Unsupported(f"weights of {bits} bits")
+        if ctx.type(packed).rank != 3:
+            raise Unsupported(f"weights of {ctx.type(packed)!r}")
         experts, count, _ = ctx.static_shape(packed)
         rows = unpack_bits(ctx, relay.reshape(packed, (experts * count, -1)), bits)
         (depth,) = ctx.static_lengths(rows, [1])
         block_size = self.block_size if self.block_size > 0 else depth
-        if depth % block_size:
+        if not depth or depth % block_size:
             raise Unsupported(f"rows of {depth} in blocks of {block_size}")
         blocks = depth // block_size
         if points is not None:

@@ -50,6 +50,8 @@ def import_gather_block_quantized(
     Levels of fewer than 8 bits share bytes, along the last axis.
     """
     kind, rank = ctx.type(data), ctx.type(data).rank
+    if not all(-rank <= axis < rank for axis in (gather_axis, quantize_axis)):
+        raise Unsupported(f"gather_axis={gather_axis}, quantize_axis={quantize_axis} of {kind!r}")
     gathered, quantized = gather_axis % rank, quantize_axis % rank
     if kind.dtype not in ("uint8", "int4", "uint4") or gathered == quantized:
         raise Unsupported(f"a table of {kind.dtype}, picked from and quantised along one axis")

@@ -165,7 +165,7 @@ def import_matmul_bnb4(
     codes = relay.reshape(relay.stack([high, low], axis=1), (-1,))
     table = relay.const(np.array(_CODES[quant_type], np.float32))
     values = relay.take(table, relay.cast(codes, "int32"), axis=0, mode="fast")
-    factors = relay.repeat(relay.cast(absmax, "float32"), block_size, axis=0)
+    factors = relay.repeat(relay.cast(absmax, "float32"), min(block_size, K * N), axis=0)
     values, factors = (
         relay.strided_slice(each, begin=[0], end=[K * N], strides=[1]) for each in (values, factors)
     )
