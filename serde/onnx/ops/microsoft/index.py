@@ -47,7 +47,7 @@ def import_gather_block_quantized(
 ) -> Expr:
     """Rows are picked before their levels are scaled; an index outside the table gives zeros.
 
-    Levels of fewer than 8 bits share bytes, along the last axis.
+    Levels of fewer than 8 bits share bytes, along the last axis; Relay has a byte for each.
     """
     kind, rank = ctx.type(data), ctx.type(data).rank
     if not all(-rank <= axis < rank for axis in (gather_axis, quantize_axis)):
@@ -64,15 +64,15 @@ def import_gather_block_quantized(
     def pick(x: Expr) -> Expr:
         return call("serde.take", x, inside, axis=gathered)
 
-    rows, factors = pick(data), pick(scales)
-    points = None if zero_points is None else pick(zero_points)
-    if kind.dtype == "uint8":
-        rows = unpack_bits(ctx, rows, bits)
-        if points is None:
-            middle = relay.const(np.int32(1 << bits - 1))
-            rows = relay.subtract(relay.cast(rows, "int32"), middle)
-        else:
-            points = relay.slice_like(unpack_bits(ctx, points, bits), factors, axes=[-1])
+    packed = kind.dtype == "uint8"
+    rows = pick(unpack_bits(ctx, data, bits) if packed else data)
+    points = None
+    if zero_points is not None:
+        levels = unpack_bits(ctx, zero_points, bits) if packed else zero_points
+        points = pick(relay.slice_like(levels, scales, axes=[-1]))
+    elif packed:
+        rows = relay.subtract(relay.cast(rows, "int32"), relay.const(np.int32(1 << bits - 1)))
+    factors = pick(scales)
     axis = quantized + ctx.type(indices).rank - 1 if quantized > gathered else quantized
     found = call("serde.dequantize_linear", rows, factors, points, axis=axis, block_size=block_size)
     tail = rank - 1 - gathered
