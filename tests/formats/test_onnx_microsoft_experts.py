@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from onnxruntime.capi import onnxruntime_pybind11_state as pybind
 from support.onnx_microsoft import RNG, check, floats, levels, model_of, needs_newer_runtime
 from support.onnx_suite import interpret
-from support.runtime import newest_runtime_opset
+from support.runtime import newest_runtime_opset, open_session
 
 import serde
 from serde.errors import UnsupportedModelError
@@ -147,6 +148,22 @@ def test_mixtures_that_are_refused(attrs: dict[str, Any], reason: str) -> None:
     model, _ = model_of("QMoE", inputs, 1, "com.microsoft", set(range(2, 8)), given)
     with pytest.raises(UnsupportedModelError, match=reason):
         serde.to_relay(model)
+
+
+@needs_newer_runtime
+@pytest.mark.parametrize(("dtype", "axis"), [("int4", 0), ("uint4", 1)])
+def test_rows_of_tables_of_four_bits(dtype: str, axis: int) -> None:
+    """Along any axis, and without zero points from zero on."""
+    narrow = getattr(ml_dtypes, dtype)
+    table = RNG.integers(-8 if dtype == "int4" else 0, 8, (32, 64)).astype(narrow)
+    scales = np.abs(floats(2, 64) if axis else floats(32, 4))
+    inputs = [table, RNG.integers(-32, 32, (2, 3)), scales]
+    attrs = {"block_size": 16, "gather_axis": axis, "quantize_axis": 1 - axis}
+    model, given = model_of("GatherBlockQuantized", inputs, 1, "com.microsoft", {0, 2}, attrs)
+    model.opset_import[0].version, model.ir_version = 21, 10
+    (expected,) = open_session(model.SerializeToString()).run(None, given)
+    (found,) = interpret(serde.to_relay(model), given)
+    np.testing.assert_allclose(found, expected, 1e-6)
 
 
 def test_weights_of_another_rank_are_refused() -> None:

@@ -47,7 +47,7 @@ def import_gather_block_quantized(
 ) -> Expr:
     """Rows are picked before their levels are scaled; an index outside the table gives zeros.
 
-    Levels of fewer than 8 bits share bytes, along the last axis; Relay has a byte for each.
+    In a table of bytes, levels of fewer bits share one, along the last axis; here each has its own.
     """
     kind, rank = ctx.type(data), ctx.type(data).rank
     if not all(-rank <= axis < rank for axis in (gather_axis, quantize_axis)):
@@ -61,18 +61,19 @@ def import_gather_block_quantized(
     first, last = (scalar_like(ctx, indices, end) for end in (-length, length - 1))
     inside = relay.minimum(relay.maximum(indices, first), last)
 
+    def spread(x: Expr) -> Expr:
+        if kind.dtype == "uint8":
+            return unpack_bits(ctx, x, bits)
+        return relay.cast(x, "int8" if kind.dtype == "int4" else "uint8")
+
     def pick(x: Expr) -> Expr:
         return call("serde.take", x, inside, axis=gathered)
 
-    packed = kind.dtype == "uint8"
-    rows = pick(unpack_bits(ctx, data, bits) if packed else data)
-    points = None
+    rows, factors, points = pick(spread(data)), pick(scales), None
     if zero_points is not None:
-        levels = unpack_bits(ctx, zero_points, bits) if packed else zero_points
-        points = pick(relay.slice_like(levels, scales, axes=[-1]))
-    elif packed:
+        points = pick(relay.slice_like(spread(zero_points), scales, axes=[-1]))
+    elif kind.dtype == "uint8":
         rows = relay.subtract(relay.cast(rows, "int32"), relay.const(np.int32(1 << bits - 1)))
-    factors = pick(scales)
     axis = quantized + ctx.type(indices).rank - 1 if quantized > gathered else quantized
     found = call("serde.dequantize_linear", rows, factors, points, axis=axis, block_size=block_size)
     tail = rank - 1 - gathered
