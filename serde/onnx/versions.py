@@ -19,7 +19,6 @@ __all__ = [
     "ML_CHANGES",
     "NEWEST",
     "NEWEST_IR",
-    "PREVIEW_OPERATORS",
     "RUNTIME_OPERATORS",
     "Change",
 ]
@@ -452,6 +451,3 @@ MICROSOFT_OPERATORS: Final = frozenset({
 
 RUNTIME_OPERATORS: Final = frozenset({"SimplifiedLayerNormalization"})
 """Operators that ONNX Runtime adds to ONNX's own domain, of version 1."""
-
-PREVIEW_OPERATORS: Final = frozenset({"FlexAttention"})
-"""The operators of ``ai.onnx.preview``, all of version 1."""

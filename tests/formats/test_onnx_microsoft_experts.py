@@ -318,16 +318,6 @@ def test_linear_attention_gate() -> None:
 
 
 @needs_newer_runtime
-@pytest.mark.parametrize(("rows", "depth"), [(6, 32), (3, 7)])
-@pytest.mark.parametrize("kind", [0, 1])
-def test_products_with_codes_of_bitsandbytes(kind: int, rows: int, depth: int) -> None:
-    packed = levels("uint8", -(-rows * depth // 2))
-    scales = np.abs(floats(-(-rows * depth // 16)))
-    attrs = {"K": depth, "N": rows, "block_size": 16, "quant_type": kind}
-    check("MatMulBnb4", [floats(2, depth), packed, scales], fixed={1, 2}, **attrs)
-
-
-@needs_newer_runtime
 @pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize(
     ("layout", "sections", "interleaved"),

@@ -100,7 +100,7 @@ def load_cases() -> list[SuiteCase]:
     run to run; of two processes that find none, one makes it.
     """
     versions = f"{onnx.__version__}-{np.__version__}-{sys.version_info.minor}"
-    path = Path(__file__).parents[2] / ".pytest_cache" / f"onnx-cases-{versions}"
+    path = Path(__file__).parents[2] / ".pytest_cache" / f"onnx-suite-{versions}"
     path.parent.mkdir(exist_ok=True)
     with open(f"{path}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -236,8 +236,9 @@ def _operators(model: onnx.ModelProto) -> list[str]:
 def _left_out(model: onnx.ModelProto) -> str | None:
     """Why a case is not among those that count, or None."""
     domains = {entry.domain for entry in model.opset_import}
-    if (domain := "ai.onnx.preview.training") in domains:
-        return domain
+    for domain in ("ai.onnx.preview", "ai.onnx.preview.training"):
+        if domain in domains:
+            return domain
     return "strings" if _has_strings(model) else None
 
 

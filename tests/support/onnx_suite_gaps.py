@@ -55,7 +55,6 @@ _MXNET = {
     "attention_4d_gqa_with_past_and_present_fp16": _HALF,
     "attention_4d_fp16_expanded": _HALF,
     "attention_4d_gqa_with_past_and_present_fp16_expanded": _HALF,
-    "flexattention_fp16": _HALF,
     "loop11": "a stack of tensors of unknown length",
     "mish_expanded": "its activations differ by 1e-5 near 0",
     "mod_float_edge_cases_fmod_0_float16": _FMOD_MXNET,

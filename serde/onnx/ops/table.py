@@ -7,16 +7,10 @@ from types import MappingProxyType
 from typing import Final
 
 from serde.onnx.attributes import check_message
-from serde.onnx.versions import (
-    CHANGES,
-    MICROSOFT_OPERATORS,
-    ML_CHANGES,
-    PREVIEW_OPERATORS,
-    RUNTIME_OPERATORS,
-)
+from serde.onnx.versions import CHANGES, MICROSOFT_OPERATORS, ML_CHANGES, RUNTIME_OPERATORS
 from serde.walk.table import ConverterTable
 
-__all__ = ["MICROSOFT", "ML", "OPS", "PREVIEW", "TABLES"]
+__all__ = ["MICROSOFT", "ML", "OPS", "TABLES"]
 
 HOME: Final = "serde.onnx.ops"
 
@@ -42,15 +36,7 @@ MICROSOFT = ConverterTable(
 ML = ConverterTable("ai.onnx.ml", changes=ML_CHANGES, decode=check_message, home=HOME)
 """Operators of classical machine learning, which come with ONNX."""
 
-PREVIEW = ConverterTable(
-    "ai.onnx.preview",
-    changes=dict.fromkeys(PREVIEW_OPERATORS, (1,)),
-    decode=check_message,
-    home=HOME,
-)
-"""Operators that ONNX tries out."""
-
 TABLES: Mapping[str, ConverterTable] = MappingProxyType(
-    {"": OPS, "com.microsoft": MICROSOFT, "ai.onnx.ml": ML, "ai.onnx.preview": PREVIEW}
+    {"": OPS, "com.microsoft": MICROSOFT, "ai.onnx.ml": ML}
 )
 """The table of each domain that is read."""

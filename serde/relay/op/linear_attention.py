@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,6 +14,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import STEPS
+from serde.relay.op.attention import scale_of
 from serde.relay.op.control.body import close
 from serde.relay.op.recurrent.unrolling import UNROLLED
 
@@ -68,14 +68,6 @@ def _linear_type(
     return result, TensorType(shape, dtype if state is None else state.dtype)
 
 
-def _scale(width: Dim, scale: float | None) -> float:
-    if scale is not None:
-        return scale
-    if not isinstance(width, int):
-        raise TypeInferenceError(f"a head of {width} elements has no scale before the model runs")
-    return 1 / math.sqrt(width)
-
-
 def _step(state: Expr, rows: Mapping[str, Expr]) -> tuple[Expr, Expr]:
     """Return the state after a place, and what the queries there read of it."""
     key, value = call("expand_dims", rows["key"], axis=3), rows["value"]
@@ -115,7 +107,7 @@ def _decompose_linear(
         "key": split(key, num_key_heads),
         "value": split(value, num_key_heads),
     }
-    factor = const(_scale(tensor_type(rows["key"]).shape[3], scale), wide)
+    factor = const(scale_of(tensor_type(rows["key"]).shape[3], scale), wide)
     rows["query"] = call("multiply", rows["query"], factor)
     if decay is not None:
         rows["decay"] = split(decay, num_key_heads)
@@ -218,7 +210,7 @@ def linear_attention(
     queries = widen(query).reshape(batch, length, num_key_heads, num_heads // num_key_heads, -1)
     keys, values = (widen(x).reshape(batch, length, num_key_heads, -1) for x in (key, value))
     width = keys.shape[3]
-    queries = queries * keys.dtype.type(_scale(width, scale))
+    queries = queries * keys.dtype.type(scale_of(width, scale))
     result = np.empty((*queries.shape[:4], values.shape[3]), keys.dtype)
     last = np.zeros((batch, num_key_heads, width, values.shape[3]), keys.dtype)
     if state is not None:

@@ -46,18 +46,7 @@ class ExpertAttributes(SwigluAttributes):
         """Return the sum of the experts' results, each times its share.
 
         All experts see all tokens, as only then shapes do not depend on values.
-
-        Args:
-            ctx: The context.
-            x: Tokens of (..., width).
-            router: What experts are picked by, (tokens, experts).
-            first: The first layer.
-            second: The last layer.
-            third: The layer that the first one gates, or None.
-            weights: What the shares are taken from, instead of the router's softmax.
-
-        Raises:
-            Unsupported: The experts are picked in another way, or do not fit each other.
+        The shares are the softmax of the router, or are taken from `weights`.
         """
         if self.use_sparse_mixer or self.swiglu_limit_after_activation:
             raise Unsupported("use_sparse_mixer=1, or swiglu_limit_after_activation=1")
@@ -148,15 +137,9 @@ def import_moe(
     *,
     experts: ExpertAttributes,
 ) -> Expr:
+    first, second = (fc1_experts_weights, fc1_experts_bias), (fc2_experts_weights, fc2_experts_bias)
     third = None if fc3_experts_weights is None else (fc3_experts_weights, fc3_experts_bias)
-    return experts.mix(
-        ctx,
-        x,
-        router_probs,
-        (fc1_experts_weights, fc1_experts_bias),
-        (fc2_experts_weights, fc2_experts_bias),
-        third,
-    )
+    return experts.mix(ctx, x, router_probs, first, second, third)
 
 
 @dataclass(frozen=True, kw_only=True)
