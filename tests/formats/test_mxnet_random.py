@@ -1,6 +1,6 @@
 """Random operators of MXNet: exact densities, and draws judged by shape, dtype, range and moments.
 
-ONNX Runtime 1.31 has none of the random operators of version 22, so models go to version 21.
+ONNX Runtime 1.32 has none of the random operators of version 22, so models go to version 21.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ MODULES = {
     if path.name != "__init__.py"
 }
 
-FOLDED = {"rotary": "attention", "embedding": "attention"}
+FOLDED = {"rotary": "attention", "embedding": "attention", "linear_attention": "attention"}
 """Single files of relay/op that are a group of a category elsewhere."""
 
 

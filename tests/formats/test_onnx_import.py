@@ -314,6 +314,12 @@ def test_classical_operators_need_no_operator_set() -> None:
     np.testing.assert_allclose(run(proto, x=x)[0], runtime(proto, x=x)[0], rtol=1e-6)
 
 
+def test_a_compressed_image_is_refused_with_a_hint() -> None:
+    proto = model_of("g (uint8[9] x) => (uint8[2, 2, 3] y) { y = ImageDecoder (x) }")
+    with pytest.raises(UnsupportedModelError, match=r"compressed image[^$]*give the model its pix"):
+        serde.to_relay(proto)
+
+
 @pytest.mark.parametrize("kind", ["optional", "sequence"])
 def test_optional_sequences_are_refused_with_a_hint(kind: str) -> None:
     proto = model_of("g (float[3] x) => (float[3] y) { y = Relu (x) }")

@@ -1,6 +1,6 @@
 """Draws of MXNet's random operators, judged by shape, dtype and distribution.
 
-ONNX Runtime 1.31 has none of the random operators of version 22, so models go to version 21.
+ONNX Runtime 1.32 has none of the random operators of version 22, so models go to version 21.
 """
 
 from __future__ import annotations

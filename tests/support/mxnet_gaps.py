@@ -9,7 +9,7 @@ _RUNTIME = "of the imperative runtime: no graph of a net has it"
 _USER_CODE = "runs Python of its user, which no file has"
 _DECODES = (
     "decodes a picture where called at once; MXNet's executor has no kernel of it in a graph, and "
-    "ONNX Runtime 1.31 none of ImageDecoder (NOT_IMPLEMENTED)"
+    "ONNX Runtime 1.32 none of ImageDecoder (NOT_IMPLEMENTED)"
 )
 _READS = (
     "opens a file by its name where called at once; MXNet's executor infers no type of it in a "

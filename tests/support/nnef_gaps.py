@@ -392,6 +392,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "serde.grid_sample-2",
         "serde.layer_norm-3",
         "serde.lgamma-2",
+        "serde.linear_attention-4",
         "serde.tgamma-2",
     ),
     "round halves to even (allow 'quantised-as-floats')": (

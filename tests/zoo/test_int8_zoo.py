@@ -26,7 +26,8 @@ from serde.compat import import_mxnet
 
 mx = import_mxnet()
 
-OPSETS = (13, 17, newest_runtime_opset())
+NEWEST = newest_runtime_opset(quantized=True)
+OPSETS = (13, 17, NEWEST)
 SHARE = 1e-4
 """Of the results of a layer, at most so many are one step off; ten times what was measured."""
 FLOAT = 1e-5
@@ -93,7 +94,7 @@ def test_an_int8_net(name: str) -> None:
     drawn_params, data = drawn(symbol, SHAPES[name])
     params = {key: mx.nd.array(value) for key, value in drawn_params.items()}
     values = run_mxnet(symbol, params, {"data": data})
-    found, _ = run_in_onnx(symbol, params, {"data": data}, newest_runtime_opset())
+    found, _ = run_in_onnx(symbol, params, {"data": data}, NEWEST)
     for ours, theirs in zip(found, values, strict=True):
         assert theirs.std() > 0
         assert (ours - theirs).std() / theirs.std() < WHOLE
@@ -116,7 +117,7 @@ def test_small_int8_net(quantized_net: Any, opset: int) -> None:
 
 def test_layers_of_a_small_int8_net(quantized_net: Any) -> None:
     symbol, params, data = quantized_net
-    layers_agree(symbol, params, data, newest_runtime_opset())
+    layers_agree(symbol, params, data, NEWEST)
 
 
 calibrated = pytest.mark.parametrize("quantized_net", ["naive"], indirect=True)
@@ -125,7 +126,7 @@ calibrated = pytest.mark.parametrize("quantized_net", ["naive"], indirect=True)
 @calibrated
 def test_calibrated_ranges_become_constant_scales(quantized_net: Any) -> None:
     symbol, params, data = quantized_net
-    _, proto = run_in_onnx(symbol, params, {"data": data}, newest_runtime_opset())
+    _, proto = run_in_onnx(symbol, params, {"data": data}, NEWEST)
     kinds = [node.op_type for node in proto.graph.node]
     assert kinds.count("QLinearConv") == 3
     assert kinds.count("ConvInteger") == 4
@@ -157,7 +158,7 @@ def test_small_int8_net_on_floats(quantized_net: Any, form: str) -> None:
 def test_small_int8_net_of_any_batch(quantized_net: Any) -> None:
     symbol, params, data = quantized_net
     model = serde.to_relay(symbol, params, input_shapes={"data": ("batch", *data.shape[1:])})
-    proto = serde.from_relay(model, format="onnx", opset=newest_runtime_opset())
+    proto = serde.from_relay(model, format="onnx", opset=NEWEST)
     for batch in (data, data[:1]):
         (expected,) = run_mxnet(symbol, params, {"data": batch})
         (found,) = run_onnx(proto.SerializeToString(), {"data": batch})[1]

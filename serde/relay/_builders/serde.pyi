@@ -46,6 +46,16 @@ def box_nms(
 ) -> Expr:
     """The rows of the boxes that stay, the best of each image first, -1 behind them."""
 
+def causal_conv1d(
+    data: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    state: Expr | None = None,
+    *,
+    activate: bool = False,
+) -> TupleWrapper:
+    """``y[t] = bias + sum over j of weight[j] * x[t - k + 1 + j]``; what is before is `state`."""
+
 def celu(data: Expr, alpha: float = 1.0) -> Expr:
     """``y = max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``."""
 
@@ -285,6 +295,20 @@ def layer_norm(
 
 def lgamma(data: Expr) -> Expr:
     """``y = log(abs(gamma(x)))``; infinite at the poles."""
+
+def linear_attention(
+    query: Expr,
+    key: Expr,
+    value: Expr,
+    decay: Expr | None = None,
+    beta: Expr | None = None,
+    state: Expr | None = None,
+    *,
+    num_heads: int,
+    num_key_heads: int,
+    scale: float | None = None,
+) -> TupleWrapper:
+    """``S = exp(g) * S + b * outer(k, v - (exp(g) * S).T @ k)``, ``y = scale * S.T @ q``."""
 
 def log1p(data: Expr) -> Expr:
     """``y = log(1 + x)``."""

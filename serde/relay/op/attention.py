@@ -24,7 +24,7 @@ from serde.relay.ir.traits import UsuallyInRange
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 
-__all__ = ["decompose_attention"]
+__all__ = ["decompose_attention", "scale_of"]
 
 
 def _attention_type(
@@ -146,7 +146,7 @@ def decompose_attention(
     """
     dtype = tensor_type(query).dtype
     heads, groups = _heads(query, "query"), _heads(key, "key")
-    factor = _scale(tensor_type(query).shape[3], scale)
+    factor = scale_of(tensor_type(query).shape[3], scale)
     scores = _scores(call("multiply", query, const(factor, dtype)), key, heads, groups)
     if softcap is not None:
         inner = call("tanh", call("divide", scores, const(softcap, dtype)))
@@ -177,7 +177,8 @@ def _weigh_values(weights: Expr, value: Expr, groups: int, each: int) -> Expr:
     return _by_head(call("nn.batch_matmul", rows, _reshape(value, -3, -2)), groups, each)
 
 
-def _scale(width: Dim, scale: float | None) -> float:
+def scale_of(width: Dim, scale: float | None) -> float:
+    """Return the factor of the products, one over the root of the width if None."""
     if scale is not None:
         return scale
     if not isinstance(width, int):
@@ -237,7 +238,7 @@ def attention(
     batch, heads, rows, width = query.shape
     grouped = widen(query).reshape(batch, key.shape[1], -1, rows, width)
     keys, values = (widen(x)[:, :, np.newaxis] for x in (key, value))
-    scores = (grouped * _scale(width, scale)) @ keys.swapaxes(-1, -2)
+    scores = (grouped * scale_of(width, scale)) @ keys.swapaxes(-1, -2)
     scores = scores.astype(grouped.dtype).reshape(batch, heads, rows, -1)
     if softcap is not None:
         scores = (softcap * np.tanh(scores / softcap)).astype(grouped.dtype)

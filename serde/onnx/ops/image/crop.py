@@ -20,6 +20,12 @@ from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.op.image.crop import CropAndResize
 
+OPS.refuses(
+    "ImageDecoder",
+    reason="a compressed image, whose size its bytes tell, has no counterpart in Relay",
+    hint="decode it in front of the model, and give the model its pixels",
+)
+
 
 @OPS.exports("image.crop_and_resize")
 def export_crop_and_resize(

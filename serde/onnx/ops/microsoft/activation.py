@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
@@ -32,6 +34,54 @@ def import_fast_gelu(ctx: ImportContext, x: Expr, bias: Expr | None = None) -> E
 def import_quick_gelu(ctx: ImportContext, x: Expr, *, alpha: float = 1.702) -> Expr:
     """``y = x * sigmoid(alpha * x)``."""
     return relay.multiply(x, relay.sigmoid(relay.multiply(x, scalar_like(ctx, x, alpha))))
+
+
+@MICROSOFT.imports("BiasSplitGelu")
+def import_bias_split_gelu(ctx: ImportContext, x: Expr, bias: Expr) -> Expr:
+    """``y = left * gelu(right)``, of the halves of the last axis."""
+    left, right = split_last_axis(relay.add(x, bias), 2)
+    return relay.multiply(left, call("serde.gelu", right))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwigluAttributes:
+    """Attributes of gated activations, of which experts have two."""
+
+    activation_alpha: float = 1.0
+    activation_beta: float = 0.0
+
+    def build(self, ctx: ImportContext, gate: Expr, up: Expr, limit: float | None) -> Expr:
+        """Return ``gate * sigmoid(alpha * gate) * (up + beta)``, both sides clipped at a limit."""
+        if limit is not None:
+            gate = relay.minimum(gate, scalar_like(ctx, gate, limit))
+            up = relay.clip(up, -limit, limit)
+        if self.activation_beta:
+            up = relay.add(up, scalar_like(ctx, up, self.activation_beta))
+        return call("serde.swiglu", gate, up, alpha=self.activation_alpha)
+
+
+@MICROSOFT.imports("SwiGLU")
+def import_microsoft_swiglu(
+    ctx: ImportContext,
+    gate: Expr,
+    up: Expr | None = None,
+    *,
+    limit: float = 0.0,
+    round_activation: bool = False,
+    swiglu: SwigluAttributes,
+) -> Expr:
+    """Without `up` its values are behind those of the gate. Only float16 is rounded halfway."""
+    if round_activation and ctx.type(gate).dtype != "float32":
+        raise Unsupported("round_activation=1")
+    if up is None:
+        gate, up = split_last_axis(gate, 2)
+    return swiglu.build(ctx, gate, up, limit if limit > 0 else None)
+
+
+def split_last_axis(x: Expr, count: int) -> list[Expr]:
+    """Return `count` equal parts of the last axis."""
+    parts = relay.split(x, count, axis=-1)
+    return [parts[index] for index in range(count)]
 
 
 @MICROSOFT.imports("BiasSoftmax")

@@ -1,4 +1,4 @@
-"""Attention as ONNX Runtime has it: with its projection, its cache, and rotary embeddings."""
+"""Attention as ONNX Runtime has it: with its projection and its cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from serde.onnx.ops.attention.heads import (
     length_of,
     split_heads,
 )
-from serde.onnx.ops.attention.rotary import import_rotary_embedding, rotate
+from serde.onnx.ops.attention.rotary import rotate
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg.product import build_matmul
 from serde.onnx.ops.microsoft.qnn import build_real_matmul
@@ -280,56 +280,6 @@ def _read_heads(
         else:
             found.append(split_heads(each if added is None else relay.add(each, added), count))
     return queries, found[0], found[1]
-
-
-def _take_positions(cache: Expr, position_ids: Expr) -> Expr:
-    """Return rows of a cache in front of which there is an axis for heads."""
-    rows = relay.take(cache, position_ids, axis=0, mode="fast")
-    return relay.expand_dims(rows, axis=-3)
-
-
-@MICROSOFT.imports("RotaryEmbedding")
-def import_microsoft_rotary_embedding(
-    ctx: ImportContext,
-    x: Expr,
-    position_ids: Expr,
-    cos_cache: Expr,
-    sin_cache: Expr,
-    *,
-    interleaved: bool = False,
-    is_packed_batching: bool = False,
-    num_heads: int = 0,
-    rotary_embedding_dim: int = 0,
-    scale: float = 1.0,
-) -> Expr:
-    """A single position is that of the first row. ONNX Runtime ignores ``scale``."""
-    if is_packed_batching:
-        raise Unsupported("is_packed_batching=1")
-    if scale != 1.0:
-        raise Unsupported(f"scale={scale}")
-    (half,) = ctx.static_lengths(cos_cache, [1])
-    flat = ctx.type(x).rank == 3
-    if flat and not num_heads:
-        (hidden,) = ctx.static_lengths(x, [2])
-        num_heads = hidden // (2 * half)
-    if ctx.type(position_ids).rank == 2:
-        return import_rotary_embedding(
-            ctx,
-            x,
-            cos_cache,
-            sin_cache,
-            position_ids,
-            interleaved=interleaved,
-            num_heads=num_heads,
-            rotary_embedding_dim=rotary_embedding_dim,
-        )
-    heads = split_heads(x, num_heads) if flat else x
-    time = relay.cast(arange_like(ctx, heads, 2), ctx.type(position_ids).dtype)
-    position_ids = relay.add(time, position_ids)
-    cos, sin = (_take_positions(each, position_ids) for each in (cos_cache, sin_cache))
-    width = rotary_embedding_dim or ctx.static_lengths(heads, [3])[0]
-    found = rotate(ctx, heads, cos, sin, width=width, interleaved=interleaved)
-    return join_heads(found) if flat else found
 
 
 def _int32(value: int) -> Expr:

@@ -96,31 +96,32 @@ def import_matmul_nbits(
     if min(K, N, block_size) < 1:
         raise Unsupported(f"{N} rows of {K} in blocks of {block_size}")
     blocks = -(-K // block_size)
-    rows = _unpack_bits(relay.reshape(b, (N, -1)), bits, N)
+    rows = unpack_bits(ctx, relay.reshape(b, (N, -1)), bits)
     levels = relay.strided_slice(rows, begin=[0], end=[K], strides=[1], axes=[1])
-    factors = relay.reshape(scales, (N, blocks))
-    if zero_points is None:
-        middle = full((N, blocks), 1 << bits - 1, np.uint8)
-        weight = _dequantize(levels, factors, relay.Constant(middle), block_size)
-    elif ctx.type(zero_points).dtype == "uint8":
-        packed = _unpack_bits(relay.reshape(zero_points, (N, -1)), bits, N)
+    points = None
+    if zero_points is not None:
+        if ctx.type(zero_points).dtype != "uint8":
+            raise Unsupported(f"zero points of {ctx.type(zero_points).dtype}")
+        packed = unpack_bits(ctx, relay.reshape(zero_points, (N, -1)), bits)
         points = relay.strided_slice(packed, begin=[0], end=[blocks], strides=[1], axes=[1])
-        weight = _dequantize(levels, factors, points, block_size)
-    else:
-        raise Unsupported(f"zero points of {ctx.type(zero_points).dtype}")
+    factors = relay.reshape(scales, (N, blocks))
+    weight = dequantize_rows(ctx, levels, factors, points, bits, block_size)
     weight = relay.cast(weight, ctx.type(a).dtype)
     found = build_matmul(ctx, a, relay.transpose(weight, axes=[1, 0]))
     return found if bias is None else relay.add(found, bias)
 
 
-def _dequantize(levels: Expr, scales: Expr, zero_points: Expr, block_size: int) -> Expr:
-    return call(
-        "serde.dequantize_linear", levels, scales, zero_points, axis=1, block_size=block_size
-    )
+def dequantize_rows(
+    ctx: ImportContext, levels: Expr, scales: Expr, points: Expr | None, bits: int, block_size: int
+) -> Expr:
+    """Return rows of levels, scaled block by block; without zero points the middle is zero."""
+    if points is None:
+        points = relay.Constant(full(ctx.static_shape(scales), 1 << bits - 1, np.uint8))
+    return call("serde.dequantize_linear", levels, scales, points, axis=1, block_size=block_size)
 
 
-def _unpack_bits(packed: Expr, bits: int, rows: int) -> Expr:
-    """Return the levels in each byte of a matrix, in a row each."""
+def unpack_bits(ctx: ImportContext, packed: Expr, bits: int) -> Expr:
+    """Return the levels in each byte of the last axis, those in the lowest bits first."""
     if bits == 8:
         return packed
     mask = relay.const(np.uint8((1 << bits) - 1))
@@ -128,4 +129,5 @@ def _unpack_bits(packed: Expr, bits: int, rows: int) -> Expr:
         relay.bitwise_and(relay.right_shift(packed, relay.const(np.uint8(shift))), mask)
         for shift in range(0, 8, bits)
     ]
-    return relay.reshape(relay.stack(parts, axis=2), (rows, -1))
+    rank = ctx.type(packed).rank
+    return relay.reshape(relay.stack(parts, axis=rank), (*[0] * (rank - 1), -3))

@@ -5,6 +5,9 @@ SimplifiedLayerNormalization is ONNX Runtime's, though it stands in ONNX's own d
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
@@ -89,3 +92,76 @@ def import_embed_layer_norm(
     if mask_index_type and ctx.wants(1):
         raise Unsupported(f"mask_index_type={mask_index_type}")
     return [_build_layer_norm(total, gamma, beta, epsilon), counts, total]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupNormAttributes:
+    """Attributes of normalisations of groups of channels."""
+
+    activation: int
+    channels_last: bool = True
+    epsilon: float = 1e-5
+    groups: int
+
+    def build(self, ctx: ImportContext, x: Expr, gamma: Expr, beta: Expr) -> Expr:
+        """Return normalised groups of channels, which are computed in float32."""
+        if self.activation not in (0, 1):
+            raise Unsupported(f"activation={self.activation}")
+        dtype = ctx.type(x).dtype
+        found = relay.nn.group_norm(
+            x,
+            relay.cast(gamma, dtype),
+            relay.cast(beta, dtype),
+            num_groups=self.groups,
+            axis=ctx.type(x).rank - 1 if self.channels_last else 1,
+            epsilon=self.epsilon,
+        )
+        return call("serde.silu", found) if self.activation else found
+
+
+@MICROSOFT.imports("GroupNorm")
+def import_microsoft_group_norm(
+    ctx: ImportContext, x: Expr, gamma: Expr, beta: Expr, *, group: GroupNormAttributes
+) -> Expr:
+    return group.build(ctx, x, gamma, beta)
+
+
+@MICROSOFT.imports("SkipGroupNorm")
+def import_skip_group_norm(
+    ctx: ImportContext,
+    x: Expr,
+    gamma: Expr,
+    beta: Expr,
+    skip: Expr,
+    bias: Expr | None = None,
+    *,
+    group: GroupNormAttributes,
+) -> list[Expr]:
+    """What is added may be one row of channels a sample; its channels are behind."""
+    if not group.channels_last:
+        raise Unsupported("channels_last=0 beside a skip, whose channels are behind")
+    if ctx.type(skip).rank == 2:
+        skip = relay.expand_dims(skip, axis=1, num_newaxis=2)
+    total = relay.add(x, skip)
+    if bias is not None:
+        total = relay.add(total, bias)
+    return [group.build(ctx, total, gamma, beta), total]
+
+
+@MICROSOFT.imports("GatedRMSNorm")
+def import_gated_rms_norm(
+    ctx: ImportContext,
+    x: Expr,
+    scale: Expr,
+    gate: Expr,
+    *,
+    activation: Literal["silu", "swish", "sigmoid"] = "silu",
+    epsilon: float = 1e-5,
+) -> Expr:
+    """Groups as long as the scale are normalised; all is computed in float32."""
+    (width,) = ctx.static_lengths(scale, [0])
+    groups = relay.cast(relay.reshape(x, (-1, width)), "float32")
+    found = call("serde.rms_norm", groups, relay.cast(scale, "float32"), axis=-1, epsilon=epsilon)
+    wide = relay.cast(gate, "float32")
+    factor = relay.sigmoid(wide) if activation == "sigmoid" else call("serde.silu", wide)
+    return relay.cast(relay.multiply(relay.reshape_like(found, x), factor), ctx.type(x).dtype)
