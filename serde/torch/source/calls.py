@@ -10,9 +10,10 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.torch.model import Ref
+from serde.torch.names import APPLIED
 from serde.torch.ops.table import DTYPE_CODES
 from serde.torch.source.expressions import Expressions
-from serde.torch.source.operators import APPLIED, BUILTINS, CASTS, dtype_of, name_of
+from serde.torch.source.operators import BUILTINS, CASTS, dtype_of, name_of
 from serde.torch.source.values import (
     Class,
     Frame,
