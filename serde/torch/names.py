@@ -24,8 +24,9 @@ APPLIED: Final[Mapping[str, str]] = {
         ("AdaptiveAvgPool", "adaptive_avg_pool"), ("AdaptiveMaxPool", "adaptive_max_pool"),
         ("AvgPool", "avg_pool"),
     )},
-    "LeakyReLU": "leaky_relu", "LogSoftmax": "log_softmax", "PixelShuffle": "pixel_shuffle",
-    "PixelUnshuffle": "pixel_unshuffle", "Upsample": "interpolate",
+    "ChannelShuffle": "channel_shuffle", "GLU": "glu", "LeakyReLU": "leaky_relu",
+    "LocalResponseNorm": "local_response_norm", "LogSoftmax": "log_softmax",
+    "PixelShuffle": "pixel_shuffle", "PixelUnshuffle": "pixel_unshuffle", "Upsample": "interpolate",
 }  # fmt: skip
 """Modules without weights, by the functions that take their arguments behind the input."""
 

@@ -141,6 +141,16 @@ HOSTILE = {
                  "steps"),
     "deep": ("        return " + "-" * 19_000 + "x", "", "", "levels"),
     "brackets": ("        return " + "(" * 5_000 + "x" + ")" * 5_000, "", "", "expected"),
+    "growing": ("        return x", "        a = [1]\n        for _ in range(60):\n"
+                "            a.extend(a)\n        self.a = a", "", "steps"),
+    "endless": ("        return x", "        a = [1]\n        for each in a:\n"
+                "            a.append(each)", "", "steps"),
+    "module in itself": ("        return x", "        self.a = nn.Sequential()\n"
+                         "        self.a.append(self.a)", "", "modules and weights once"),
+    "name of a module": ("        return x", "        self.a = nn.Sequential()\n"
+                         "        self.a.add_module('forward', nn.ReLU())", "", "that nothing"),
+    "layers by name": ("        return x", "        self.a = nn.Sequential(first=nn.ReLU())", "",
+                       "in a list of them"),
     "static return": ("        for m in (1, 2):\n            return x\n        return x", "", "",
                       "outside of loops"),
 }  # fmt: skip

@@ -201,7 +201,9 @@ class NumberMember:
         yield from ()
 
 
-Member: TypeAlias = LayerMember | HeldMember | BlockMember | ListMember | NumberMember
+Member: TypeAlias = (
+    LayerMember | HeldMember | BlockMember | FunctionMember | ListMember | NumberMember
+)
 
 
 @dataclass(slots=True, eq=False)

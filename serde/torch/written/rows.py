@@ -92,7 +92,7 @@ def _read_link(
         return None
     link, value = _Link(each), each.value
     while not isinstance(value, tree.Local):
-        item = _function(value)
+        item: _Item | None = _function(value)
         if isinstance(value, tree.Submodule) and usage.members[value.name] == 1:
             item = _module(made.members[value.name], value)
             link.names.insert(0, value.name)
@@ -105,7 +105,7 @@ def _read_link(
                 link.scopes.insert(0, scope)
             elif not _is_closing(item):
                 return None
-        value = value.x if isinstance(value, tree.Method) else value.arguments[0]
+        value = tree.parts(value)[0]
     link.read = value.name
     return link
 

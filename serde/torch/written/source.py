@@ -248,13 +248,13 @@ def _member_lines(writer: Writer, name: str, member: Member) -> Iterator[str]:
         yield from writer.lines("", call, "", 8)
     else:
         yield from writer.lines(f"self.{name} = ", made, "", 8)
-    layers = {name: member}
+    layers = [(name, member)]
     if isinstance(member, ListMember):
-        layers = {f"{name}[{place}]": each for place, each in enumerate(member.items)}
-    for place, layer in layers.items():
+        layers = [(f"{name}[{place}]", each) for place, each in enumerate(member.items)]
+    for path, layer in layers:
         if isinstance(layer, LayerMember):
             for each in layer.fixed:
-                yield f"        self.{place}.{each}.requires_grad_(False)"
+                yield f"        self.{path}.{each}.requires_grad_(False)"
 
 
 def _return_lines(writer: Writer, results: Sequence[Expression]) -> list[str]:
