@@ -24,7 +24,9 @@ pytest.importorskip("onnx")
 from serde.torch.evaluation import Evaluation  # noqa: E402
 from serde.torch.model import Graph, Node, Ref  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore:.torch.jit:FutureWarning", "ignore::UserWarning"
+)
 X = np.random.default_rng(3).standard_normal((2, 3)).astype(np.float32)
 
 

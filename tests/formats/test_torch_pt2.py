@@ -383,7 +383,7 @@ def test_compressed_archives_of_older_releases(tmp_path: Path) -> None:
 
 
 PICKLES = {
-    "bomb": (pickle.dumps({"head.weight": os.getcwd}, 2), r"expected an object, found _Global"),
+    "bomb": (pickle.dumps({"stem.0.weight": os.getcwd}, 2), r"expected an object, found _Global"),
     "call": (b"\x80\x02cos\nsystem\nX\x02\x00\x00\x00ls\x85R.", "os system is no tensor"),
     "object": (b"\x80\x02cos\nPath\n)\x81.", "a step NEWOBJ"),
     "number": (b"\x80\x02K\x01.", "no dict of tensors"),

@@ -25,7 +25,6 @@ from serde.torch.written.runs import Usage
 
 __all__ = ["chain_layers"]
 
-_KIND: Final = "nn.Sequential"
 _LEAST_ITEMS: Final = 3
 _LEAST_LAYERS: Final = 2
 
@@ -123,17 +122,16 @@ def _function(each: Expression) -> FunctionMember | None:
     """Return the module that a function, or ``flatten`` of a tensor, is."""
     if isinstance(each, tree.Method) and each.name == "flatten" and each.arguments:
         ends = () if each.arguments == (tree.Literal(1),) else each.arguments
-        return FunctionMember(tree.Apply("nn.Flatten", ends, each.keywords))
-    if not isinstance(each, tree.Apply) or each.function not in _MODULES:
+        made = tree.Apply("nn.Flatten", ends, each.keywords)
+    elif isinstance(each, tree.Apply) and each.function in _MODULES:
+        made = tree.Apply(_MODULES[each.function], each.arguments[1:], each.keywords)
+    else:
         return None
-    made = tree.Apply(_MODULES[each.function], each.arguments[1:], each.keywords)
     pending = [*tree.parts(made)]
-    while pending:
-        part = pending.pop()
-        if not isinstance(part, (tree.Literal, tree.Items)):
-            return None
+    for part in pending:
         pending += tree.parts(part)
-    return FunctionMember(made)
+    plain = all(isinstance(part, (tree.Literal, tree.Items)) for part in pending)
+    return FunctionMember(made) if plain else None
 
 
 def _scope(titles: Sequence[str]) -> str | None:
@@ -145,7 +143,8 @@ def _scope(titles: Sequence[str]) -> str | None:
     columns = zip(*rows, strict=False)
     common = [each[0] for each in takewhile(lambda each: len(set(each)) == 1, columns)]
     behind = ["".join(each[len(common) : len(common) + 1]) for each in rows]
-    if not all(map(str.isdigit, behind)) and not (common and common[-1].isdigit()):
+    numbered = all(map(str.isdigit, behind)) or (common and common[-1].isdigit())
+    if not titles or not numbered:
         return None
     while common and common[-1].isdigit():
         common.pop()
@@ -182,7 +181,8 @@ def _write_row(made: ClassDef, row: Sequence[_Link], scope: str) -> list[Stateme
     wanted = scope
     if not names[0].startswith(scope):  # A block, which has parts of the names.
         wanted = "" if len(links) == len(made.body) else scope.split("_")[-1]
-    name = made.join(names, wanted if is_free(wanted) else "layers", ListMember(_KIND, items))
+    wanted = wanted if is_free(wanted) else "layers"
+    name = made.join(names, wanted, ListMember("nn.Sequential", items))
     last = links[-1].statement
     value = tree.Submodule(name, (tree.Local(links[0].read),))
     joined = tree.Assign(last.targets, value, last.types, last.source)
