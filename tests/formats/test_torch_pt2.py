@@ -389,6 +389,10 @@ PICKLES = {
     "number": (b"\x80\x02K\x01.", "no dict of tensors"),
     "empty": (b"", "pickle of tensors"),
     "key": (b"\x80\x02}(}K\x01u.", "unhashable"),
+    "type": (
+        b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((K\x01K\x01K\x01tK\x00))tR.",
+        "pickle of",
+    ),
     "far": (b"\x80\x02h\x07.", "pickle of tensors"),
     "none": (b"\x80\x02}.", "has no entry among the weights"),
 }

@@ -82,7 +82,7 @@ def _read(data: bytes) -> AnyValue:
         elif name in _PUSHED:
             stack.append({} if name == "EMPTY_DICT" else _PUSHED[name])
         elif name == "GLOBAL":
-            stack.append(_Global(argument))
+            stack.append(_Global(str(argument)))
         elif isinstance(argument, (int, str)) and name not in ("PROTO", "FRAME"):
             stack.append(argument)
         elif name not in ("PROTO", "FRAME", "STOP", "BINPERSID"):
@@ -113,11 +113,11 @@ def _rebuild(function: AnyValue, given: AnyValue) -> AnyValue:
     if name not in ("torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3"):
         raise ValueError(f"{name} is no tensor")
     (_, kind, path, *_), offset, sizes, strides, *rest = given
-    dtype = _STORAGES.get(kind.name.rpartition(" ")[2])
-    if name.endswith("v3"):
-        dtype = rest[2].name.rpartition(" ")[2]
+    named = rest[2] if name.endswith("v3") else kind
+    own = named.name.rpartition(" ")[2] if isinstance(named, _Global) else ""
+    lengths, steps = ([{"as_int": x} for x in each] for each in (sizes, strides))
     meta = {
-        "dtype": _CODES[dtype], "layout": 7, "sizes": [{"as_int": each} for each in sizes],
-        "strides": [{"as_int": each} for each in strides], "storage_offset": {"as_int": offset},
+        "dtype": _CODES[_STORAGES.get(own, own)], "layout": 7, "sizes": lengths, "strides": steps,
+        "storage_offset": {"as_int": offset},
     }  # fmt: skip
     return {"path_name": f"data/{path}", "use_pickle": False, "tensor_meta": meta}
