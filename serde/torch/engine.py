@@ -25,7 +25,7 @@ from serde.engine.process import ProcessEngine, can_start
 from serde.errors import CheckError, MissingDependency
 from serde.relay.ir.model import RelayModel
 from serde.torch.model import OWN_NAMESPACES, TorchModel
-from serde.torch.quiet import without_deprecations
+from serde.torch.releases import without_deprecations
 from serde.weights import Array, Weight
 
 if TYPE_CHECKING:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde._optional import require
 from serde.errors import OptionError
-from serde.torch.pt2.versions import NEWEST_RELEASE
+from serde.torch.releases import release_notes
 from serde.torch.script import from_script, is_script
 from serde.torch.unread import ADVICE, holds_tensors
 
@@ -47,18 +45,12 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
 
     if isinstance(source, Mapping):
         raise OptionError(f"{type(source).__name__} of tensors: {ADVICE}")
-    version = str(require("torch").__version__)
     if _is_program(source):
         found = from_exported_program(source)
     else:
         read = from_script if is_script(source) else from_module
         found = read(source, options)
-    release = tuple(int(each) for each in re.findall(r"\d+", version)[:2])
-    if release > NEWEST_RELEASE:
-        newest = ".".join(map(str, NEWEST_RELEASE))
-        note = f"PyTorch {version} is newer than {newest}, the newest that was tried"
-        found = replace(found, notes=[note, *found.notes])
-    return found
+    return replace(found, notes=[*release_notes(), *found.notes])
 
 
 def _is_program(source: object) -> bool:

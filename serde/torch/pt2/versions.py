@@ -14,7 +14,6 @@ __all__ = [
     "MEMORY_FORMATS",
     "NEWEST",
     "NEWEST_MINOR",
-    "NEWEST_RELEASE",
     "SCHEMA",
     "release_of",
 ]
@@ -25,9 +24,6 @@ SCHEMA: Final = 8
 NEWEST_MINOR: Final = 20
 NEWEST: Final = f"{SCHEMA}.{NEWEST_MINOR} (PyTorch 2.13 and 2.14)"
 """The newest version whose additions are all known."""
-
-NEWEST_RELEASE: Final = (2, 14)
-"""The newest PyTorch with which live models were tried."""
 
 ARCHIVE_VERSION: Final = "0"
 """The version of the layout of members."""

@@ -12,7 +12,7 @@ from serde.engine.base import first_line
 from serde.errors import FormatError, OptionError
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.torch.model import TRAINING_NOTE, TorchModel
-from serde.torch.quiet import without_deprecations
+from serde.torch.releases import without_deprecations
 from serde.torch.script.reader import Reader
 from serde.torch.script.vetting import draw_calls
 

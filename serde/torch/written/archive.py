@@ -27,7 +27,7 @@ from serde.torch.program import (
     TorchProgram,
     statements_of,
 )
-from serde.torch.quiet import without_deprecations
+from serde.torch.releases import without_deprecations
 from serde.torch.written.module import to_module
 
 __all__ = ["example_inputs", "export_program", "read_back", "save_archive"]
