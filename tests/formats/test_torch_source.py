@@ -168,6 +168,17 @@ def test_what_leaves_the_subset_is_refused_by_its_line(folder: Path, case: str) 
     assert not Path("PWNED").exists()
 
 
+def test_lists_that_grow_are_one_list_under_all_names(folder: Path) -> None:
+    init = """        a = [1, 2]
+        b = self.c = a
+        a += [3]
+        b.append(4)
+        a.extend((5, 6))
+"""
+    rewrite(folder, "        return x * len(self.c) + self.c[-1]", init)
+    np.testing.assert_allclose(run(folder), X * 6 + 6, rtol=1e-6)
+
+
 def test_another_loader_is_refused(folder: Path) -> None:
     source = folder / "model.py"
     text = source.read_text(encoding="utf-8").replace('"model.safetensors"', '"../x.safetensors"')

@@ -64,6 +64,7 @@ class _BoundedFile(io.FileIO):
             offset += self._start if whence == os.SEEK_SET else self._end
             if offset < self._start:
                 raise OSError("a place before the beginning")
+        # What counts from the end counts from the file's beginning now.
         return super().seek(offset, whence % os.SEEK_END) - self._start
 
     def tell(self) -> int:
