@@ -149,6 +149,9 @@ HOSTILE = {
                          "        self.a.append(self.a)", "", "modules and weights once"),
     "name of a module": ("        return x", "        self.a = nn.Sequential()\n"
                          "        self.a.add_module('forward', nn.ReLU())", "", "that nothing"),
+    "no self": ("        return x", "        self.a = A()",
+                "class A(nn.Sequential):\n    def __init__(this):\n"
+                "        super().__init__(nn.ReLU())\n", "in a constructor"),
     "layers by name": ("        return x", "        self.a = nn.Sequential(first=nn.ReLU())", "",
                        "in a list of them"),
     "static return": ("        for m in (1, 2):\n            return x\n        return x", "", "",

@@ -229,7 +229,8 @@ class Calls(Expressions):
 
     def _construct_base(self, name: str, node: ast.Call) -> None:
         owner, this = self.frame.owner, self.frame.env.get("self")
-        if name != "__init__" or owner is None or self.nodes is not None or node.keywords:
+        known = name == "__init__" and isinstance(this, Instance) and self.nodes is None
+        if not known or owner is None or node.keywords:
             raise self.fault("super().__init__() in a constructor")
         function = None if owner.base is None else owner.base.method("__init__", this)
         if function is not None:
