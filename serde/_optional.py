@@ -46,6 +46,8 @@ _MXNET_REASON: Final = (
     "pip install --no-deps mxnet==1.9.1, then pip install requests setuptools"
 )
 
+_OLDEST_TORCH: Final = (2, 6)
+
 _SYSTEM_PACKAGES: Final[dict[str, str]] = {
     "libgomp.so.1": "libgomp1",
     "libquadmath.so.0": "libquadmath0",
@@ -85,13 +87,14 @@ def require(name: str) -> Any:
 
     Raises:
         MissingDependency: The package, or a library that it cannot do without,
-            is not installed. Any other failure of its import is left as it is.
+            is not installed, or it is a release before those that are taken. Any other
+            failure of its import is left as it is.
     """
     package = name.partition(".")[0]
     try:
         if package == "mxnet":
             _import_mxnet()
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing == "serde":
@@ -102,6 +105,17 @@ def require(name: str) -> Any:
         if reason is None:
             raise
         raise MissingDependency(package, extra=EXTRAS.get(package, "all"), reason=reason) from error
+    if package == "torch":
+        _check_torch(str(getattr(sys.modules[package], "__version__", "")))
+    return module
+
+
+def _check_torch(version: str) -> None:
+    """Raise MissingDependency for a release of PyTorch that lacks what is asked of it."""
+    found = re.match(r"(\d+)\.(\d+)", version)
+    if found and tuple(map(int, found.groups())) < _OLDEST_TORCH:
+        wanted = f"PyTorch {'.'.join(map(str, _OLDEST_TORCH))} or newer"
+        raise MissingDependency(wanted, extra="torch", reason=f"found PyTorch {version}")
 
 
 def _missing(package: str, module: str) -> MissingDependency:

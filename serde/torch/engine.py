@@ -25,6 +25,7 @@ from serde.engine.process import ProcessEngine, can_start
 from serde.errors import CheckError, MissingDependency
 from serde.relay.ir.model import RelayModel
 from serde.torch.model import OWN_NAMESPACES, TorchModel
+from serde.torch.releases import without_deprecations
 from serde.weights import Array, Weight
 
 if TYPE_CHECKING:
@@ -236,7 +237,8 @@ def _open(request: Mapping[str, AnyValue]) -> Engine:
 
     inputs, outputs = request["inputs"], request["outputs"]
     if request["script"]:
-        script = require("torch").jit.load(request["path"], map_location="cpu").eval()
+        with without_deprecations():
+            script = require("torch").jit.load(request["path"], map_location="cpu").eval()
         return _run_script(script, inputs, outputs, request["constants"])
     model = codec.load(request["path"], TorchImportOptions())
     weights = {name: weight_tensor(each) for name, each in model.weights.items()}

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import keyword
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from serde.relay.ir.unique_names import UniqueNames
 
-__all__ = ["DTYPES", "OF_MODULES", "TAKES_NUMBERS", "Names", "attribute", "identifier", "is_free"]
+__all__ = [
+    "APPLIED", "DTYPES", "OF_MODULES", "TAKES_NUMBERS", "Names", "attribute", "identifier",
+    "is_free",
+]  # fmt: skip
+
+APPLIED: Final[Mapping[str, str]] = {
+    **{x: x.lower() for x in (
+        "CELU", "ELU", "GELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LogSigmoid",
+        "Mish", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softplus", "Softshrink",
+        "Softsign", "Tanh", "Tanhshrink", "Threshold",
+    )},
+    **{f"{x}{n}d": f"{y}{n}d" for n in (1, 2, 3) for x, y in (
+        ("AdaptiveAvgPool", "adaptive_avg_pool"), ("AdaptiveMaxPool", "adaptive_max_pool"),
+        ("AvgPool", "avg_pool"),
+    )},
+    "ChannelShuffle": "channel_shuffle", "GLU": "glu", "LeakyReLU": "leaky_relu",
+    "LocalResponseNorm": "local_response_norm", "LogSoftmax": "log_softmax",
+    "PixelShuffle": "pixel_shuffle", "PixelUnshuffle": "pixel_unshuffle", "Upsample": "interpolate",
+}  # fmt: skip
+"""Modules without weights, by the functions that take their arguments behind the input."""
 
 DTYPES: Final = frozenset([
     "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16",

@@ -43,6 +43,17 @@ def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
     assert caught.value.extra == "coreml"
 
 
+def test_a_pytorch_before_those_that_are_taken_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = types.ModuleType("torch")
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    for version in ("2.6.0+cpu", "2.15.0a0+git1", "10.0"):
+        monkeypatch.setattr(torch, "__version__", version, raising=False)
+        assert require("torch") is torch
+    monkeypatch.setattr(torch, "__version__", "2.5.1+cu121")
+    with pytest.raises(MissingDependency, match=r"PyTorch 2\.6 or newer .*found PyTorch 2\.5\.1"):
+        require("torch")
+
+
 def test_a_missing_mxnet_says_how_to_install_it_on_python_3_13() -> None:
     code = (
         "import sys; sys.modules['mxnet'] = None\n"

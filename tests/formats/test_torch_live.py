@@ -21,10 +21,13 @@ from serde.report import Report
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 
+from serde.torch import releases  # noqa: E402
 from serde.torch.evaluation import Evaluation  # noqa: E402
 from serde.torch.model import Graph, Node, Ref  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore:.torch.jit:FutureWarning", "ignore::UserWarning"
+)
 X = np.random.default_rng(3).standard_normal((2, 3)).astype(np.float32)
 
 
@@ -70,6 +73,18 @@ def check(module, folder, **options):
     """The verdict on the file that a module is written to."""
     path = serde.export_model(module, path=folder / "model.onnx", **options)
     return serde.check(module, path, **options)
+
+
+def test_a_newer_pytorch_is_noted(monkeypatch):
+    def notes():
+        report = Report()
+        serde.to_relay(torch.nn.Linear(3, 2), input_shapes={"input": (2, 3)}, report=report)
+        return [note for note in report.notes if "newer" in note]
+
+    assert notes() == []
+    monkeypatch.setattr(releases, "NEWEST", (2, 5))
+    version = torch.__version__
+    assert notes() == [f"PyTorch {version} is newer than 2.5, the newest that was tried"]
 
 
 def test_inputs_must_be_told():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support.named_nets import named_net, row_of_blocks
+from support.named_nets import NamedNet, named_net, row_of_blocks
 from support.unlucky_names import UNLUCKY
 
 import serde
@@ -74,6 +75,20 @@ def test_names_that_the_writer_would_choose_itself(
 @pytest.mark.parametrize("seed", seeds())
 def test_rows_of_blocks_of_several_kinds(seed: int, tmp_path: Path) -> None:
     check(*row_of_blocks(seed), tmp_path / "net")
+
+
+def test_rows_in_scopes_with_unlucky_names(tmp_path: Path) -> None:
+    net = NamedNet(random.Random(0), [])
+    x = net.input(2, 4)
+    for scope in ("forward", "self", "nn", "F", "a.b", "a_b", "class", "layers", "_", "x.0"):
+        for place in ("0", "1.0", "2"):
+            held = [
+                net.weight(*shape, name=f"{scope}.{place}.{kind}")
+                for kind, shape in (("weight", (4, 4)), ("bias", (4,)))
+            ]
+            x = net.node("Relu", net.node("Gemm", x, *held, transB=1))
+    check(net.finish([x], 2, 4), net.feeds, tmp_path / "net")
+    assert (tmp_path / "net" / "model.py").read_text().count("nn.Sequential(") == 7
 
 
 class Plain(torch.nn.Module):

@@ -85,7 +85,7 @@ def test_weights_agree_with_kernel(name: str, given: Sample) -> None:
 @pytest.mark.parametrize(("name", "given"), samples("torch-sample"))
 def test_script_takes_written_module(name: str, given: Sample) -> None:
     built = build(all_ops()[name], given)
-    with pytest.warns(DeprecationWarning, match="torch.jit"):
+    with pytest.warns((DeprecationWarning, FutureWarning), match="torch.jit"):
         module = torch.jit.script(write(built))
     _judge(name, built, module, built.arrays)
 

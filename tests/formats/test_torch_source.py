@@ -141,6 +141,19 @@ HOSTILE = {
                  "steps"),
     "deep": ("        return " + "-" * 19_000 + "x", "", "", "levels"),
     "brackets": ("        return " + "(" * 5_000 + "x" + ")" * 5_000, "", "", "expected"),
+    "growing": ("        return x", "        a = [1]\n        for _ in range(60):\n"
+                "            a.extend(a)\n        self.a = a", "", "steps"),
+    "endless": ("        return x", "        a = [1]\n        for each in a:\n"
+                "            a.append(each)", "", "steps"),
+    "module in itself": ("        return x", "        self.a = nn.Sequential()\n"
+                         "        self.a.append(self.a)", "", "modules and weights once"),
+    "name of a module": ("        return x", "        self.a = nn.Sequential()\n"
+                         "        self.a.add_module('forward', nn.ReLU())", "", "that nothing"),
+    "no self": ("        return x", "        self.a = A()",
+                "class A(nn.Sequential):\n    def __init__(this):\n"
+                "        super().__init__(nn.ReLU())\n", "in a constructor"),
+    "layers by name": ("        return x", "        self.a = nn.Sequential(first=nn.ReLU())", "",
+                       "in a list of them"),
     "static return": ("        for m in (1, 2):\n            return x\n        return x", "", "",
                       "outside of loops"),
 }  # fmt: skip
@@ -156,6 +169,17 @@ def test_what_leaves_the_subset_is_refused_by_its_line(folder: Path, case: str) 
     assert "model.py" in str(caught.value)
     assert time.process_time() - start < 30
     assert not Path("PWNED").exists()
+
+
+def test_lists_that_grow_are_one_list_under_all_names(folder: Path) -> None:
+    init = """        a = [1, 2]
+        b = self.c = a
+        a += [3]
+        b.append(4)
+        a.extend((5, 6))
+"""
+    rewrite(folder, "        return x * len(self.c) + self.c[-1]", init)
+    np.testing.assert_allclose(run(folder), X * 6 + 6, rtol=1e-6)
 
 
 def test_another_loader_is_refused(folder: Path) -> None:

@@ -110,6 +110,59 @@ def test_blocks_that_repeat_are_a_class(folder: Path) -> None:
     assert "self.conv1 = nn.Conv2d(channels, channels, 3, padding=1)" in text
 
 
+def dense_row(names: Sequence[str]) -> RelayModel:
+    """Return dense layers with an activation between, of weights with given names."""
+    generator = np.random.default_rng(2)
+    weights: Weights = {}
+    x = data = relay.var("data", shape=(2, 4))
+    for name in names:
+        x = x if x is data else relay.nn.relu(x)
+        held = []
+        for kind, shape in (("weight", (4, 4)), ("bias", (4,))):
+            weights[f"{name}.{kind}"] = generator.normal(size=shape).astype(np.float32)
+            held.append(relay.var(f"{name}.{kind}", shape=shape))
+        x = relay.nn.bias_add(relay.nn.dense(x, held[0]), held[1])
+    return model_of([data], x, weights)
+
+
+def test_layers_that_the_source_numbers_are_sequential(tmp_path: Path) -> None:
+    model = dense_row(["features.0", "features.2", "head.0", "head.2", "head.4"])
+    text = write(model, tmp_path / "net_torch")
+    body = text[text.index("class Model") : text.index("    @classmethod")]
+    assert (
+        body
+        == """\
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4), nn.ReLU()
+        )
+        self.head = nn.Sequential(
+            nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4)
+        )
+
+    def forward(self, data):
+        x = self.features(data)  # (2, 4)
+        return self.head(x)
+
+"""
+    )
+    config = json.loads((tmp_path / "net_torch" / "config.json").read_text(encoding="utf-8"))
+    assert config["weights"]["head.4.bias"] == "head.4.bias"
+    tensors, _ = read_safetensors(tmp_path / "net_torch" / "model.safetensors")
+    assert sorted(tensors) == sorted(config["weights"].values())
+
+
+@pytest.mark.parametrize(
+    "names", [["fc1", "fc2", "fc3"], ["a.0", "b.0", "c.0"], ["fc", "fc.1", "fc.2"]]
+)
+def test_layers_with_names_of_their_own_keep_them(names: list[str], tmp_path: Path) -> None:
+    text = write(dense_row(names), tmp_path / "net_torch")
+    assert "nn.Sequential" not in text
+    assert all(f"self.{name.replace('.', '_')} = nn.Linear(4, 4)" in text for name in names)
+
+
 def test_names_of_the_source_are_kept(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     assert config["weights"]["net_stem_weight"] == "stem.weight"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import nn
+from torch._export.serde.serialize import serialize
 from torch.export import Dim
+
+OLDER = ("cnn", "shared")
+"""Cases that are written in the layout of older releases, too."""
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "torch"
 
@@ -254,19 +259,43 @@ def cases() -> dict[str, Callable[[], Case]]:
     }
 
 
-def write(name: str, case: Case) -> None:
-    """Write one archive, and its inputs and outputs as ``<name>.npz``."""
+def write(name: str, case: Case, *, older: bool = False) -> None:
+    """Write one archive, and its inputs and outputs as ``<name>.npz``.
+
+    Args:
+        name: What it is called.
+        case: The module with arguments.
+        older: Whether to write it as PyTorch 2.7 laid it out, and nothing beside it.
+    """
     module = case.module.eval()
     program = torch.export.export(module, case.args, dict(case.kwargs), dynamic_shapes=case.shapes)
     if case.core:
         program = program.run_decompositions()
     _shorten_traces(program.graph_module)
+    if older:
+        (GOLDEN / "older").mkdir(exist_ok=True)
+        _write_older(GOLDEN / "older" / f"{name}.pt2", program)
+        return
     torch.export.save(program, GOLDEN / f"{name}.pt2")
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     with torch.no_grad():
         for turn, args in enumerate((case.args, *case.more)):
             arrays |= {f"{turn}.{key}": each for key, each in _run(case, args).items()}
     np.savez_compressed(GOLDEN / f"{name}.npz", **arrays)
+
+
+def _write_older(path: Path, program: torch.export.ExportedProgram) -> None:
+    """Write an archive in the layout of PyTorch 2.7, whose pickles PyTorch makes still."""
+    artifact = serialize(program)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in {
+            "serialized_exported_program.json": artifact.exported_program,
+            "serialized_state_dict.pt": artifact.state_dict,
+            "serialized_constants.pt": artifact.constants,
+            "serialized_example_inputs.pt": artifact.example_inputs,
+            "version": b"8.7",
+        }.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
 
 
 def _shorten_traces(module: torch.fx.GraphModule) -> None:
@@ -311,6 +340,9 @@ def main() -> None:
     for name in sys.argv[1:] or cases():
         torch.manual_seed(14)
         write(name, cases()[name]())
+        if name in OLDER:
+            torch.manual_seed(14)
+            write(name, cases()[name](), older=True)
 
 
 if __name__ == "__main__":

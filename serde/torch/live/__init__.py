@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.errors import OptionError
+from serde.torch.releases import release_notes
 from serde.torch.script import from_script, is_script
 from serde.torch.unread import ADVICE, holds_tensors
 
@@ -44,8 +46,11 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
     if isinstance(source, Mapping):
         raise OptionError(f"{type(source).__name__} of tensors: {ADVICE}")
     if _is_program(source):
-        return from_exported_program(source)
-    return from_script(source, options) if is_script(source) else from_module(source, options)
+        found = from_exported_program(source)
+    else:
+        read = from_script if is_script(source) else from_module
+        found = read(source, options)
+    return replace(found, notes=[*release_notes(), *found.notes])
 
 
 def _is_program(source: object) -> bool:

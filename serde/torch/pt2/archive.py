@@ -50,15 +50,34 @@ def is_zip(path: str | os.PathLike[str]) -> bool:
 
 
 class _BoundedFile(io.FileIO):
-    """A file of which nobody reads more at once than a directory may have."""
+    """A range of a file, of which nobody reads more at once than a directory may have."""
+
+    def __init__(self, fd: int, start: int, length: int) -> None:
+        super().__init__(fd, closefd=False)
+        self._start = start
+        self._end = start + length
+        self.seek(0)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        """Go to a place of the range."""
+        if whence != os.SEEK_CUR:
+            offset += self._start if whence == os.SEEK_SET else self._end
+            if offset < self._start:
+                raise OSError("a place before the beginning")
+        # What counts from the end counts from the file's beginning now.
+        return super().seek(offset, whence % os.SEEK_END) - self._start
+
+    def tell(self) -> int:
+        """Return the place in the range."""
+        return super().tell() - self._start
 
     def read(self, size: int | None = -1) -> bytes:
         """Return bytes from where the file is."""
-        length = os.fstat(self.fileno()).st_size - self.tell()
+        length = max(0, self._end - super().tell())
         wanted = length if size is None or size < 0 else min(size, length)
         if wanted > max(CHUNK_BYTES, 256 * MAX_TORCH_ARCHIVE_MEMBERS):
             raise ValueError(f"a directory of {wanted} bytes")
-        return super().read(size) or b""
+        return super().read(wanted) or b""
 
 
 class Archive:
@@ -66,6 +85,7 @@ class Archive:
 
     Args:
         path: The file.
+        within: Which part of it is the archive, if not all.
 
     Attributes:
         path: The file.
@@ -75,25 +95,43 @@ class Archive:
         FormatError: It is no zip archive, or a damaged one.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], within: FileRange | None = None) -> None:
         self.path = os.fspath(path)
-        self._opened = OpenFile.open(path)
-        self._budget = MAX_ARCHIVE_RATIO * self._opened.size + _FREE_BYTES
+        kept = within.handle if within else None
+        self._opened = kept or (within.open() if within else OpenFile.open(path))
+        self._start, size = (within.offset, within.length) if within else (0, self._opened.size)
+        self._budget = MAX_ARCHIVE_RATIO * size + _FREE_BYTES
         self._spooled: dict[str, SpooledFile] = {}
+        self._nested: list[Archive] = []
         try:
             with self._faults("no sound zip archive"):
-                self._zip = zipfile.ZipFile(_BoundedFile(self._opened.fd, closefd=False))
+                self._zip = zipfile.ZipFile(_BoundedFile(self._opened.fd, self._start, size))
             self.members = self._by_name(self._zip.infolist())
         except FormatError:
-            self._opened.close()
+            self._close()
             raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        for each in self._nested:
+            each.__exit__()
         self._zip.close()
-        self._opened.close()
+        self._close()
+
+    def _close(self) -> None:
+        if not isinstance(self._opened, SpooledFile):  # Ranges keep that one.
+            self._opened.close()
+
+    def nested(self, name: str) -> Archive:
+        """Return an archive that a member is, open as long as this one.
+
+        Raises:
+            FormatError: It is missing, or no sound zip archive.
+        """
+        self._nested.append(Archive(self.path, self.range(name)))
+        return self._nested[-1]
 
     def error(self, message: str) -> FormatError:
         """Return a fault of the archive."""
@@ -155,10 +193,10 @@ class Archive:
         """Return where the content of a stored member begins, which its own header says."""
         with self._faults(f"the member {member.filename[:200]!r}"):
             self._zip.open(member).close()  # compares the header with the directory
-        raw = bytearray(_LOCAL.size)
-        self._opened.read_into(raw, member.header_offset)
+        raw, start = bytearray(_LOCAL.size), self._start + member.header_offset
+        self._opened.read_into(raw, start)
         _, name_length, extra_length = _LOCAL.unpack(raw)
-        return member.header_offset + _LOCAL.size + int(name_length) + int(extra_length)
+        return start + _LOCAL.size + int(name_length) + int(extra_length)
 
     def _unpack(self, member: zipfile.ZipInfo) -> SpooledFile:
         self._budget -= member.file_size

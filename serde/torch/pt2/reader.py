@@ -62,7 +62,8 @@ def read_archive(archive: Archive) -> TorchModel:
     document = read_document(archive, member)
     version, notes = _read_schema(document)
     program = read_program(document)
-    payloads = Payloads(archive, member[len(_MODELS) : -len(".json")])
+    name = "" if member == _OLDER else member[len(_MODELS) : -len(".json")]
+    payloads = Payloads(archive, name)
     weights: dict[str, Weight] = {}
     for name in program.graph.weights.values():
         weights[name] = payloads.weight(name, constant=name in program.constant)
@@ -81,9 +82,14 @@ def read_archive(archive: Archive) -> TorchModel:
     )
 
 
+def _extra(archive: Archive) -> str:
+    """Return the member in which serde tells more than PyTorch does."""
+    return f"extra_files/{NAMES}" if _OLDER in archive.members else f"extra/{NAMES}"
+
+
 def _metadata(archive: Archive) -> dict[str, str]:
     """Return what the owner of a model added to it before serde wrote the archive."""
-    member = f"extra/{NAMES}"
+    member = _extra(archive)
     if member not in archive.members:
         return {}
     found = read_document(archive, member).optional("metadata")
@@ -98,7 +104,7 @@ def _named(
     Raises:
         FormatError: There are not as many, or two are the same.
     """
-    member = f"extra/{NAMES}"
+    member = _extra(archive)
     if member not in archive.members:
         return inputs, outputs
     document = read_document(archive, member)
@@ -110,14 +116,9 @@ def _named(
 
 
 def _check_layout(archive: Archive) -> None:
-    """Raise unless the members are laid out as PyTorch 2.9 and newer do."""
+    """Raise unless the members are laid out as PyTorch 2.6 and newer do."""
     if _OLDER in archive.members:
-        version = archive.read("version", 64).decode("ascii", "replace")
-        raise archive.error(
-            f"an archive of schema {version!r}, whose weights are a pickle, which is not read; "
-            "load it with torch.export.load of the release that wrote it and save it with "
-            "PyTorch 2.9 or newer"
-        )
+        return
     found = archive.read(_FORMAT, 64)
     if found != b"pt2":
         raise archive.error(f"expected an archive of the format 'pt2', found {found[:40]!r}")
@@ -128,6 +129,8 @@ def _check_layout(archive: Archive) -> None:
 
 def _program_member(archive: Archive) -> str:
     """Return the member that is the only program."""
+    if _OLDER in archive.members:
+        return _OLDER
     found = [
         name for name in archive.members if name.startswith(_MODELS) and name.endswith(".json")
     ]
@@ -148,7 +151,7 @@ def _read_schema(document: Document) -> tuple[str, list[str]]:
     if major != SCHEMA:
         raise FormatError(
             f"a program of schema {major}.{minor}{release_of(major)}; "
-            f"{SCHEMA} up to {NEWEST} is read",
+            f"{SCHEMA} up to {NEWEST} is read, as PyTorch 2.6 and newer save it",
             path=document.path,
         )
     notes = [

@@ -22,7 +22,7 @@ SCHEMA: Final = 8
 """The major version of the schema that is read; within it, versions add fields and kinds."""
 
 NEWEST_MINOR: Final = 20
-NEWEST: Final = f"{SCHEMA}.{NEWEST_MINOR} (PyTorch 2.13)"
+NEWEST: Final = f"{SCHEMA}.{NEWEST_MINOR} (PyTorch 2.13 and 2.14)"
 """The newest version whose additions are all known."""
 
 ARCHIVE_VERSION: Final = "0"

@@ -16,6 +16,7 @@ from serde.io.contained import location_fault
 from serde.limits import MAX_RANK, MAX_WEIGHT_GROWTH
 from serde.torch.pt2.archive import Archive
 from serde.torch.pt2.document import Document, read_document
+from serde.torch.pt2.pickled import read_tensors
 from serde.torch.pt2.versions import DTYPES
 from serde.torch.strided import span, view_of
 from serde.weights import ArrayWeight, FileRange, Weight, numpy_dtype
@@ -24,6 +25,9 @@ __all__ = ["Payloads"]
 
 _WEIGHTS: Final = "data/weights/"
 _CONSTANTS: Final = "data/constants/"
+
+_OLDER: Final = {"weights": "serialized_state_dict.pt", "constants": "serialized_constants.pt"}
+"""Members that hold tensors in archives of PyTorch 2.7 and older."""
 
 _LARGEST: Final = 2**62
 """No storage has more elements."""
@@ -34,7 +38,7 @@ class Payloads:
 
     Args:
         archive: The archive.
-        program: Name of the program in it.
+        program: Name of the program in it; "" in one that PyTorch wrote before 2.8.
 
     Raises:
         FormatError: Their configuration is missing or malformed.
@@ -43,21 +47,23 @@ class Payloads:
     def __init__(self, archive: Archive, program: str) -> None:
         self._archive = archive
         self._program = program
+        self._pickled: dict[str, Archive] = {}
         self._stored = self._config(_WEIGHTS, "weights")
         self._constant = self._config(_CONSTANTS, "constants")
         self._ranges: dict[str, FileRange] = {}
 
     def _config(self, folder: str, kind: str) -> Mapping[str, Document]:
         """Return the entries of one of the two configurations."""
-        name = f"{folder}{self._program}_{kind}_config.json"
-        if name not in self._archive.members and f"{folder}{self._program}.pt" in (
-            self._archive.members
-        ):
-            raise self._archive.error(
-                f"holds its {kind} as a pickle, as PyTorch 2.8 wrote them, which is not read; "
-                "load it with torch.export.load and save it with PyTorch 2.9 or newer"
-            )
-        return dict(read_document(self._archive, name).field("config").entries())
+        pickled = f"{folder}{self._program}.pt" if self._program else _OLDER[kind]
+        member = self._archive.members.get(pickled)
+        if member is None:
+            name = f"{folder}{self._program}_{kind}_config.json"
+            return dict(read_document(self._archive, name).field("config").entries())
+        if not member.file_size:
+            return {}
+        self._pickled[folder] = self._archive.nested(pickled)
+        check_byte_order(self._pickled[folder])
+        return read_tensors(self._pickled[folder])
 
     def weight(self, name: str, *, constant: bool) -> Weight:
         """Return a parameter, buffer or constant tensor.
@@ -114,7 +120,8 @@ class Payloads:
             raise entry.fault(f"the path {path[:200]!r} {fault}")
         name = folder + path
         if name not in self._ranges:
-            self._ranges[name] = self._archive.range(name)
+            inner = self._pickled.get(folder)
+            self._ranges[name] = inner.range(path) if inner else self._archive.range(name)
         return self._ranges[name]
 
     def _check_size(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
@@ -15,6 +12,7 @@ from serde.engine.base import first_line
 from serde.errors import FormatError, OptionError
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.torch.model import TRAINING_NOTE, TorchModel
+from serde.torch.releases import without_deprecations
 from serde.torch.script.reader import Reader
 from serde.torch.script.vetting import draw_calls
 
@@ -46,7 +44,7 @@ def load_file(path: Path, options: TorchImportOptions) -> TorchModel:
         OptionError: An option does not fit its inputs.
     """
     torch = require("torch")
-    with _without_deprecations():
+    with without_deprecations():
         try:
             unit = torch._C.CompilationUnit()
             loaded = torch._C.import_ir_module(unit, str(path), torch.device("cpu"), {}, False)
@@ -85,7 +83,7 @@ def from_script(
         OptionError: It has no method `forward`, or an option does not fit its inputs.
     """
     torch = require("torch")
-    with _without_deprecations():
+    with without_deprecations():
         try:
             graph = source.inlined_graph
             schema = source.schema if _is_function(source) else source.forward.schema
@@ -106,11 +104,3 @@ def _reads_mode(module: AnyValue) -> bool:
 
 def _is_function(source: AnyValue) -> bool:
     return isinstance(source, require("torch").jit.ScriptFunction)
-
-
-@contextmanager
-def _without_deprecations() -> Iterator[None]:
-    """Keep quiet that TorchScript is old, which users who have such a model know."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        yield

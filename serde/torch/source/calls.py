@@ -10,9 +10,10 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.torch.model import Ref
+from serde.torch.names import APPLIED, is_free
 from serde.torch.ops.table import DTYPE_CODES
 from serde.torch.source.expressions import Expressions
-from serde.torch.source.operators import APPLIED, BUILTINS, CASTS, dtype_of, name_of
+from serde.torch.source.operators import BUILTINS, CASTS, dtype_of, name_of
 from serde.torch.source.values import (
     Class,
     Frame,
@@ -105,8 +106,10 @@ class Calls(Expressions):
         if not isinstance(node, ast.ClassDef) or node.decorator_list or node.keywords:
             raise self.fault("a class or a function without decorators")
         base = self.value(node.bases[0]) if len(node.bases) == 1 else None
+        if base in [Library(f"torch.nn.{each}") for each in _LISTS]:
+            base = self.modules.names[base.name.rpartition(".")[2]]
         if base != Library("torch.nn.Module") and not isinstance(base, Class):
-            raise self.fault("a class of nn.Module")
+            raise self.fault("a class of nn.Module, nn.Sequential or nn.ModuleList")
         methods = {x.name: x for x in node.body if isinstance(x, ast.FunctionDef)}
         for each in node.body:
             text = isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
@@ -123,30 +126,64 @@ class Calls(Expressions):
         made = Instance(kind)
         if self.nodes is not None:
             raise self.fault("modules that __init__ makes")
-        if self.is_own(made, *_LISTS):
-            items = args[0] if kind.name == "ModuleList" and args else args
-            if named or not all(isinstance(x, Instance) for x in items):
-                raise self.fault("modules in a list of them")
-            made.attributes = {str(place): each for place, each in enumerate(items)}
-            return made
         function = kind.method("__init__", made)
         if function is not None:
             self.call(function, args, named)
+        elif self.is_own(made, *_LISTS):
+            self._fill(made, args if not named else [None])
         return made
 
+    def _fill(self, made: Value, args: Sequence[Value]) -> None:
+        """Put modules into a list of them."""
+        items = args
+        if len(args) == 1 and (self.is_own(made, "ModuleList") or isinstance(args[0], dict)):
+            items = args[0]
+        if isinstance(items, dict):
+            for name, each in items.items():
+                self.add_module(made, name, each)
+        else:
+            self._grow(made, "extend", [items])
+
+    def _grow(self, owner: Value, name: str, args: list[Value]) -> None:
+        """Add to a list of values, or to one of modules, where a module is constructed."""
+        if name == "add_module" and isinstance(owner, Instance) and len(args) == 2:
+            self.add_module(owner, *args)
+            return
+        items = args if name == "append" else args[0] if len(args) == 1 else None
+        items = self.members(items) if isinstance(items, Instance) else items
+        if len(args) != 1 or name == "add_module" or not isinstance(items, (list, tuple)):
+            raise self.fault("a name and a module, or what a list grows by")
+        self.step(count=len(items))
+        if isinstance(owner, list):
+            owner += items
+            return
+        start = len(self.members(owner))
+        for place, each in enumerate(items, start):
+            self.add_module(owner, str(place), each)
+
+    def add_module(self, this: Instance, name: Value, module: Value) -> None:
+        """Give a module one that is in it."""
+        named = isinstance(name, str) and (name.isdigit() or is_free(name))
+        if not named or name in this.attributes or not isinstance(module, Instance):
+            raise self.fault("modules, with names that nothing else has, in a list of them")
+        this.attributes[name] = module
+
     def is_own(self, module: Instance, *names: str) -> bool:
-        """Whether a module is PyTorch's own of one of these names."""
-        return module.kind.home is self.modules and module.kind.name in names
+        """Whether a module is PyTorch's own of one of these names, or of a subclass."""
+        kind: Class | None = module.kind
+        while kind is not None and kind.home is not self.modules:
+            kind = kind.base
+        return kind is not None and kind.name in names
 
     def members(self, module: Instance) -> list[Value]:
         """Return the modules of a list of them."""
         if not self.is_own(module, *_LISTS):
             raise self.fault("nn.ModuleList or nn.Sequential")
-        return list(module.attributes.values())
+        return [each for each in module.attributes.values() if isinstance(each, Instance)]
 
     def call_module(self, module: Instance, args: list[Value], named: dict[str, Value]) -> Value:
         """Return what a module gives."""
-        if self.is_own(module, "Sequential"):
+        if self.is_own(module, "Sequential") and module.kind.method("forward", module) is None:
             for each in self.members(module):
                 args, named = [self.call_module(each, args, named)], {}
             return args[0] if len(args) == 1 else tuple(args)
@@ -169,6 +206,9 @@ class Calls(Expressions):
         if isinstance(func, ast.Attribute) and _is_super(func.value):
             return self._construct_base(func.attr, node)
         owner = self.value(func.value) if isinstance(func, ast.Attribute) else None
+        if isinstance(func, ast.Attribute) and self._grows(owner, func.attr) and not node.keywords:
+            self._grow(owner, func.attr, self.values(node.args))
+            return None
         is_method = isinstance(owner, (Ref, Held))
         function = None if is_method else self.value(func)
         args = self.values(node.args)
@@ -179,13 +219,24 @@ class Calls(Expressions):
             return self._method(owner, func.attr, args, named)
         return self.apply(function, args, named)
 
+    def _grows(self, owner: Value, name: str) -> bool:
+        """Whether a method adds to a list, or a module to another."""
+        if self.nodes is not None or name not in ("add_module", "append", "extend"):
+            return False
+        return isinstance(owner, list) or (
+            isinstance(owner, Instance) and owner.kind.method(name, owner) is None
+        )
+
     def _construct_base(self, name: str, node: ast.Call) -> None:
         owner, this = self.frame.owner, self.frame.env.get("self")
-        if name != "__init__" or owner is None or self.nodes is not None or node.keywords:
+        known = name == "__init__" and isinstance(this, Instance) and self.nodes is None
+        if not known or owner is None or node.keywords:
             raise self.fault("super().__init__() in a constructor")
         function = None if owner.base is None else owner.base.method("__init__", this)
         if function is not None:
             self.call(function, self.values(node.args), {})
+        elif node.args:
+            self._fill(this, self.values(node.args))
 
     def _method(self, x: Value, name: str, args: list[Value], named: dict[str, Value]) -> Value:
         """Return what a method of a tensor, or of a list, gives."""
@@ -226,6 +277,10 @@ class Calls(Expressions):
             return self.either(args[0], one, two)
         if name == "torch.while_loop" and len(args) == 3:
             return self.while_loop(args[0], args[1], self._items(args[2]))
+        if name == "collections.OrderedDict" and len(args) == 1 and not named:
+            pairs = [self._items(each) for each in self._items(args[0])]
+            if all(len(each) == 2 and isinstance(each[0], str) for each in pairs):
+                return dict(pairs)
         if home == "math" and not named and all(isinstance(x, (int, float)) for x in args):
             return self.compute(getattr(math, own, _no_function), *args)
         op = name_of(name)
@@ -254,6 +309,8 @@ class Calls(Expressions):
         names = self.modules.names
         if name in APPLIED and isinstance(names["Applied"], Class):
             named.pop("inplace", None)
+            if args and isinstance(args[-1], bool) and not re.search("Pool|Upsample", name):
+                args.pop()  # In place.
             call = f"torch.nn.functional.{APPLIED[name]}", args, named
             return Instance(names["Applied"], {"call": call})
         kind = names.get(re.sub("[123]d$", "Nd", name))

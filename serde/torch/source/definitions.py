@@ -23,10 +23,31 @@ class Identity(nn.Module):
 
 class Dropout(Identity):
     def __init__(self, p=0.5, inplace=False): super().__init__()
+class DropoutNd(Identity):
+    def __init__(self, rank, p=0.5, inplace=False): super().__init__()
+class AlphaDropout(Dropout): pass
 
 class Flatten(nn.Module):
     def __init__(self, start_dim=1, end_dim=-1): self.axes = (start_dim, end_dim)
     def forward(self, input): return input.flatten(*self.axes)
+
+class Unflatten(nn.Module):
+    def __init__(self, dim, unflattened_size): self.dim, self.sizes = dim, unflattened_size
+    def forward(self, input): return input.unflatten(self.dim, self.sizes)
+
+class _Pad(nn.Module):
+    def __init__(self, rank, padding, mode, value):
+        self.padding, self.rest = _several(padding, 2 * rank), (mode, value)
+    def forward(self, input): return F.pad(input, self.padding, *self.rest)
+
+class ZeroPadNd(_Pad):
+    def __init__(self, rank, padding): super().__init__(rank, padding, "constant", 0.0)
+class ConstantPadNd(_Pad):
+    def __init__(self, rank, padding, value): super().__init__(rank, padding, "constant", value)
+class ReflectionPadNd(_Pad):
+    def __init__(self, rank, padding): super().__init__(rank, padding, "reflect", None)
+class ReplicationPadNd(_Pad):
+    def __init__(self, rank, padding): super().__init__(rank, padding, "replicate", None)
 
 class MaxPoolNd(nn.Module):
     def __init__(self, rank, kernel_size, stride=(), padding=0, dilation=1, return_indices=False,

@@ -285,13 +285,16 @@ class Expressions:
     # Parts.
 
     def _read_subscript(self, node: ast.Subscript) -> Value:
-        x = self.value(node.value)
+        x = whole = self.value(node.value)
         x = self.members(x) if isinstance(x, Instance) else x
         items, kinds = self.brackets(node.slice)
         if not isinstance(x, (tuple, list)) or not is_plain(items):
             return self.emit("aten::__getitem__", x, items, kinds=kinds)
         try:
-            return x[slice(*items) if kinds == "s" else items[0]]
+            found = x[slice(*items) if kinds == "s" else items[0]]
+            if kinds == "s" and isinstance(whole, Instance):
+                return Instance(whole.kind, {str(place): each for place, each in enumerate(found)})
+            return found
         except (IndexError, TypeError, ValueError):
             raise self.fault(f"a place in {len(x)} items") from None
 

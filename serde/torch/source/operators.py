@@ -13,8 +13,7 @@ from serde.torch.ops.table import DTYPE_CODES
 from serde.torch.written.folder import DTYPES
 
 __all__ = [
-    "APPLIED", "ATTRIBUTES", "BUILTINS", "CASTS", "CONSTANTS", "INFIX", "PREFIX", "dtype_of",
-    "name_of",
+    "ATTRIBUTES", "BUILTINS", "CASTS", "CONSTANTS", "INFIX", "PREFIX", "dtype_of", "name_of",
 ]  # fmt: skip
 
 _Entry = tuple[str, Callable[..., AnyValue]]
@@ -76,21 +75,6 @@ CONSTANTS: Final[Mapping[str, AnyValue]] = {
     **{f"{x}.{y}": getattr(math, y) for x in ("math", "torch") for y in ("e", "inf", "nan", "pi")},
     "torch.contiguous_format": "contiguous_format",
 }
-
-APPLIED: Final[Mapping[str, str]] = {
-    **{x: x.lower() for x in (
-        "CELU", "ELU", "GELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LogSigmoid",
-        "Mish", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softplus", "Softshrink",
-        "Softsign", "Tanh", "Tanhshrink", "Threshold",
-    )},
-    **{f"{x}{n}d": f"{y}{n}d" for n in (1, 2, 3) for x, y in (
-        ("AdaptiveAvgPool", "adaptive_avg_pool"), ("AdaptiveMaxPool", "adaptive_max_pool"),
-        ("AvgPool", "avg_pool"),
-    )},
-    "LeakyReLU": "leaky_relu", "LogSoftmax": "log_softmax", "PixelShuffle": "pixel_shuffle",
-    "PixelUnshuffle": "pixel_unshuffle", "Upsample": "interpolate",
-}  # fmt: skip
-"""Modules without weights, by the functions that take their arguments behind the input."""
 
 _NAMESPACES: Final = (
     ("torch.ops.aten.", ""), ("torch.nn.functional.", ""), ("torch.linalg.", "linalg_"),

@@ -28,7 +28,9 @@ from serde.weights import FileWeight, OpenFile, Weight
 
 __all__ = ["load_folder"]
 
-_IMPORTED: Final = ("__future__.annotations", "math", "pathlib.Path", "torch")
+_IMPORTED: Final = (
+    "__future__.annotations", "collections.OrderedDict", "math", "pathlib.Path", "torch",
+)  # fmt: skip
 """What a module may import; of PyTorch what is directly in it."""
 
 _MAX_HEADER_BYTES: Final = 100_000_000
@@ -94,9 +96,7 @@ def _read_globals(unit: Unit, reader: Compiler, found: Globals | None = None) ->
             for each in node.names:
                 full = home + each.name
                 plain = full.removeprefix("torch.") if full != "torch.nn.functional" else ""
-                if "." in plain.removeprefix("pathlib.").removeprefix("__future__.") or (
-                    plain == full and full not in _IMPORTED
-                ):
+                if full not in _IMPORTED and (plain == full or "." in plain):
                     raise unit.fault(node, f"imports of {', '.join(_IMPORTED)}")
                 if plain == "*":
                     raise unit.fault(node, "names that are imported")
@@ -144,6 +144,8 @@ def _place(model: Instance, stored: Mapping[str, Weight]) -> dict[str, Weight]:
         for key, value in module.attributes.items():
             name = f"{path}.{key}".lstrip(".")
             if isinstance(value, (Instance, Held)) and id(value) in seen:
+                if isinstance(value, Instance) and not _holds(value):
+                    continue
                 raise FormatError(f"{SOURCE}: expected modules and weights once, found {name} too")
             seen.add(id(value))
             if isinstance(value, Instance):
@@ -160,6 +162,11 @@ def _place(model: Instance, stored: Mapping[str, Weight]) -> dict[str, Weight]:
             one, other = (f"{x.dtype}{list(x.shape)}" for x in (held[name], weight))
             raise FormatError(f"{WEIGHTS}: {name[:200]}: expected {one}, found {other}")
     return dict(stored)
+
+
+def _holds(module: Instance) -> bool:
+    """Whether a module has modules or weights."""
+    return any(isinstance(each, (Instance, Held)) for each in module.attributes.values())
 
 
 def _read_weights(root: Path) -> dict[str, Weight]:

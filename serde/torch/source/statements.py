@@ -148,6 +148,9 @@ class Compiler(Calls):
             if self.nodes[-1].op not in _IN_PLACE:
                 raise self.fault("+=, -=, *= or /=")
             self.nodes[-1].op += "_"
+        if isinstance(before, list):  # Others may have it, too.
+            before[:] = found
+            found = before
         self.frame.env[name] = found
 
     # Branches.

@@ -27,6 +27,7 @@ from serde.torch.program import (
     TorchProgram,
     statements_of,
 )
+from serde.torch.releases import without_deprecations
 from serde.torch.written.module import to_module
 
 __all__ = ["example_inputs", "export_program", "read_back", "save_archive"]
@@ -101,8 +102,7 @@ def _ask_pytorch(make: Callable[..., AnyValue], program: TorchProgram, name: str
 
 def _script(torch: AnyValue, model: AnyValue, program: TorchProgram) -> bytes:
     buffer = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with without_deprecations():
         owned = program.facts.get("metadata")
         extra = {NAMES: json.dumps({"metadata": owned})} if owned else {}
         torch.jit.save(torch.jit.script(model), buffer, _extra_files=extra)
@@ -148,7 +148,7 @@ def _export_module(torch: AnyValue, model: AnyValue, program: TorchProgram) -> A
     with warnings.catch_warnings():
         # Of the list in which recurrent layers hold their own parameters.
         warnings.filterwarnings("ignore", "The tensor attributes? self", UserWarning)
-        return torch.export.export(model, inputs, dynamic_shapes=shapes)
+        return torch.export.export(model, inputs, dynamic_shapes=shapes, strict=False)
 
 
 def example_inputs(torch: AnyValue, program: TorchProgram) -> tuple[AnyValue, ...]:

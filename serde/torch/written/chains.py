@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serde.torch import program as tree
-from serde.torch.names import attribute
 from serde.torch.program import Expression, Statement
-from serde.torch.written.classes import BlockMember, ClassDef, ListMember, Member
+from serde.torch.written.classes import BlockMember, ClassDef, ListMember
 from serde.torch.written.runs import Usage
 from serde.torch.written.titles import common_prefix
 
@@ -80,15 +79,7 @@ def _write_group(made: ClassDef, group: Sequence[tree.Assign]) -> tree.Assign:
     extra = calls[0].arguments[1:]
     kind = "nn.ModuleList" if extra else "nn.Sequential"
     names = [each.name for each in calls]
-    others = [name for name in made.members if name not in names]
-    name = attribute(_list_name(names), others)
-    members: dict[str, Member] = {}
-    for each, member in made.members.items():
-        if each == names[0]:
-            members[name] = ListMember(kind, items)
-        elif each not in names:
-            members[each] = member
-    made.members = members
+    name = made.join(names, _list_name(names), ListMember(kind, items))
     value: Expression
     if extra:
         value = tree.Chain(name, calls[0].arguments)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Final, TypeAlias
 
 from serde.torch import program as tree
-from serde.torch.names import is_free
+from serde.torch.names import attribute, is_free
 from serde.torch.program import Expression, Statement, TorchProgram
 from serde.torch.written.scopes import shorten_names
 from serde.torch.written.tidy import nest_activations
@@ -15,6 +16,7 @@ from serde.torch.written.tidy import nest_activations
 __all__ = [
     "BlockMember",
     "ClassDef",
+    "FunctionMember",
     "HeldMember",
     "LayerMember",
     "ListMember",
@@ -49,12 +51,14 @@ class LayerMember:
         arguments: Arguments of its constructor by name.
         weights: Keys of weights by the names of its parameters and buffers.
         fixed: Parameters that do not train.
+        titles: Its name in the source, alone.
     """
 
     kind: str
     arguments: tuple[tuple[str, Expression], ...]
     weights: Mapping[str, str]
     fixed: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
 
     def constructor(self) -> tree.Apply:
         """Return the expression that makes it."""
@@ -116,11 +120,13 @@ class BlockMember:
         made_of: The class.
         arguments: What its constructor is given, one for each of its parameters.
         weights: Keys of weights by their keys in that class.
+        titles: Names in the source of the layers that are in it.
     """
 
     made_of: ClassDef
     arguments: tuple[Expression, ...]
     weights: Mapping[str, str]
+    titles: tuple[str, ...] = ()
 
     def constructor(self) -> tree.Apply:
         """Return the expression that makes it."""
@@ -137,19 +143,42 @@ class BlockMember:
 
 
 @dataclass(slots=True)
+class FunctionMember:
+    """A function without weights, as a module in ``nn.Sequential``."""
+
+    made: tree.Apply
+
+    def constructor(self) -> tree.Apply:
+        """Return the expression that makes it."""
+        return self.made
+
+    def paths(self) -> Iterator[tuple[str, str]]:
+        """It has no weights."""
+        yield from ()
+
+
+@dataclass(slots=True)
 class ListMember:
     """``nn.Sequential`` or ``nn.ModuleList``."""
 
     kind: str
-    items: list[BlockMember]
+    items: Sequence[LayerMember | BlockMember | FunctionMember]
 
     def constructor(self) -> tree.Apply:
-        """Return the expression that makes it; items that are equal are counted."""
+        """Return the expression that makes it; blocks that are equal are counted."""
         made = tuple(each.constructor() for each in self.items)
-        listed = self.kind == "nn.ModuleList"
-        if len(set(made)) == 1 and len(made) > 2:
-            return tree.Apply(self.kind, (tree.Repeated(made[0], len(made), not listed),))
-        return tree.Apply(self.kind, (tree.Items(made, True),) if listed else made)
+        if self.kind == "nn.ModuleList":
+            same = len(set(made)) == 1 and len(made) > 2
+            return tree.Apply(
+                self.kind, (tree.Repeated(made[0], len(made)) if same else tree.Items(made, True),)
+            )
+        items: list[Expression] = []
+        blocks = [isinstance(each, BlockMember) for each in self.items]
+        for (each, is_block), group in groupby(zip(made, blocks, strict=True)):
+            many = [each for _ in group]
+            counted = is_block and len(many) > 2
+            items += [tree.Repeated(each, len(many), True)] if counted else many
+        return tree.Apply(self.kind, tuple(items))
 
     def paths(self) -> Iterator[tuple[str, str]]:
         """Yield the keys of its weights, and where these are in it."""
@@ -172,7 +201,9 @@ class NumberMember:
         yield from ()
 
 
-Member: TypeAlias = LayerMember | HeldMember | BlockMember | ListMember | NumberMember
+Member: TypeAlias = (
+    LayerMember | HeldMember | BlockMember | FunctionMember | ListMember | NumberMember
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -203,6 +234,19 @@ class ClassDef:
             for key, path in member.paths()
         }
 
+    def join(self, names: Sequence[str], wanted: str, joined: ListMember) -> str:
+        """Put a list where the first of its members was, and return what it is called."""
+        gone = frozenset(names)
+        name = attribute(wanted, (each for each in self.members if each not in gone))
+        members: dict[str, Member] = {}
+        for each, member in self.members.items():
+            if each == names[0]:
+                members[name] = joined
+            elif each not in gone:
+                members[each] = member
+        self.members = members
+        return name
+
 
 def main_class(program: TorchProgram) -> ClassDef:
     """Return the class that a whole program is.
@@ -214,7 +258,8 @@ def main_class(program: TorchProgram) -> ClassDef:
         names = {name: name for name in names}
     members: dict[str, Member] = {}
     for name, layer in program.layers.items():
-        made = LayerMember(layer.kind, layer.arguments, dict(layer.weights), layer.fixed)
+        weights, title = dict(layer.weights), (names[name],)
+        made = LayerMember(layer.kind, layer.arguments, weights, layer.fixed, title)
         members[names[name]] = made
     for key, name in program.stored.items():
         weight = program.weights[key]

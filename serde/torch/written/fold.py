@@ -16,7 +16,13 @@ from typing import Final, TypeAlias
 from serde.torch import program as tree
 from serde.torch.names import OF_MODULES, Names, attribute
 from serde.torch.program import Expression, Statement
-from serde.torch.written.classes import BlockMember, ClassDef, Member, NumberMember
+from serde.torch.written.classes import (
+    BlockMember,
+    ClassDef,
+    LayerMember,
+    Member,
+    NumberMember,
+)
 from serde.torch.written.naming import reads
 from serde.torch.written.runs import Hole, Run, Usage, read_run
 from serde.torch.written.scopes import Scopes
@@ -293,7 +299,9 @@ def _make_class(best: _Candidate, taken: Sequence[str]) -> ClassDef | None:
         arguments = tuple(titles[title][best.runs.index(each)] for title in parameters)
         weights = dict(zip(run.keys, each.keys, strict=True))
         _replace(text, start, stop, each, escapes, name)
-        blocks[text.made].append((each, name, BlockMember(made, arguments, weights)))
+        inner = [x for x in each.members.values() if isinstance(x, (LayerMember, BlockMember))]
+        block = BlockMember(made, arguments, weights, sum((x.titles for x in inner), ()))
+        blocks[text.made].append((each, name, block))
     for around, replaced in blocks.items():
         _replace_members(around, replaced)
     return made

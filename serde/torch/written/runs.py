@@ -17,7 +17,6 @@ from serde.torch.written.classes import (
     ClassDef,
     HeldMember,
     LayerMember,
-    ListMember,
     Member,
     NumberMember,
 )
@@ -217,10 +216,6 @@ class _Reader:
         if isinstance(member, BlockMember):
             signature, self.run.members[name] = self._block(member, name)
             return signature
-        if isinstance(member, ListMember):
-            blocks = [self._block(each, name) for each in member.items]
-            self.run.members[name] = replace(member, items=[block for _, block in blocks])
-            return member.kind, tuple(signature for signature, _ in blocks)
         self.fits = False
         return None
 

@@ -14,10 +14,18 @@ from serde.torch.names import Names, identifier
 from serde.torch.program import Expression, Statement, TorchProgram
 from serde.torch.written.carried import find_names, source_of
 from serde.torch.written.chains import chain_blocks
-from serde.torch.written.classes import ClassDef, HeldMember, LayerMember, Member, main_class
+from serde.torch.written.classes import (
+    ClassDef,
+    HeldMember,
+    LayerMember,
+    ListMember,
+    Member,
+    main_class,
+)
 from serde.torch.written.fold import cuts, fold
 from serde.torch.written.layout import WIDTH, Writer, break_lines
 from serde.torch.written.naming import name_variables
+from serde.torch.written.rows import chain_layers
 
 __all__ = ["LOADER", "module_of", "write_source"]
 
@@ -75,6 +83,7 @@ def module_of(program: TorchProgram) -> Module:
     folded = [fold(main_class(program), reach) for reach in sorted(reaches.values(), reverse=True)]
     classes = min(folded, key=_lines)
     for each in classes:
+        chain_layers(each)
         chain_blocks(each)
     read = _names_read(program)
     return Module(classes, _input_names(program, read), classes[-1].places(), read)
@@ -239,9 +248,13 @@ def _member_lines(writer: Writer, name: str, member: Member) -> Iterator[str]:
         yield from writer.lines("", call, "", 8)
     else:
         yield from writer.lines(f"self.{name} = ", made, "", 8)
-    if isinstance(member, LayerMember):
-        for each in member.fixed:
-            yield f"        self.{name}.{each}.requires_grad_(False)"
+    layers = [(name, member)]
+    if isinstance(member, ListMember):
+        layers = [(f"{name}[{place}]", each) for place, each in enumerate(member.items)]
+    for path, layer in layers:
+        if isinstance(layer, LayerMember):
+            for each in layer.fixed:
+                yield f"        self.{path}.{each}.requires_grad_(False)"
 
 
 def _return_lines(writer: Writer, results: Sequence[Expression]) -> list[str]:
