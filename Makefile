@@ -135,13 +135,9 @@ $(DEMO): setup.py pyproject.toml $(PINS)
 	$(IMPORT_MXNET) || { test "$$(id -u)" = 0 && apt-get update -q && apt-get install -qy libgomp1 libquadmath0 && $(IMPORT_MXNET); }
 	touch $@
 
-$(LINT): $(DEMO)
-	$(INSTALL) --no-build-isolation -e '.[lint]'
-	touch $@
-
 # gluoncv and gluonnlp, whose nets are tested, come like MXNet without their dependencies; the
 # latter is built by a C compiler, and without one the tests of these nets are skipped.
-$(TEST): $(LINT)
+$(TEST): $(DEMO)
 	$(INSTALL) --no-build-isolation -e '.[test]'
 	$(INSTALL) --no-deps gluoncv
 	-$(INSTALL) --no-deps --no-build-isolation gluonnlp
@@ -151,8 +147,13 @@ $(SITE): $(DEMO)
 	$(INSTALL) --no-build-isolation -e '.[docs]'
 	touch $@
 
+# mypy reads the site's modules too.
+$(LINT): $(SITE)
+	$(INSTALL) --no-build-isolation -e '.[lint]'
+	touch $@
+
 # Pages are tested in Debian's Chromium, which root gets; without it those tests are skipped.
-$(ALL): $(TEST)
+$(ALL): $(LINT) $(TEST)
 	$(INSTALL) --no-build-isolation -e '.[dev]'
 	-command -v chromium chromedriver >/dev/null || { test "$$(id -u)" = 0 && apt-get update -q && apt-get install -qy --no-install-recommends chromium chromium-driver; }
 	touch $@

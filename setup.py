@@ -46,11 +46,10 @@ EXTRAS = {
     "hf": ["fsspec>=2024.6", "huggingface_hub>=0.24"],
     "batch": ["fsspec>=2024.6", "pyarrow>=16"],
     "dask": ["distributed>=2024.6"],
-    # ruff breaks the lines of signatures.
+    # mkdocstrings formats signatures with ruff.
     "docs": ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.27", "ruff>=0.9"],
     "fuzz": [
-        # It has wheels for these alone.
-        "atheris>=3.0; python_version >= '3.11' and python_version < '3.14' and sys_platform == 'linux'",
+        "atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'",
         "coverage>=7.6",
     ],
 }
@@ -66,21 +65,22 @@ EXTRAS["demo"] = [
     "requests>=2.20",
     "setuptools>=77",
 ]
-EXTRAS["lint"] = ["bandit>=1.8", "mypy>=1.15", "ruff>=0.9"]
+EXTRAS["lint"] = [*EXTRAS["docs"], "bandit>=1.8", "mypy>=1.15"]
 # What the tests of `make test` import, compare with or ask for a verdict.
 EXTRAS["test"] = [
     *EXTRAS["all"],
     *EXTRAS["demo"],
-    *EXTRAS["lint"],
     *TVM,
     "coverage>=7.6",
     "hypothesis>=6.100",
     "jsonschema>=4.20",
     "moto[server]>=5.0",
+    "mypy>=1.15",
     "nbformat>=5.10",
     "pytest>=8.2",
     "pytest-xdist>=3.6",
     "pyyaml>=6",
+    "ruff>=0.9",
     "safetensors>=0.5",
     "tflite>=2.18",
     "torch-model-archiver>=0.12",
@@ -95,7 +95,7 @@ EXTRAS["test"] = [
 # What tests of pages, notebooks, releases and files for GitHub take on top.
 EXTRAS["dev"] = [
     *EXTRAS["test"],
-    *EXTRAS["docs"],
+    *EXTRAS["lint"],
     "basedpyright>=1.31",
     "build>=1.2",
     "check-jsonschema>=0.30",

@@ -41,6 +41,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     metafunc._calls = kept or calls[:1]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as `wide` what needs a browser, which comes with that tier."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()) and not tier_of(item.iter_markers()):
+            item.add_marker(pytest.mark.wide)
+
+
 def pytest_collection_finish() -> None:
     """Spare the collector of garbage the tests themselves, which stay to the end."""
     gc.collect()
