@@ -24,7 +24,7 @@ MAKE_VENV := $(if $(UV),$(UV) venv -q --clear --seed --python '$(shell $(PYTHON)
 INSTALL := $(if $(UV),$(UV) pip install -q --python $(BIN)/python,$(BIN)/python -m pip install -q) -c $(PINS)
 IMPORT_MXNET := $(BIN)/python -c 'from serde.compat import import_mxnet; import_mxnet()'
 
-.PHONY: setup demo test test-wide test-torch test-tvm lint audit release fuzz bench docs site check check-full
+.PHONY: setup demo test test-wide test-torch test-tvm lint audit release fuzz bench bench-check docs site check check-full
 # Two installations into one environment spoil each other.
 .NOTPARALLEL:
 .DEFAULT_GOAL := check
@@ -97,6 +97,10 @@ bench: $(TEST) $(TORCH_STAMP)
 	$(TORCH_BIN)/python benchmarks/torch_archives.py
 	$(TORCH_BIN)/python benchmarks/nnef_speed.py
 
+# Ratios of CPU times against those stored in benchmarks/baseline.json.
+bench-check: $(DEMO)
+	$(BIN)/python benchmarks/baseline.py
+
 docs: $(TEST)
 	$(BIN)/python tools/operator_index.py
 	$(BIN)/python -m serde ops --markdown > docs/operators.md
@@ -147,7 +151,6 @@ $(SITE): $(DEMO)
 	$(INSTALL) --no-build-isolation -e '.[docs]'
 	touch $@
 
-# mypy reads the site's modules too.
 $(LINT): $(SITE)
 	$(INSTALL) --no-build-isolation -e '.[lint]'
 	touch $@

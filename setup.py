@@ -65,7 +65,8 @@ EXTRAS["demo"] = [
     "requests>=2.20",
     "setuptools>=77",
 ]
-EXTRAS["lint"] = [*EXTRAS["docs"], "bandit>=1.8", "mypy>=1.15"]
+# mypy reads the site's modules and serde.testing, too.
+EXTRAS["lint"] = [*EXTRAS["docs"], "bandit>=1.8", "mypy>=1.15", "pytest>=8.2"]
 # What the tests of `make test` import, compare with or ask for a verdict.
 EXTRAS["test"] = [
     *EXTRAS["all"],
