@@ -31,8 +31,9 @@ EXTRAS = {
         "mxnet==1.9.1; python_version < '3.13'",
         "setuptools; python_version >= '3.12'",
     ],
-    # coremltools has no wheel for Python 3.14 yet.
-    "coreml": ["coremltools>=9.0; python_version < '3.14'", "protobuf>=6.31"],
+    # For Python 3.14 it has no wheel; what its source builds there, without a compiler, has the
+    # messages that serde reads and writes, and none of the tools that make models smaller.
+    "coreml": ["coremltools>=9.0", "protobuf>=6.31"],
     "nnef": ["nnef>=1.0.10"],
     "torch": ["safetensors>=0.5", "torch>=2.6"],
     "tvm": TVM,
