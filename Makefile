@@ -21,7 +21,7 @@ TVM_TESTS = $(wildcard tests/formats/test_relax_*.py)
 TVM_BIN := .venv-tvm/bin
 # The beginning of a command that makes an empty environment, and of one that installs into .venv.
 MAKE_VENV := $(if $(UV),$(UV) venv -q --clear --seed --python '$(shell $(PYTHON) -c 'import sys; print(sys.executable)')',$(PYTHON) -m venv --clear)
-INSTALL := $(if $(UV),$(UV) pip install -q --python $(BIN)/python,$(BIN)/python -m pip install -q) -c $(PINS)
+INSTALL := $(if $(UV),$(UV) pip install -q --python $(BIN)/python,$(BIN)/python -m pip install -q --no-compile) -c $(PINS)
 IMPORT_MXNET := $(BIN)/python -c 'from serde.compat import import_mxnet; import_mxnet()'
 
 .PHONY: setup demo test test-wide test-torch test-tvm lint audit release fuzz bench bench-check docs site check check-full
