@@ -130,6 +130,7 @@ def test_every_python_is_tested_pinned_and_told(metadata: dict[str, Any]) -> Non
     assert [each for each in told if each.startswith("3.")] == PYTHONS
     wanted = SpecifierSet(metadata["python_requires"])
     assert [f"3.{minor}" for minor in range(30) if wanted.contains(f"3.{minor}")] == PYTHONS
+    assert f"| Python | {PYTHONS[0]} to {PYTHONS[-1]} |" in text("docs/stability.md")
     files = {path.stem for path in (ROOT / "constraints").glob("py*.txt")}
     assert files == {f"py{each.replace('.', '')}" for each in PYTHONS}
 
