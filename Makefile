@@ -1,38 +1,49 @@
 # One line a target onto an ordinary tool. Each target works as the first command on
-# a fresh clone: it makes .venv, with the versions that constraints/ pins for the
-# Python in use (make PYTHON=python3.12 ... takes another one).
+# a fresh clone: it makes .venv, or adds to it what it uses itself, with the versions that
+# constraints/ pins for the Python in use (make PYTHON=python3.12 ... takes another one).
+# uv installs where it is there, pip elsewhere (make UV= ... takes pip in any case).
 PYTHON ?= python3
+UV := $(shell command -v uv 2>/dev/null)
 MINOR := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])')
 PINS := constraints/$(MINOR).txt
 MINUTES ?= 10
 BIN := .venv/bin
-STAMP := .venv/$(MINOR).stamp
+DEMO := .venv/$(MINOR)-demo.stamp
+LINT := .venv/$(MINOR)-lint.stamp
+TEST := .venv/$(MINOR)-test.stamp
+SITE := .venv/$(MINOR)-site.stamp
+ALL := .venv/$(MINOR)-all.stamp
 TORCH_BIN := .venv-torch/bin
 TORCH_STAMP := .venv-torch/$(MINOR).stamp
 TORCH_PINS := constraints/torch.txt
 TORCH_TESTS = $(shell grep -rl 'importorskip..torch' tests --include='test_*.py')
 TVM_TESTS = $(wildcard tests/formats/test_relax_*.py)
 TVM_BIN := .venv-tvm/bin
+# The beginning of a command that makes an empty environment, and of one that installs into .venv.
+MAKE_VENV := $(if $(UV),$(UV) venv -q --clear --seed --python '$(shell $(PYTHON) -c 'import sys; print(sys.executable)')',$(PYTHON) -m venv --clear)
+INSTALL := $(if $(UV),$(UV) pip install -q --python $(BIN)/python,$(BIN)/python -m pip install -q --no-compile) -c $(PINS)
 IMPORT_MXNET := $(BIN)/python -c 'from serde.compat import import_mxnet; import_mxnet()'
 
-.PHONY: setup demo test test-wide test-torch test-tvm lint audit release fuzz bench docs site check check-full
+.PHONY: setup demo test test-wide test-torch test-tvm lint audit release fuzz bench bench-check docs site check check-full
+# Two installations into one environment spoil each other.
+.NOTPARALLEL:
 .DEFAULT_GOAL := check
 
-setup: $(STAMP)
+setup: $(ALL)
 
-demo: setup
+demo: $(DEMO)
 	$(BIN)/python examples/build_resnet50.py demo
 
-test: setup
+test: $(TEST)
 	$(BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'not wide and not slow'
 
-test-wide: setup
+test-wide: $(ALL)
 	$(BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'wide and not slow'
 
 test-torch: $(TORCH_STAMP)
 	$(TORCH_BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'not slow' -k 'torch or kernels' $(TORCH_TESTS)
 
-test-tvm: setup
+test-tvm: $(TEST)
 	$(BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'not slow' $(TVM_TESTS)
 
 # Another release, such as test-tvm-0.26.0, with an apache-tvm-ffi that does not crash it.
@@ -44,12 +55,12 @@ test-tvm-%:
 		'apache-tvm==$*' 'apache-tvm-ffi<$(if $(filter 0.25%,$*),0.1.13,0.1.15)'
 	$(TVM_BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'not slow' $(TVM_TESTS)
 
-lint: setup
+lint: $(LINT)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/bandit -q -c pyproject.toml -r serde
 
 # What is pinned against published advisories; it asks a service on the internet.
-audit: setup
-	$(BIN)/python -m pip install -q pip-audit
+audit: $(DEMO)
+	$(INSTALL) pip-audit
 	$(BIN)/pip-audit --no-deps --disable-pip -r $(PINS)
 
 # The wheel and the source archive of the commit, into dist/; the same bytes from any checkout, by
@@ -62,14 +73,14 @@ release:
 
 # Readers first, guided by coverage; then readers and writers by chance. MINUTES are for all of it.
 # Atheris takes Python 3.11 or newer, on Linux.
-fuzz: setup
-	$(BIN)/python -m pip install -q -c $(PINS) --no-build-isolation -e '.[fuzz]'
+fuzz: $(TEST)
+	$(INSTALL) --no-build-isolation -e '.[fuzz]'
 	for format in coreml mxnet nnef onnx own relax relay torch; do \
 		nice $(BIN)/python -m fuzz.guided --format $$format --seconds $$(( $(MINUTES) * 30 / 8 )) || exit 1; \
 	done
 	nice $(BIN)/python -m fuzz --seconds $$(( $(MINUTES) * 30 / 8 ))
 
-bench: setup $(TORCH_STAMP)
+bench: $(TEST) $(TORCH_STAMP)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/startup.py --no-bytecode --runs 5
 	-$(BIN)/python benchmarks/startup.py --cold --runs 5
@@ -86,19 +97,23 @@ bench: setup $(TORCH_STAMP)
 	$(TORCH_BIN)/python benchmarks/torch_archives.py
 	$(TORCH_BIN)/python benchmarks/nnef_speed.py
 
-docs: setup
+# Ratios of CPU times against those stored in benchmarks/baseline.json.
+bench-check: $(DEMO)
+	$(BIN)/python benchmarks/baseline.py
+
+docs: $(TEST)
 	$(BIN)/python tools/operator_index.py
 	$(BIN)/python -m serde ops --markdown > docs/operators.md
 	$(BIN)/python tools/stubs.py
 	$(BIN)/python tools/schemas.py
 
 # The documentation as pages that need no server, in site/; a warning is an error.
-site: setup
+site: $(SITE)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 check: lint test
 
-check-full: lint $(TORCH_STAMP)
+check-full: lint $(ALL) $(TORCH_STAMP)
 	$(BIN)/python -m pytest -n 2
 	$(TORCH_BIN)/python -m pytest -n 2 -k 'torch or kernels' $(TORCH_TESTS)
 	$(BIN)/python benchmarks/onnx_suite.py
@@ -113,19 +128,36 @@ check-full: lint $(TORCH_STAMP)
 	$(BIN)/python benchmarks/relax_suite.py
 	$(BIN)/python benchmarks/relax_zoo.py
 
-# MXNet, which the demo and the tests compare with, comes without its dependencies:
-# its pins exclude NumPy 2. Its wheel links to two system libraries that a bare
-# machine may lack; as root they are installed, else the message names them. gluoncv and
-# gluonnlp, whose nets are tested, come likewise; the latter is built by a C compiler, and
-# without one the tests of these nets are skipped. Pages are tested in Debian's Chromium, which root
-# gets likewise; without it those tests are skipped.
-$(STAMP): setup.py pyproject.toml $(PINS)
-	$(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip install -q -c $(PINS) setuptools wheel
-	$(BIN)/python -m pip install -q -c $(PINS) --no-build-isolation -e '.[check,dev]'
-	$(BIN)/python -m pip install -q -c $(PINS) --no-deps mxnet gluoncv
-	-$(BIN)/python -m pip install -q -c $(PINS) --no-deps --no-build-isolation gluonnlp
+# MXNet, which the demo and the tests compare with, comes without its dependencies: its pins
+# exclude NumPy 2. Its wheel links to two system libraries that a bare machine may lack; as root
+# they are installed, else the message names them.
+$(DEMO): setup.py pyproject.toml $(PINS)
+	$(MAKE_VENV) .venv
+	$(INSTALL) setuptools wheel
+	$(INSTALL) --no-build-isolation -e '.[demo]'
+	$(INSTALL) --no-deps mxnet
 	$(IMPORT_MXNET) || { test "$$(id -u)" = 0 && apt-get update -q && apt-get install -qy libgomp1 libquadmath0 && $(IMPORT_MXNET); }
+	touch $@
+
+# gluoncv and gluonnlp, whose nets are tested, come like MXNet without their dependencies; the
+# latter is built by a C compiler, and without one the tests of these nets are skipped.
+$(TEST): $(DEMO)
+	$(INSTALL) --no-build-isolation -e '.[test]'
+	$(INSTALL) --no-deps gluoncv
+	-$(INSTALL) --no-deps --no-build-isolation gluonnlp
+	touch $@
+
+$(SITE): $(DEMO)
+	$(INSTALL) --no-build-isolation -e '.[docs]'
+	touch $@
+
+$(LINT): $(SITE)
+	$(INSTALL) --no-build-isolation -e '.[lint]'
+	touch $@
+
+# Pages are tested in Debian's Chromium, which root gets; without it those tests are skipped.
+$(ALL): $(LINT) $(TEST)
+	$(INSTALL) --no-build-isolation -e '.[dev]'
 	-command -v chromium chromedriver >/dev/null || { test "$$(id -u)" = 0 && apt-get update -q && apt-get install -qy --no-install-recommends chromium chromium-driver; }
 	touch $@
 

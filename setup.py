@@ -31,9 +31,11 @@ EXTRAS = {
         "mxnet==1.9.1; python_version < '3.13'",
         "setuptools; python_version >= '3.12'",
     ],
+    # For Python 3.14 it has no wheel; what its source builds there, without a compiler, has the
+    # messages that serde reads and writes, and none of the tools that make models smaller.
     "coreml": ["coremltools>=9.0", "protobuf>=6.31"],
     "nnef": ["nnef>=1.0.10"],
-    "torch": ["safetensors>=0.5", "torch==2.13.0"],
+    "torch": ["safetensors>=0.5", "torch>=2.6"],
     "tvm": TVM,
     "check": ["onnxruntime>=1.19", "pillow>=10"],
     # ONNX Runtime's tools, and what coremltools makes palettes with.
@@ -45,7 +47,8 @@ EXTRAS = {
     "hf": ["fsspec>=2024.6", "huggingface_hub>=0.24"],
     "batch": ["fsspec>=2024.6", "pyarrow>=16"],
     "dask": ["distributed>=2024.6"],
-    "docs": ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.27"],
+    # mkdocstrings formats signatures with ruff.
+    "docs": ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.27", "ruff>=0.9"],
     "fuzz": [
         "atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'",
         "coverage>=7.6",
@@ -56,44 +59,54 @@ EXTRAS["all"] = [
     for extra in ("coreml", "nnef", "check", "quantize", "stores", "batch", "dask")
     for requirement in EXTRAS[extra]
 ]
-EXTRAS["dev"] = [
-    *EXTRAS["all"],
-    *EXTRAS["docs"],
-    *TVM,
-    "bandit>=1.8",
-    "basedpyright>=1.31",
-    "build>=1.2",
-    "hypothesis>=6.100",
-    "mypy>=1.15",
-    "pytest>=8.2",
-    "pytest-xdist>=3.6",
-    "ruff>=0.9",
-    "safetensors>=0.5",
-    "scikit-learn>=1.3",
-    "tflite>=2.18",
-    "twine>=6.1",
-    "wheel>=0.43",
-    # What tests of stores, pages, servers, notebooks and files for GitHub are judged by.
-    "check-jsonschema>=0.30",
-    "duckdb>=1.1",
-    "ipykernel>=6.29",
-    "jsonschema>=4.20",
-    "moto[server]>=5.0",
-    "nbclient>=0.10",
-    "nbformat>=5.10",
-    "selenium>=4.20",
-    "torch-model-archiver>=0.12",
-    "tritonclient[grpc]>=2.41",
-    "zizmor>=1.5",
-    # What MXNet imports; `make setup` installs MXNet itself without its pins.
+# What `make` installs, by purpose: each of its environments is that of the demo with more on top.
+EXTRAS["demo"] = [
+    *EXTRAS["check"],
+    # What MXNet imports, which itself comes without its pins.
     "requests>=2.20",
     "setuptools>=77",
+]
+# mypy reads the site's modules and serde.testing, too.
+EXTRAS["lint"] = [*EXTRAS["docs"], "bandit>=1.8", "mypy>=1.15", "pytest>=8.2"]
+# What the tests of `make test` import, compare with or ask for a verdict.
+EXTRAS["test"] = [
+    *EXTRAS["all"],
+    *EXTRAS["demo"],
+    *TVM,
+    "coverage>=7.6",
+    "hypothesis>=6.100",
+    "jsonschema>=4.20",
+    "moto[server]>=5.0",
+    "mypy>=1.15",
+    "nbformat>=5.10",
+    "pytest>=8.2",
+    "pytest-xdist>=3.6",
+    "pyyaml>=6",
+    "ruff>=0.9",
+    "safetensors>=0.5",
+    "tflite>=2.18",
+    "torch-model-archiver>=0.12",
+    "tritonclient[grpc]>=2.41",
     # What gluoncv imports, and what builds gluonnlp; they too come without their pins.
     "cython>=3",
-    "pillow>=10",
     "portalocker>=2.10",
     "scipy>=1.11",
     "tqdm>=4.60",
+    "wheel>=0.43",
+]
+# What tests of pages, notebooks, releases and files for GitHub take on top.
+EXTRAS["dev"] = [
+    *EXTRAS["test"],
+    *EXTRAS["lint"],
+    "basedpyright>=1.31",
+    "build>=1.2",
+    "check-jsonschema>=0.30",
+    "duckdb>=1.1",
+    "ipykernel>=6.29",
+    "nbclient>=0.10",
+    "selenium>=4.20",
+    "twine>=6.1",
+    "zizmor>=1.5",
 ]
 
 setup(
@@ -130,7 +143,7 @@ setup(
     # Stubs, indices, pages and what else MANIFEST.in names.
     include_package_data=True,
     exclude_package_data={"": ["ruff.toml"]},
-    python_requires=">=3.10,<3.14",
+    python_requires=">=3.10,<3.15",
     install_requires=[
         "numpy>=1.26",
         "onnx>=1.19",
@@ -152,6 +165,7 @@ setup(
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
         "Programming Language :: Python :: 3.13",
+        "Programming Language :: Python :: 3.14",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Typing :: Typed",
     ],

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import importlib.util
 import random
+import re
 import sys
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -16,7 +19,7 @@ from _pytest.mark.expression import Expression
 from support.tiers import first_of_grid, tier_of
 
 
-@cache
+@functools.cache
 def _holds(expression: str, names: frozenset[str]) -> bool:
     """Whether an expression of ``-m`` is true of a test that has marks of these names."""
     return not expression or Expression.compile(expression).evaluate(lambda name: name in names)
@@ -43,10 +46,44 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     metafunc._calls = kept or calls[:1]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as `wide` what needs a browser, which comes with that tier."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()) and not tier_of(item.iter_markers()):
+            item.add_marker(pytest.mark.wide)
+
+
 def pytest_collection_finish() -> None:
     """Spare the collector of garbage the tests themselves, which stay to the end."""
     gc.collect()
     gc.freeze()
+
+
+@functools.cache
+def _has_compiled_coremltools() -> bool:
+    spec = importlib.util.find_spec("coremltools")
+    roots = [] if spec is None else spec.submodule_search_locations or []
+    return any(True for root in roots for _ in Path(root).glob("libmilstoragepython*"))
+
+
+_NEEDS_COMPILED = re.compile(
+    "Blob(Reader|Writer) not loaded|Unable to load libmodelpackage"
+    "|No module named 'coremltools.libmilstoragepython'"
+)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Skip what fails for want of coremltools' compiled parts, where no wheel has them."""
+    report = yield
+    reason = str(call.excinfo.value) if report.failed and call.excinfo is not None else ""
+    if _NEEDS_COMPILED.search(reason) and not _has_compiled_coremltools():
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), 0, "Skipped: coremltools has no compiled parts here")
+    return report
 
 
 @pytest.fixture(autouse=True)

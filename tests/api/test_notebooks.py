@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 nbformat = pytest.importorskip("nbformat")
-nbclient = pytest.importorskip("nbclient")
 
 FOLDER = Path(__file__).parents[2] / "examples" / "notebooks"
 NAMES = ("coreml_for_an_app", "mxnet_to_onnx_and_pytorch", "relay_for_compilers")
@@ -51,6 +50,7 @@ def test_a_notebook_teaches_in_small_steps(name: str) -> None:
 @pytest.mark.wide
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_runs_and_prints_what_stands_in_it(name: str, tmp_path: Path) -> None:
+    nbclient = pytest.importorskip("nbclient")
     for package in NEEDS[name]:
         pytest.importorskip(package)
     written, run = read(name), read(name)

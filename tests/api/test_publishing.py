@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any
 import pytest
 import setuptools
 import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 import serde
 
@@ -87,19 +90,100 @@ def test_no_link_of_the_long_description_is_relative(metadata: dict[str, Any]) -
     assert [name for name in within if not (ROOT / name).is_file()] == []
 
 
+# Extras for those who work on serde itself, and those whose packages conda-forge does not have.
+OURS = {"all", "demo", "dev", "docs", "fuzz", "lint", "test"}
+NOT_ON_CONDA = {"mxnet", "nnef", "tvm"}
+
+
 def test_extras_of_the_recipe_are_those_of_the_wheel(metadata: dict[str, Any]) -> None:
     wanted = {
-        re.sub(r"^torch==(\d+)\.(\d+)\.\d+$", r"pytorch >=\1.\2,", each).replace(">=", " >=")
+        each.partition(";")[0].replace("torch>", "pytorch>").replace(">=", " >=")
         for extra, requirements in metadata["extras_require"].items()
-        if extra not in ("all", "dev", "docs", "fuzz", "mxnet", "nnef", "tvm")
+        if extra not in OURS | NOT_ON_CONDA
         for each in requirements
     }
     recipe = yaml.safe_load(text("recipe/recipe.yaml"))
     constraints = recipe["requirements"]["run_constraints"]
-    for each in wanted - {"protobuf >=6.31"}:
-        assert any(line.startswith(re.sub(" +", " ", each)) for line in constraints), each
+    assert wanted - {"protobuf >=6.31"} <= set(constraints)
     run = {line.replace(" ", "") for line in recipe["requirements"]["run"][1:]}
     assert run == set(metadata["install_requires"])
+    (python,) = {line for line in recipe["requirements"]["run"] if line.startswith("python ")}
+    bounds = python.removeprefix("python ").replace("${{ python_min }}", "3.10")
+    assert SpecifierSet(bounds) == SpecifierSet(metadata["python_requires"])
+
+
+def pins(name: str) -> dict[str, str]:
+    """Return the version that a file of constraints gives each package."""
+    lines = re.findall(r"^([\w.-]+)==(\S+)", text(f"constraints/{name}.txt"), re.MULTILINE)
+    return {re.sub(r"[-_.]+", "-", package).lower(): version for package, version in lines}
+
+
+PYTHONS = [f"3.{minor}" for minor in range(10, 15)]
+
+
+def test_every_python_is_tested_pinned_and_told(metadata: dict[str, Any]) -> None:
+    flow = yaml.safe_load(text(".github/workflows/tests.yml"))
+    assert flow["jobs"]["test"]["strategy"]["matrix"]["python"] == PYTHONS
+    told = [
+        each.removeprefix("Programming Language :: Python :: ") for each in metadata["classifiers"]
+    ]
+    assert [each for each in told if each.startswith("3.")] == PYTHONS
+    wanted = SpecifierSet(metadata["python_requires"])
+    assert [f"3.{minor}" for minor in range(30) if wanted.contains(f"3.{minor}")] == PYTHONS
+    assert f"| Python | {PYTHONS[0]} to {PYTHONS[-1]} |" in text("docs/stability.md")
+    files = {path.stem for path in (ROOT / "constraints").glob("py*.txt")}
+    assert files == {f"py{each.replace('.', '')}" for each in PYTHONS}
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_everything_that_make_installs_is_pinned(python: str, metadata: dict[str, Any]) -> None:
+    environment = {"python_version": python, "sys_platform": "linux"}
+    found = pins(f"py{python.replace('.', '')}")
+    extras = metadata["extras_require"]
+    listed = {*metadata["install_requires"], *(each for name in OURS for each in extras[name])}
+    for requirement in map(Requirement, listed):
+        if requirement.marker is None or requirement.marker.evaluate(environment):
+            version = found[re.sub(r"[-_.]+", "-", requirement.name).lower()]
+            assert requirement.specifier.contains(version), requirement
+    assert {"gluoncv", "gluonnlp", "mxnet"} <= found.keys()
+
+
+def test_one_release_of_pytorch_is_pinned_for_tests(metadata: dict[str, Any]) -> None:
+    (torch,) = (each for each in metadata["extras_require"]["torch"] if each.startswith("torch"))
+    wanted = Requirement(torch).specifier
+    assert wanted.contains(pins("torch")["torch"])
+    assert {each.operator for each in wanted} == {">="}  # What people have, not one release.
+
+
+def test_targets_install_extras_that_are_there(metadata: dict[str, Any]) -> None:
+    named = re.findall(r"-e '\.\[([\w,]+)\]'", text("Makefile"))
+    assert {"demo", "dev", "lint", "test"} <= set(named)
+    assert {each for names in named for each in names.split(",")} <= metadata[
+        "extras_require"
+    ].keys()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize("uv", ["", "/usr/bin/uv"])
+@pytest.mark.parametrize(
+    ("target", "extras"),
+    [
+        ("demo", ["demo"]),
+        ("test", ["demo", "test"]),
+        ("lint", ["demo", "docs", "lint"]),
+        ("site", ["demo", "docs"]),
+        ("test-wide", ["demo", "docs", "lint", "test", "dev"]),
+    ],
+)
+def test_a_target_installs_what_it_uses(target: str, extras: list[str], uv: str) -> None:
+    command = ["make", "--dry-run", "--always-make", f"PYTHON={sys.executable}", f"UV={uv}", target]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert re.findall(r"-e '\.\[(\w+)\]'", done.stdout) == extras
+    installs = [
+        line for line in done.stdout.splitlines() if " install " in line and "apt" not in line
+    ]
+    by = "/usr/bin/uv pip install" if uv else ".venv/bin/python -m pip install"
+    assert all(line.startswith(by) and " -c constraints/py3" in line for line in installs)
 
 
 def test_every_workflow_may_only_read_unless_a_job_says_more() -> None:

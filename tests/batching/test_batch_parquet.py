@@ -57,6 +57,7 @@ def test_columns_are_typed_and_told_of(table: Path) -> None:
     assert parquet.ParquetFile(table).metadata.num_row_groups == 2
 
 
+@pytest.mark.wide  # Which has duckdb.
 def test_duckdb_counts_what_waits_for_an_operator(table: Path, many: list[Outcome]) -> None:
     duckdb = pytest.importorskip("duckdb")
     found = duckdb.sql(
