@@ -344,6 +344,15 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
     def operators(self, model: ModelT) -> list[str]:
         """Return the operator of every node of a native model."""
 
+    def document(self, model: ModelT, operator: str) -> str:
+        """Return what documents one of the operators of a model; empty where nothing does.
+
+        Args:
+            model: The model.
+            operator: Its name, as :meth:`operators` gives it.
+        """
+        return ""
+
     def summary(self, model: ModelT) -> ModelSummary:
         """Return what a native model says about itself, without conversion."""
         return ModelSummary()
