@@ -345,12 +345,7 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         """Return the operator of every node of a native model."""
 
     def document(self, model: ModelT, operator: str) -> str:
-        """Return what documents one of the operators of a model; empty where nothing does.
-
-        Args:
-            model: The model.
-            operator: Its name, as :meth:`operators` gives it.
-        """
+        """Return what documents one of its :meth:`operators`; empty where nothing does."""
         return ""
 
     def summary(self, model: ModelT) -> ModelSummary:
@@ -530,7 +525,7 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
             if os.fspath(first).endswith(bridge.suffixes) and bridge.detect(Path(first)):
                 return bridge
     broken: list[str] = []
-    bridges = list(_load_all(broken))
+    bridges = [*_load_own(), *_load_others(broken)]
     for bridge in bridges:
         if bridge.accepts(source):
             return bridge
@@ -554,17 +549,12 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
     raise FormatError(f"no format recognises it; {hint}", path=first)
 
 
-def _load_all(broken: list[str]) -> Iterator[AnyBridge]:
-    """Yield all formats, those of this package first; what is wrong with others goes to a list."""
-    yield from _load_own()
-    yield from _load_others(broken)
-
-
 def _load_own() -> Iterator[AnyBridge]:
     return map(get_bridge, sorted(FORMATS))
 
 
 def _load_others(broken: list[str]) -> Iterator[AnyBridge]:
+    """Yield the formats of other packages; what is wrong with some goes to a list."""
     for name in sorted({*_entry_points()} - {*FORMATS}):
         try:
             yield get_bridge(name)

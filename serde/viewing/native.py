@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.relay.ir.expr import Call, Constant, Expr, TupleGetItem, Var
+from serde.relay.ir.expr import Call, Constant, Expr, Var
 from serde.relay.ir.registry import OpDef
 from serde.report import Issue
 from serde.viewing.graph import attribute_rows, category_of, constant_text, type_text
@@ -30,6 +30,7 @@ def read_trace(
     trace: Trace,
     issues: Sequence[Issue] = (),
     weights: Collection[str] = (),
+    constants: Collection[str] = (),
     outputs: Sequence[str] = (),
 ) -> Graph:
     """Return what a walk has met, each node with what it reads and why it is not converted.
@@ -38,9 +39,10 @@ def read_trace(
         trace: What it has met.
         issues: The gaps.
         weights: Names of the model's weights.
+        constants: Names of those of the file that are none, for Relay has them as constants.
         outputs: Names of its outputs, if they are not those of the values.
     """
-    reader = _TraceReader(Graph(), issues, weights)
+    reader = _TraceReader(Graph(), issues, weights, constants)
     reader.read_graph(trace.main, 0, outputs)
     reader.mark_rest()
     return reader.graph
@@ -48,10 +50,8 @@ def read_trace(
 
 def read_operators(operators: Sequence[str], issues: Sequence[Issue]) -> Graph:
     """Return nodes of which only the operators are known."""
-    reader = _TraceReader(Graph(), issues, ())
-    reader.graph.nodes += [
-        Node(cut_text(op, LONGEST_NAME), category="native") for op in operators
-    ]
+    reader = _TraceReader(Graph(), issues)
+    reader.graph.nodes += [Node(cut_text(op, LONGEST_NAME), category="native") for op in operators]
     reader.mark_rest()
     return reader.graph
 
@@ -59,7 +59,13 @@ def read_operators(operators: Sequence[str], issues: Sequence[Issue]) -> Graph:
 class _TraceReader:
     """State of reading a trace."""
 
-    def __init__(self, graph: Graph, issues: Sequence[Issue], weights: Collection[str]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        issues: Sequence[Issue],
+        weights: Collection[str] = (),
+        constants: Collection[str] = (),
+    ) -> None:
         self.graph = graph
         self._issues = issues
         self._reasons: dict[str, list[str]] = defaultdict(list)
@@ -67,6 +73,7 @@ class _TraceReader:
             hint = f" ({issue.hint})" if issue.hint else ""
             self._reasons[issue.node].append(cut_text(f"{issue.reason}{hint}"))
         self._weights = weights
+        self._constants = constants
         self._marked: set[str] = set()
         self._numbers: dict[TracedNode, int] = {}
         self._given: dict[Expr, Operand] = {}
@@ -141,9 +148,7 @@ class _TraceReader:
             for found in self._find(expr, source, box):
                 yield Operand(label, found.node, found.result, found.weight, found.text)
 
-    def _find(
-        self, expr: Expr, source: tuple[TracedNode, int] | None, box: int
-    ) -> list[Operand]:
+    def _find(self, expr: Expr, source: tuple[TracedNode, int] | None, box: int) -> list[Operand]:
         """Return what gives an expression: nodes of the trace, inputs, weights or a constant."""
         if source is not None and source[0] in self._numbers:
             return [Operand("", self._numbers[source[0]], source[1])]
@@ -168,6 +173,9 @@ class _TraceReader:
             self._given[expr] = Operand("", weight=expr.name_hint)
         elif isinstance(expr, Var):
             name = cut_text(expr.name_hint, LONGEST_NAME)
+            if expr.name_hint in self._constants:
+                self._given[expr] = Operand("", text=f"{type_text(expr.type)} {name}")
+                return
             node = Node("input", "input", name=name, types=[type_text(expr.type)], box=box)
             self.graph.nodes.append(node)
             self._given[expr] = Operand("", len(self.graph.nodes) - 1)

@@ -63,9 +63,7 @@ def weight_rows(
     ]
 
 
-def operator_docs(
-    operators: Iterable[str], document: Callable[[str], str]
-) -> dict[str, str]:
+def operator_docs(operators: Iterable[str], document: Callable[[str], str]) -> dict[str, str]:
     """Return the first paragraph of the documentation of each operator that has any.
 
     Args:
@@ -198,8 +196,12 @@ class _Grouping:
         shown = {m for m in members if nodes[m].kind in ("operator", "unknown")}
         homes = self._homes(members, shown)
         place = {m: at for at, m in enumerate(members)}
+
+        def order(member: int) -> tuple[int, bool, int]:
+            return place[homes.get(member, member)], member not in homes, place[member]
+
         return fold(
-            sorted(members, key=lambda m: (place[homes.get(m, m)], m not in homes, place[m])),
+            sorted(members, key=order),
             Leaves(
                 sources={m: list(self._sources.get(m, ())) for m in members},
                 names={m: nodes[homes.get(m, m)].name if m in shown else "" for m in members},
@@ -219,7 +221,11 @@ class _Grouping:
         alone: set[int] = set()
         for member in members:
             operands = self._graph.nodes[member].operands
-            if member in shown and operands and all(each.node < 0 or each.node in alone for each in operands):
+            if (
+                member in shown
+                and operands
+                and all(each.node < 0 or each.node in alone for each in operands)
+            ):
                 alone.add(member)
         homes: dict[int, int] = {}
         for member in reversed(members):

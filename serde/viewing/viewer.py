@@ -203,8 +203,10 @@ def _read_side(
     side.graph, places = read_graph(side.model, names)
     side.nodes = {name: places[value] for name, value in names.items() if value in places}
     if trace.main.nodes:
-        params, outputs = side.model.params, side.model.meta.outputs
-        side.relay, side.graph = side.graph, read_trace(trace, (), params, outputs)
+        constants = frozenset(bridge.names(native).weights)
+        outputs = side.model.meta.outputs
+        native_graph = read_trace(trace, (), side.model.params, constants, outputs)
+        side.relay, side.graph = side.graph, native_graph
         side.docs = _documentation(side, native)
     return side
 
