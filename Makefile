@@ -94,7 +94,7 @@ docs: setup
 
 # The documentation as pages that need no server, in site/; a warning is an error.
 site: setup
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python tools/site/build.py
 
 check: lint test
 

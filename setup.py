@@ -45,7 +45,7 @@ EXTRAS = {
     "hf": ["fsspec>=2024.6", "huggingface_hub>=0.24"],
     "batch": ["fsspec>=2024.6", "pyarrow>=16"],
     "dask": ["distributed>=2024.6"],
-    "docs": ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.27"],
+    "docs": ["mkdocstrings[python]>=0.27", "zensical>=0.0.73; python_version >= '3.11'"],
     "fuzz": [
         "atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'",
         "coverage>=7.6",
