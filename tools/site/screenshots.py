@@ -49,21 +49,21 @@ def residual_net(path: Path, *, unknown: bool = False) -> Path:
     draw = np.random.default_rng(7)
     weights, nodes = {}, []
 
-    def conv(read: str, to: str, channels: int, inputs: int, size: int) -> None:
-        name = f"{to}_weight"
-        weights[name] = draw.normal(0, 0.2, (channels, inputs, size, size)).astype(np.float32)
-        weights[f"{to}_bias"] = np.zeros(channels, np.float32)
-        pads = [size // 2] * 4
-        read_by = [read, name, f"{to}_bias"]
-        nodes.append(helper.make_node("Conv", read_by, [f"{to}_out"], f"{to}/conv", pads=pads))
-        nodes.append(helper.make_node("Relu", [f"{to}_out"], [to], f"{to}/relu"))
+    def conv(scope: str, number: int, read: str, inputs: int) -> str:
+        own = f"{scope}_{number}"
+        held = {f"{own}_weight": (16, inputs, 3, 3), f"{own}_bias": (16,)}
+        for name, shape in held.items():
+            weights[name] = draw.normal(0, 0.2, shape).astype(np.float32)
+        node = helper.make_node("Conv", [read, *held], [own], f"{scope}/conv{number}")
+        node.attribute.append(helper.make_attribute("pads", [1] * 4))
+        nodes.append(node)
+        nodes.append(helper.make_node("Relu", [own], [f"{own}_act"], f"{scope}/relu{number}"))
+        return f"{own}_act"
 
-    conv("image", "stem", 16, 3, 3)
-    last = "stem"
+    last = conv("stem", 1, "image", 3)
     for block in ("block1", "block2"):
-        conv(last, f"{block}/a", 16, 16, 3)
-        conv(f"{block}/a", f"{block}/b", 16, 16, 3)
-        nodes.append(helper.make_node("Add", [f"{block}/b", last], [block], f"{block}/add"))
+        inner = conv(block, 2, conv(block, 1, last, 16), 16)
+        nodes.append(helper.make_node("Add", [inner, last], [block], f"{block}/add"))
         last = block
     if unknown:
         nodes.append(helper.make_node("Gate", [last], ["gated"], "gate", domain="corp"))
