@@ -239,7 +239,8 @@ def _show_gaps(side: _Side, native: AnyValue, trace: Trace, report: Report) -> N
     bridge = side.bridge
     side.summary, side.issues = bridge.summary(native), sorted(report.issues)
     if trace.main.nodes:
-        side.graph = read_trace(trace, side.issues)
+        constants = frozenset(bridge.names(native).weights)
+        side.graph = read_trace(trace, side.issues, constants=constants)
         side.docs = _documentation(side, native)
     else:
         side.graph = read_operators(bridge.operators(native), side.issues)

@@ -170,5 +170,5 @@ def test_guides_are_found_first_in_either_spelling(site: Path, browser: Any, wor
 def test_guides_show_pictures(site: Path, name: str) -> None:
     if shutil.which("chromium") is None:
         pytest.skip("chromium is not installed")
-    assert f'src="pictures/{name}.png"' in pages(site)[f"{name}.html"]
-    assert (site / f"pictures/{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert f'src="screenshots/{name}.png"' in pages(site)[f"{name}.html"]
+    assert (site / f"screenshots/{name}.png").read_bytes().startswith(b"\x89PNG")

@@ -41,7 +41,7 @@ def build(target: Path) -> None:
         shutil.copy(ROOT / "mkdocs.yml", project)
         docs = project / "docs"
         shutil.copytree(ROOT / "docs", docs)
-        write_pages(docs, make_pictures(docs / "pictures"))
+        write_pages(docs, make_pictures(docs / "screenshots"))
         command = [sys.executable, "-m", "zensical", "build", "--strict"]
         subprocess.run(command, cwd=project, check=True)
         site = project / "site"

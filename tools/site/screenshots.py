@@ -41,7 +41,7 @@ def make_pictures(folder: Path) -> dict[str, str]:
         command = [browser, *flags, "--virtual-time-budget=4000", shot, page.as_uri()]
         subprocess.run(command, check=True, capture_output=True)
         page.unlink()
-    return {name: f"![{text}](pictures/{name}.png)" for name, text in TEXTS.items()}
+    return {name: f"![{text}](screenshots/{name}.png)" for name, text in TEXTS.items()}
 
 
 def residual_net(path: Path, *, unknown: bool = False) -> Path:
