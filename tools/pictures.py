@@ -117,13 +117,11 @@ def _text(text: str, x: float, y: float, size: int, fill: str, *, bold: bool = F
 
 def formats_table() -> str:
     """Return the table of what is read and written, as Markdown."""
-    rows = ["| format | reads | writes | nets compared with MXNet |", "|---|---|---|--:|"]
+    rows = ["| format | read | written | nets compared with MXNet |", "|---|---|---|--:|"]
     for name in sorted(FORMATS, key=lambda name: (-NETS.get(name, 0), name)):
         bridge = get_bridge(name)
-        sides = [
-            "" if options is None else " ".join(f"`{each}`" for each in suffixes(bridge, written=w))
-            for options, w in ((bridge.import_options, False), (bridge.export_options, True))
-        ]
+        known = (bridge.import_options, bridge.export_options)
+        sides = ["" if options is None else "yes" for options in known]
         figure = {"mxnet": "the source", PIVOT: "between all"}.get(name, "")
         rows.append(f"| {title(bridge)} | {' | '.join(sides)} | {NETS.get(name, figure)} |")
     return "\n".join(rows)

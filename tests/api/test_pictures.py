@@ -33,7 +33,7 @@ def test_formats_are_drawn_and_listed_as_they_are() -> None:
     drawn = (ROOT / "docs" / "pictures" / "formats.svg").read_text(encoding="utf-8")
     assert drawn == pictures.formats_picture(), "python tools/pictures.py"
     assert pictures.with_table(README) == README, "python tools/pictures.py"
-    assert "| ONNX | `.onnx` | `.onnx` | 272 |" in README
+    assert "| ONNX | yes | yes | 272 |" in README
 
 
 def test_nets_are_counted_as_benchmarks_have_them() -> None:
