@@ -12,6 +12,7 @@ from serde.relay.ir.registry import OpDef
 from serde.report import Issue
 from serde.viewing.graph import attribute_rows, category_of, constant_text, type_text
 from serde.viewing.nodes import LONGEST_NAME, Box, Graph, Node, Operand, cut_text
+from serde.walk.holes import Placeholder
 from serde.walk.tracing import Trace, TracedGraph, TracedNode
 
 __all__ = ["read_operators", "read_trace"]
@@ -120,7 +121,7 @@ class _TraceReader:
             each = pending.pop()
             if isinstance(each, Call) and isinstance(each.op, OpDef):
                 found.setdefault(each.op.name, category_of(each.op))
-            for child in each.below:
+            for child in () if isinstance(each, Placeholder) else each.below:
                 if child not in known and child not in seen and child not in self._given:
                     seen.add(child)
                     pending.append(child)
@@ -161,7 +162,8 @@ class _TraceReader:
             if each in self._given:
                 found[self._given[each]] = None
                 continue
-            below = [child for child in each.below if child not in seen]
+            inside = () if isinstance(each, Placeholder) else each.below
+            below = [child for child in inside if child not in seen]
             seen.update(below)
             pending += reversed(below)
         return list(found)

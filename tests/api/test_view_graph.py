@@ -177,6 +177,16 @@ def test_nodes_and_edges_are_those_of_the_file(net: Any, tmp_path: Path) -> None
     assert {op for op, *_ in read_shown(model["relay"])}.isdisjoint({"Conv", "Identity", "Relu"})
 
 
+def test_a_conditional_of_two_types_is_shown_with_its_branches(tmp_path: Path) -> None:
+    (model,) = page_data(serde.view(view_models.ranks(tmp_path / "net.onnx")))["models"]
+    assert read_shown(model["graph"]) == [
+        ("If", "rank", ["c"]),
+        ("Flatten", "rank/then/ownFlatten", ["x"]),
+        ("Neg", "rank/else/ownNeg", ["x"]),
+        ("ReduceSum", "sum", ["rank"]),
+    ]
+
+
 def test_a_symbol_shows_the_operators_of_mxnet(tmp_path: Path) -> None:
     view_models.passing(tmp_path / "net.onnx")
     symbol = tmp_path / "net-symbol.json"

@@ -63,6 +63,25 @@ def branches(path: Path) -> Path:
     return save(path, nodes, inputs, [helper.make_tensor_value_info("y", FLOAT, [2])], {})
 
 
+def ranks(path: Path) -> Path:
+    """A conditional whose branches have no common type, and a sum that takes either."""
+    sides = []
+    for op, shape in (("Flatten", [1, 2]), ("Neg", [2])):
+        result = helper.make_tensor_value_info(op, FLOAT, shape)
+        sides.append(
+            helper.make_graph([helper.make_node(op, ["x"], [op], f"own{op}")], op, [], [result])
+        )
+    nodes = [
+        helper.make_node("If", ["c"], ["r"], "rank", then_branch=sides[0], else_branch=sides[1]),
+        helper.make_node("ReduceSum", ["r"], ["y"], "sum", keepdims=0),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", FLOAT, [2]),
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+    ]
+    return save(path, nodes, inputs, [helper.make_tensor_value_info("y", FLOAT, [])], {})
+
+
 def with_gap(path: Path) -> Path:
     """An operator that nobody knows, between others."""
     nodes = [
