@@ -15,7 +15,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tools" / "site")]
@@ -172,12 +174,12 @@ def terminal_picture(command: str, folder: Path) -> str:
 def page_picture(folder: Path) -> str:
     """Return a network as ``serde view`` draws it, as SVG."""
     from screenshots import residual_net
-    from support.browser import chromium
 
     import serde
 
     serde.view(residual_net(folder / "net.onnx"), path=folder / "view.html")
-    with chromium() as browser:
+    browsers: Any = import_module("support.browser")  # of the tests
+    with browsers.chromium() as browser:
         browser.open(folder / "view.html")
         browser.run("foldAll(); go(models[0].find('stem/conv1')); select(-1)")
         return str(browser.run("return new Picture(drawing).svg()")) + "\n"

@@ -105,7 +105,8 @@ class _TraceReader:
         self._numbers[traced] = number = len(self.graph.nodes)
         self.graph.nodes.append(node)
         for title, inner in traced.graphs.items():
-            self.graph.boxes.append(Box(cut_text(title, LONGEST_NAME), number))
+            shown = "body" if traced.name.endswith(title) else cut_text(title, LONGEST_NAME)
+            self.graph.boxes.append(Box(shown, number))
             self.read_graph(inner, len(self.graph.boxes) - 1)
         node.parts, node.category = self._parts(traced)
         for index, result in enumerate(traced.results):
@@ -145,7 +146,8 @@ class _TraceReader:
         for place, (expr, source) in enumerate(zip(traced.inputs, sources, strict=True)):
             if expr is None:
                 continue
-            label = names[place] if place < len(names) else str(place)
+            beyond = f"{names[-1]}[{place - len(names) + 1}]" if names else str(place)
+            label = names[place] if place < len(names) else beyond
             for found in self._find(expr, source, box):
                 yield Operand(label, found.node, found.result, found.weight, found.text)
 

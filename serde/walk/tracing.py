@@ -174,7 +174,8 @@ class _Reading:
         left = list(self.reads)
         for name, value in zip(names, values, strict=True):
             for each in _expressions(value)[:1]:
-                self.graph.outputs.append((str(name), each, _taken(each, left)))
+                shown = name if isinstance(name, str) else ""
+                self.graph.outputs.append((shown, each, _taken(each, left)))
 
 
 def _taken(
