@@ -750,7 +750,8 @@ def batch(
         scratch: Folder for what is fetched from stores meanwhile; the system's if left out.
         storage_options: What ``fsspec`` gives to file systems; the environment otherwise.
         progress: Called with each outcome as it comes in.
-        options: Options of the sources, of the passes and of the target, for all models.
+        options: Options of the sources, of the passes and of the target, for all models; in
+            ``input_shapes``, ``"bert*:ids"`` is an input of those that are called so.
 
     Returns:
         What became of the models; iterating over it gives an outcome for each.
@@ -759,7 +760,12 @@ def batch(
         FormatError: The ledger is another file.
         MissingDependency: A package is not installed.
         OptionError: An option is unknown or cannot be used, nothing can be written to `out`, or
-            another run has the ledger open. What is wrong with a model is never raised."""
+            another run has the ledger open. What is wrong with a model is never raised.
+
+    Example:
+        >>> report = serde.batch(["net.onnx", "other.onnx"], to="relay", out="converted")
+        >>> [outcome.status for outcome in report]
+        ['done', 'done']"""
 
 @overload
 def batch(
@@ -884,10 +890,17 @@ def bisect(
 
     Raises:
         CheckError: The models have no value in common, or cannot be run.
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or missing.
         StoreError: A store does not answer, refuses, or holds no such object.
-        UnsupportedModelError: Some nodes of a model cannot be converted."""
+        UnsupportedModelError: Some nodes of a model cannot be converted.
+
+    Example:
+        >>> found = serde.bisect("net.onnx", "other.onnx")
+        >>> [value.name for value in found.values if value.suspect]
+        ['h']"""
 
 @overload
 def bisect(
@@ -1018,9 +1031,16 @@ def check(
 
     Raises:
         CheckError: The comparison could not be made.
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or missing.
-        UnsupportedModelError: Some nodes of the source cannot be converted."""
+        StoreError: A store does not answer, refuses, or holds no such object.
+        UnsupportedModelError: Some nodes of the source cannot be converted.
+
+    Example:
+        >>> serde.check("net.onnx", "other.onnx").passed
+        False"""
 
 @overload
 def check(
@@ -1151,10 +1171,16 @@ def compile(
 
     Raises:
         CompileError: TVM refuses the module, or crashed.
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
         MissingDependency: TVM is not installed, or as a release that is not known.
         OptionError: An option is unknown or missing, or TVM knows no such target.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> net = serde.compile("net.onnx", target="llvm")
+        >>> net(np.float32([[1, -2, 3]]))
+        [array([[1., 0., 3.]], dtype=float32)]"""
 
 @overload
 def compile(
@@ -1279,10 +1305,17 @@ def convert(
     Raises:
         CheckError: The check failed or could not be made, or a smaller model loses more than is
             allowed; nothing is written.
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown, missing or cannot be used.
         StoreError: A store does not answer, refuses, or holds no such object.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> report = serde.convert("net.onnx", "net.nnef.tgz", check=True)
+        >>> report.facts["path"], report.passed
+        ('net.nnef.tgz', True)"""
 
 @overload
 def convert(
@@ -1350,10 +1383,16 @@ def diff(left: AnyValue, right: AnyValue, **options: Unpack[_OptionsSet67]) -> M
             its format has.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or missing.
         StoreError: A store does not answer, refuses, or holds no such object.
-        UnsupportedModelError: Some nodes of a model cannot be converted; all of them are listed."""
+        UnsupportedModelError: Some nodes of a model cannot be converted; all of them are listed.
+
+    Example:
+        >>> [weight.name for weight in serde.diff("net.onnx", "other.onnx").weights]
+        ['w']"""
 
 @overload
 def diff(
@@ -1549,9 +1588,16 @@ def export_model(
         The native object (for ONNX an ``onnx.ModelProto``); with `path` the path written.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown, missing or cannot be used.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> proto = serde.export_model("net.onnx", format="onnx", opset=20)
+        >>> proto.opset_import[0].version
+        20"""
 
 @overload
 def export_model(
@@ -1707,8 +1753,15 @@ def from_relay(
         The native object, complete; with `path` the path written.
 
     Raises:
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or cannot be used.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> x = relay.var("x", shape=(1, 3))
+        >>> serde.from_relay(relay.Function([x], relay.nn.relu(x)), path="relu.onnx").name
+        'relu.onnx'"""
 
 @overload
 def from_relay(
@@ -1800,10 +1853,16 @@ def import_model(
         A model with scalars or empty tensors runs under ``mxnet.util.np_shape()``.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
         MissingDependency: MXNet is not installed; :func:`convert` writes its files without it.
         OptionError: An option is unknown or missing.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> symbol, params = serde.import_model("net.onnx")
+        >>> symbol.list_arguments(), params["w"].shape
+        (['x', 'w'], (3, 3))"""
 
 @overload
 def import_model(
@@ -1896,10 +1955,17 @@ def import_to_gluon(
         options: Options of the source's format and of the passes before MXNet's.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
         MissingDependency: MXNet is not installed.
         OptionError: An option is unknown or missing.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> import mxnet as mx
+        >>> block = serde.import_to_gluon("net.onnx")
+        >>> block(mx.nd.array([[1, -2, 3]])).asnumpy()
+        array([[1., 0., 3.]], dtype=float32)"""
 
 @overload
 def import_to_gluon(
@@ -1990,9 +2056,16 @@ def to_relay(
             ``outputs``, if only the part between them is wanted.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or missing.
-        UnsupportedModelError: Some nodes cannot be converted; all of them are listed."""
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> model = serde.to_relay("net.onnx")
+        >>> model.params["w"].shape
+        (3, 3)"""
 
 @overload
 def to_relay(
@@ -2100,8 +2173,16 @@ def view(
         The page, which a notebook shows; with `path`, it is written there too.
 
     Raises:
-        FormatError: The bytes are malformed.
-        OptionError: An option is unknown or missing, or nothing can be written at `path`."""
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
+        OptionError: An option is unknown or missing, or nothing can be written at `path`.
+        StoreError: A store does not answer, refuses, or holds no such object.
+
+    Example:
+        >>> page = serde.view("net.onnx", path="net.html")
+        >>> page.path.name
+        'net.html'"""
 
 @overload
 def view(

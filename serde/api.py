@@ -76,9 +76,16 @@ def to_relay(
             ``outputs``, if only the part between them is wanted.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or missing.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> model = serde.to_relay("net.onnx")
+        >>> model.params["w"].shape
+        (3, 3)
     """
     report = Report() if report is None else report
     bridge = source_bridge(source, format)
@@ -112,8 +119,15 @@ def from_relay(
         The native object, complete; with `path` the path written.
 
     Raises:
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or cannot be used.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> x = relay.var("x", shape=(1, 3))
+        >>> serde.from_relay(relay.Function([x], relay.nn.relu(x)), path="relu.onnx").name
+        'relu.onnx'
     """
     report = Report() if report is None else report
     bridge = find_target(format, path)
@@ -169,9 +183,16 @@ def export_model(
         The native object (for ONNX an ``onnx.ModelProto``); with `path` the path written.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown, missing or cannot be used.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> proto = serde.export_model("net.onnx", format="onnx", opset=20)
+        >>> proto.opset_import[0].version
+        20
     """
     report = Report() if report is None else report
     reader, writer = source_bridge(model), find_target(format, path)
@@ -224,10 +245,16 @@ def compile(
 
     Raises:
         CompileError: TVM refuses the module, or crashed.
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
         MissingDependency: TVM is not installed, or as a release that is not known.
         OptionError: An option is unknown or missing, or TVM knows no such target.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> net = serde.compile("net.onnx", target="llvm")
+        >>> net(np.float32([[1, -2, 3]]))
+        [array([[1., 0., 3.]], dtype=float32)]
     """
     own = {"tvm_target": target, "cc": cc, **options}
     runnable: Runnable = _export(source, params, format, get_bridge("tvm"), report, own)
@@ -257,10 +284,16 @@ def import_model(
         A model with scalars or empty tensors runs under ``mxnet.util.np_shape()``.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
         MissingDependency: MXNet is not installed; :func:`convert` writes its files without it.
         OptionError: An option is unknown or missing.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> symbol, params = serde.import_model("net.onnx")
+        >>> symbol.list_arguments(), params["w"].shape
+        (['x', 'w'], (3, 3))
     """
     require("mxnet")
     return _export(source, params, format, get_bridge("mxnet"), report, options)
@@ -305,10 +338,17 @@ def import_to_gluon(
         options: Options of the source's format and of the passes before MXNet's.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
         MissingDependency: MXNet is not installed.
         OptionError: An option is unknown or missing.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> import mxnet as mx
+        >>> block = serde.import_to_gluon("net.onnx")
+        >>> block(mx.nd.array([[1, -2, 3]])).asnumpy()
+        array([[1., 0., 3.]], dtype=float32)
     """
     from serde.mxnet.live import to_block
 
@@ -403,10 +443,17 @@ def convert(
     Raises:
         CheckError: The check failed or could not be made, or a smaller model loses more than is
             allowed; nothing is written.
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown, missing or cannot be used.
         StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Example:
+        >>> report = serde.convert("net.onnx", "net.nnef.tgz", check=True)
+        >>> report.facts["path"], report.passed
+        ('net.nnef.tgz', True)
     """
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)

@@ -8,7 +8,6 @@ whose entries name a :class:`Bridge` object.
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import inspect
 import os
@@ -23,7 +22,7 @@ from serde.engine.base import Engine, Samples
 from serde.errors import CheckError, FormatError, OptionError, RelayError
 from serde.guards import check_parameters, guarded
 from serde.io.atomic import check_files
-from serde.options import ExportOptions, ImportOptions, bind_options
+from serde.options import ExportOptions, ImportOptions, bind_options, option_names, refuse_options
 from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
@@ -432,15 +431,17 @@ def format_names() -> list[str]:
 def get_bridge(name: str) -> AnyBridge:
     """Return the bridge of the format called `name`.
 
-    Other packages are looked at only if the name is none of this package's own.
+    Other packages are looked at only if the name is none of this package's own, in whatever case.
 
     Raises:
         OptionError: There is no such format, or two packages claim the name.
     """
-    module = FORMATS.get(name)
-    if module is not None:
-        return _check_bridge(name, importlib.import_module(module).BRIDGE)
+    spelled = (name, str(name).lower())
+    for each in spelled:
+        if each in FORMATS:
+            return _check_bridge(each, importlib.import_module(FORMATS[each]).BRIDGE)
     others = _entry_points()
+    name = next((each for each in spelled if each in others), name)
     if name not in others:
         raise OptionError(f"unknown format {name!r}; known: {', '.join(format_names())}")
     try:
@@ -546,7 +547,11 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
     for bridge in bridges:
         if bridge.import_options is not None and os.fspath(first).endswith(bridge.suffixes):
             return bridge
-    raise FormatError(f"no format recognises it; {hint}", path=first)
+    from serde.io.other_files import describe_unrecognised
+
+    found = describe_unrecognised(first)
+    told = f"no format recognises it; {hint}" if found is None else f"found {found}"
+    raise FormatError(told, path=first)
 
 
 def _load_own() -> Iterator[AnyBridge]:
@@ -554,7 +559,7 @@ def _load_own() -> Iterator[AnyBridge]:
 
 
 def _load_others(broken: list[str]) -> Iterator[AnyBridge]:
-    """Yield the formats of other packages; what is wrong with some goes to a list."""
+    """Yield the formats of other packages; what is wrong with one goes to a list."""
     for name in sorted({*_entry_points()} - {*FORMATS}):
         try:
             yield get_bridge(name)
@@ -591,7 +596,5 @@ def _bind_whole(
     if cls is None:
         raise OptionError(f"format {bridge.name} cannot be {verb}")
     bound, rest = bind_options(cls, given)
-    if rest:
-        known = ", ".join(sorted(item.name for item in dataclasses.fields(cls)))
-        raise OptionError(f"unknown option {', '.join(sorted(rest))}; known: {known}")
+    refuse_options(rest, option_names(cls))
     return bound

@@ -73,13 +73,22 @@ def _with_checked_options(
 def _with_read_faults(function: Callable[..., AnyValue]) -> Callable[..., AnyValue]:
     """Return a method of a bridge that says of a file that cannot be read which one it is.
 
-    A file that serde opens says so itself; not so one that a library of the format reads.
+    A file that serde opens says so itself; not so one that a library of the format reads. One that
+    is malformed because it is another kind of file is told to be that.
     """
 
     @functools.wraps(function)
     def reading(self: AnyValue, source: AnyValue, *args: AnyValue, **kw: AnyValue) -> AnyValue:
         try:
             return function(self, source, *args, **kw)
+        except FormatError as error:
+            from serde.io.other_files import describe_content
+
+            found = None if error.path is None else describe_content(error.path)
+            if found is None:
+                raise
+            message = f"expected a file of format {self.name}, found {found}"
+            raise FormatError(message, path=error.path) from error
         except OSError as error:
             is_path = isinstance(source, (str, os.PathLike))
             path = error.filename if error.filename is not None or not is_path else source

@@ -7,7 +7,7 @@ import dataclasses
 import os
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
 from typing import Any as AnyValue
@@ -20,12 +20,15 @@ from serde.limits import Limits
 from serde.lossy import check_allowed
 from serde.relay.ir.dims import Any, DimLike, SymDim
 from serde.relay.ir.types import TensorType
-from serde.texts import shown
+from serde.texts import near_names, shown
 from serde.walk.fixed import parse_fixed
 from serde.walk.user_converters import UserConverter, read_converters
 from serde.weights import dtype_name
 
-__all__ = ["ExportOptions", "ImportOptions", "bind_options", "check_convert_map", "other_names"]
+__all__ = [
+    "ExportOptions", "ImportOptions", "UnknownOptionError", "bind_options", "check_convert_map",
+    "option_names", "other_names", "refuse_options",
+]  # fmt: skip
 
 
 Shape: TypeAlias = Sequence[DimLike | None]
@@ -244,6 +247,33 @@ def other_names(item: dataclasses.Field[AnyValue]) -> tuple[str, ...]:
     flag = (item.metadata.get("flag") or "").partition("/")[0].removeprefix("--").replace("-", "_")
     names = dict.fromkeys([flag, *item.metadata.get("aliases", ())])
     return tuple(name for name in names if name not in ("", item.name))
+
+
+def option_names(*classes: type[AnyValue] | None) -> Iterator[str]:
+    """Yield the names of the options of dataclasses, other spellings included."""
+    for item in (item for cls in classes if cls is not None for item in dataclasses.fields(cls)):
+        yield from (item.name, *other_names(item))
+
+
+class UnknownOptionError(OptionError):
+    """Options that nothing at hand has; ``names`` are theirs."""
+
+    def __init__(self, message: str, names: Sequence[str]) -> None:
+        super().__init__(message)
+        self.names = names
+
+
+def refuse_options(unknown: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse options that nothing at hand has, each with the name of one that is most like it.
+
+    Raises:
+        UnknownOptionError: There is one.
+    """
+    names, known = sorted(unknown), {*known}
+    near = {name: near_names(name, known) for name in names}
+    told = [f"unknown option {name}{near[name] and '.'}{near[name]}" for name in names]
+    if told:
+        raise UnknownOptionError("; ".join(told), names)
 
 
 def _convert_value(name: str, value: AnyValue, hint: AnyValue) -> AnyValue:

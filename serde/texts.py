@@ -51,11 +51,11 @@ def weights_text(sizes: Sequence[int]) -> str:
 
 
 def near_names(name: str, known: Iterable[str]) -> str:
-    """Return a question after the names that are like one, empty where none is."""
+    """Return a question after the name that is most like one, empty where none is."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, sorted(known))
-    return f" Did you mean {' or '.join(near)}?" if near else ""
+    near = get_close_matches(name, sorted(known), n=1)
+    return f" Did you mean {near[0]}?" if near else ""
 
 
 def printable(text: str) -> str:

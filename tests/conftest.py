@@ -6,6 +6,7 @@ import gc
 import random
 import sys
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 from zlib import crc32
 
@@ -15,7 +16,8 @@ from _pytest.mark.expression import Expression
 from support.tiers import first_of_grid, tier_of
 
 
-def _holds(expression: str, names: set[str]) -> bool:
+@cache
+def _holds(expression: str, names: frozenset[str]) -> bool:
     """Whether an expression of ``-m`` is true of a test that has marks of these names."""
     return not expression or Expression.compile(expression).evaluate(lambda name: name in names)
 
@@ -33,7 +35,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
         if place not in first:
             call.marks.append(pytest.mark.wide.mark)
     expression = metafunc.config.option.markexpr
-    own = {mark.name for mark in metafunc.definition.iter_markers()}
+    own = frozenset(mark.name for mark in metafunc.definition.iter_markers())
     kept = [
         call for call in calls if _holds(expression, own.union(mark.name for mark in call.marks))
     ]

@@ -9,7 +9,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any as AnyValue
@@ -25,18 +24,20 @@ from serde.batching.manifest import (
     read_entry,
     read_manifest,
 )
-from serde.batching.planning import plan
+from serde.batching.planning import give_shapes, plan
 from serde.batching.pool import LocalPool, usable_cores
 from serde.batching.records import Executor, Outcome, Settings
 from serde.batching.report import BatchReport
 from serde.batching.run import BatchRun
 from serde.batching.sandbox import has_landlock
-from serde.bridge import AnyBridge, bind_options, format_names, get_bridge
+from serde.batching.sources import written_suffix
+from serde.bridge import AnyBridge, bind_options, get_bridge
 from serde.checking.tolerance import Tolerance
 from serde.conversion.prepare import PrepareOptions
 from serde.conversion.signature import takes_options
 from serde.errors import OptionError
 from serde.limits import Limits
+from serde.options import refuse_options
 from serde.relay.ir.types import TensorType
 from serde.stores.listing import LISTED
 from serde.stores.urls import Address, is_url
@@ -113,7 +114,8 @@ def batch(
         scratch: Folder for what is fetched from stores meanwhile; the system's if left out.
         storage_options: What ``fsspec`` gives to file systems; the environment otherwise.
         progress: Called with each outcome as it comes in.
-        options: Options of the sources, of the passes and of the target, for all models.
+        options: Options of the sources, of the passes and of the target, for all models; in
+            ``input_shapes``, ``"bert*:ids"`` is an input of those that are called so.
 
     Returns:
         What became of the models; iterating over it gives an outcome for each.
@@ -123,6 +125,11 @@ def batch(
         MissingDependency: A package is not installed.
         OptionError: An option is unknown or cannot be used, nothing can be written to `out`, or
             another run has the ledger open. What is wrong with a model is never raised.
+
+    Example:
+        >>> report = serde.batch(["net.onnx", "other.onnx"], to="relay", out="converted")
+        >>> [outcome.status for outcome in report]
+        ['done', 'done']
     """
     given = {
         "source_format": source_format,
@@ -198,11 +205,12 @@ def prepare_batch(
     options = {name: _plain(name, value) for name, value in settings.options.items()}
     _check_options(writer, settings.options, known)
     settings = dataclasses.replace(
-        settings, options=options, threads=max(1, usable_cores() // count)
+        settings, to=writer.name, options=options, threads=max(1, usable_cores() // count)
     )
     suffix = _check_out(writer, settings)
     entries = _entries(sources, known, trust)
     found = plan(entries, settings.out, suffix, settings.storage, name_limit)
+    settings = dataclasses.replace(settings, options=give_shapes(found, settings.options))
     place = _ledger_path(settings.out) if ledger is None else Path(ledger)
     executor = _executor(scheduler, workers)
     return BatchRun(found, settings, executor, place, retry_failed=retry_failed)
@@ -238,9 +246,7 @@ def _check_options(
     """Refuse what no model of the batch could be converted with."""
     if writer.export_options is None:
         raise OptionError(f"format {writer.name} cannot be written")
-    unknown = sorted(name for name in options if name not in known)
-    if unknown:
-        raise OptionError(f"unknown option {', '.join(unknown)}")
+    refuse_options([name for name in options if name not in known], known)
     named = options.get("converters", ())
     for path in (named,) if isinstance(named, str) else named:
         if not Path(path).is_file():
@@ -257,13 +263,7 @@ def _without_code(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
 @cache
 def _known_options() -> frozenset[str]:
     """Return the names of what :func:`serde.convert` takes for one model, of whatever formats."""
-    names = {name for name in inspect.signature(convert).parameters if name != "options"}
-    for name in format_names():
-        with suppress(OptionError):
-            bridge = get_bridge(name)
-            for cls in (bridge.import_options, bridge.export_options):
-                names |= {item.name for item in dataclasses.fields(cls)} if cls else set()
-    return frozenset(names - _NOT_OF_A_BATCH)
+    return frozenset({*inspect.signature(convert).parameters} - _NOT_OF_A_BATCH)
 
 
 def _plain(name: str, value: AnyValue) -> AnyValue:
@@ -301,26 +301,13 @@ def _check_out(writer: AnyBridge, settings: Settings) -> str:
     """
     options, _ = bind_options(writer.export_options or object, _without_code(settings.options))
     if is_url(settings.out) and Address.of(settings.out).protocol:
-        return _suffix(writer, Path("model"), options)
+        return written_suffix(writer, "model", options)
     folder = Path(Address.of(settings.out).path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f"{folder}: cannot be made: {error.strerror}") from None
-    return _suffix(writer, folder / ".serde-probe", options)
-
-
-def _suffix(writer: AnyBridge, stem: Path, options: AnyValue) -> str:
-    """Return the first suffix of a format that it writes."""
-    faults: list[OptionError] = []
-    for suffix in writer.suffixes:
-        try:
-            writer.check_target(f"{stem}{suffix}", options)
-        except OptionError as error:
-            faults.append(error)
-        else:
-            return suffix
-    raise faults[0] if faults else OptionError(f"format {writer.name} has no suffix")
+    return written_suffix(writer, folder / ".serde-probe", options)
 
 
 def _entries(

@@ -16,10 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.batching.sources import stem_of
 from serde.errors import SerdeError
 from serde.io.staging import files_in
-from serde.stores.listing import expand
+from serde.stores.listing import expand, stem_of
 from serde.stores.store import open_store
 from serde.stores.urls import Address
 

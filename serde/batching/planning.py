@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any as AnyValue
 
@@ -15,7 +17,9 @@ from serde.outcome import OUTCOMES, error_message, exit_code
 from serde.stores.listing import LISTED
 from serde.stores.urls import Address
 
-__all__ = ["Plan", "plan"]
+__all__ = ["Plan", "give_shapes", "plan"]
+
+_SHAPES = "input_shapes"
 
 
 @dataclass(slots=True)
@@ -58,6 +62,39 @@ def plan(
         except (SerdeError, OSError) as error:
             found.faults.append(_fault(entry, error))
     return found
+
+
+def give_shapes(found: Plan, options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
+    """Give jobs the shapes whose names begin with a glob; return the options without these.
+
+    ``bert*:ids`` is the input `ids` of models whose file is called so, ``bert*`` their only one. A
+    glob with a slash is for the end of the path. What a manifest says of a model goes before.
+
+    Raises:
+        OptionError: No model is called as a glob says.
+    """
+    shapes = options.get(_SHAPES)
+    named = shapes if isinstance(shapes, Mapping) else {}
+    globs = {name: name.partition(":") for name in named if set("*?") & {*name.partition(":")[0]}}
+    common = {name: shape for name, shape in named.items() if name not in globs}
+    unused = {pattern for pattern, _, _ in globs.values()}
+    for index, job in enumerate(found.jobs):
+        fits = {name: parts for name, parts in globs.items() if _is_called(job, parts[0])}
+        unused -= {pattern for pattern, _, _ in fits.values()}
+        own = {parts[2]: named[name] for name, parts in fits.items()}
+        if own and _SHAPES not in job.options:
+            given = {**job.options, _SHAPES: {**common, **own}}
+            found.jobs[index] = replace(job, options=given)
+    if unused:
+        raise OptionError(f"{_SHAPES}: no model is called {' or '.join(sorted(unused))}")
+    return {**options, _SHAPES: common} if globs else dict(options)
+
+
+def _is_called(job: Job, pattern: str) -> bool:
+    path = job.sources[0].replace(os.sep, "/").rstrip("/")
+    if "/" in pattern:
+        return fnmatchcase(f"/{path}", f"*/{pattern}")
+    return fnmatchcase(path.rpartition("/")[2], pattern)
 
 
 def _add(found: Plan, taken: dict[str, Job], job: Job, where: str) -> None:

@@ -6,17 +6,23 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from functools import cache
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.bridge import format_names, get_bridge
+from serde.bridge import AnyBridge, bind_options, get_bridge
 from serde.errors import OptionError
-from serde.stores.listing import LISTED, expand, is_pattern
+from serde.io.other_files import describe_content
+from serde.stores.listing import (
+    LISTED,
+    expand,
+    is_pattern,
+    model_suffixes,
+    package_suffixes,
+    stem_of,
+)
 from serde.stores.urls import Address, is_url
 
-__all__ = ["find_sources", "join", "stem_of", "target_name"]
+__all__ = ["find_sources", "join", "own_target", "target_name", "written_suffix"]
 
 _MAGIC: Final = re.compile(r"[*?\[]")
 
@@ -39,7 +45,7 @@ def find_sources(
         StoreError: A store does not answer, or refuses.
     """
     pattern, found = is_pattern(given), False
-    ends = _ends() if pattern and given.endswith("*") else None
+    ends = (*model_suffixes(), *package_suffixes()) if pattern and given.endswith("*") else None
     root = _root(given) if pattern else Address.of(given).path.strip("/")
     for each in expand(given, limit, storage_options=storage):
         if ends is not None and not each.url.endswith(ends):
@@ -52,7 +58,9 @@ def find_sources(
             yield each.url, posixpath.normpath(path.removeprefix(root).strip("/"))
     if not found:
         kind = "match of the pattern is a model" if pattern else "model is in the folder"
-        raise FileNotFoundError(0, f"no {kind}", given)
+        described = None if pattern or is_url(given) else describe_content(given)
+        what = "" if described is None else f", which is {described}"
+        raise FileNotFoundError(0, f"no {kind}{what}", given)
 
 
 def _root(pattern: str) -> str:
@@ -76,30 +84,39 @@ def target_name(name: str, suffix: str) -> str:
     return stem_of(name.rstrip("/")) + suffix
 
 
-def stem_of(name: str) -> str:
-    """Return a name without the longest suffix that some format gives it."""
-    ends = (*_ends(), *_companion_ends())
-    own = max((end for end in ends if name.endswith(end) and name != end), key=len, default="")
-    return name.removesuffix(own)
+def own_target(
+    source: str, to: str, options: Mapping[str, AnyValue], *, overwrite: bool = False
+) -> str:
+    """Return a name in the working directory for the target of a source, as a batch would give it.
+
+    Raises:
+        OptionError: There is such a file, unless `overwrite` allows it, or the format is not
+            written with these options.
+    """
+    writer = get_bridge(to)
+    if writer.export_options is None:
+        raise OptionError(f"format {writer.name} cannot be written")
+    name = Address.of(source).name if is_url(source) else os.path.basename(os.path.abspath(source))
+    stem = stem_of(name.rstrip("/")) or "model"
+    target = stem + written_suffix(writer, stem, bind_options(writer.export_options, options)[0])
+    is_source = os.path.abspath(target) == os.path.abspath(source)  # Which is told by the writer.
+    if os.path.lexists(target) and not overwrite and not is_source:
+        raise OptionError(f"{target}: is there already; name a target, or --overwrite it")
+    return target
 
 
-@cache
-def _ends() -> tuple[str, ...]:
-    """Return the ends of the names of models, as all formats that are read say them."""
-    found: dict[str, None] = {".mar": None}
-    for name in format_names():
-        with suppress(OptionError):
-            bridge = get_bridge(name)
-            if bridge.import_options is not None:
-                found.update(dict.fromkeys(bridge.suffixes))
-    return tuple(end for end in found if end not in _companion_ends())
+def written_suffix(writer: AnyBridge, stem: str | os.PathLike[str], options: AnyValue) -> str:
+    """Return the first suffix of a format that it writes.
 
-
-@cache
-def _companion_ends() -> tuple[str, ...]:
-    """Return the ends of the names of files that are read along with another."""
-    found: dict[str, None] = {}
-    for name in format_names():
-        with suppress(OptionError):
-            found.update(dict.fromkeys(get_bridge(name).companion_suffixes))
-    return tuple(found)
+    Raises:
+        OptionError: It writes none, or not with these options.
+    """
+    faults: list[OptionError] = []
+    for suffix in writer.suffixes:
+        try:
+            writer.check_target(f"{os.fspath(stem)}{suffix}", options)
+        except OptionError as error:
+            faults.append(error)
+        else:
+            return suffix
+    raise faults[0] if faults else OptionError(f"format {writer.name} has no suffix")

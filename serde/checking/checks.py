@@ -82,9 +82,16 @@ def check(
 
     Raises:
         CheckError: The comparison could not be made.
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or missing.
+        StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes of the source cannot be converted.
+
+    Example:
+        >>> serde.check("net.onnx", "other.onnx").passed
+        False
     """
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)
@@ -148,10 +155,17 @@ def bisect(
 
     Raises:
         CheckError: The models have no value in common, or cannot be run.
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or missing.
         StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes of a model cannot be converted.
+
+    Example:
+        >>> found = serde.bisect("net.onnx", "other.onnx")
+        >>> [value.name for value in found.values if value.suspect]
+        ['h']
     """
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)

@@ -15,6 +15,7 @@ from serde.bridge import PIVOT, AnyBridge, TensorSummary, bind_options, source_b
 from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.errors import OptionError
+from serde.options import option_names, refuse_options
 from serde.relay.ir.compare import first_difference
 from serde.relay.ir.expr import Call, Function, Var
 from serde.relay.ir.model import RelayModel
@@ -156,10 +157,16 @@ def diff(
             its format has.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or missing.
         StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes of a model cannot be converted; all of them are listed.
+
+    Example:
+        >>> [weight.name for weight in serde.diff("net.onnx", "other.onnx").weights]
+        ['w']
     """
     report = Report() if report is None else report
     bridges = source_bridge(left, left_format), source_bridge(right, right_format)
@@ -233,8 +240,7 @@ def _bind(bridges: tuple[AnyBridge, AnyBridge], options: Mapping[str, AnyValue])
         own, rest = bind_options(bridge.import_options, options)
         bound.append(own)
         unknown &= set(rest)
-    if unknown:
-        raise OptionError(f"unknown option {', '.join(sorted(unknown))}")
+    refuse_options(unknown, option_names(*(bridge.import_options for bridge in bridges)))
     return bound
 
 

@@ -45,6 +45,17 @@ COMMANDS = (
 """Names of the commands; each is ``command`` in the module of its name."""
 
 
+_BEGIN = """\
+serde converts trained models between formats. To begin, with a model of yours:
+
+  serde inspect net.onnx                       what it holds
+  serde convert net.onnx --to coreml --check   the same for Core ML, compared with it
+  serde view net.onnx                          its graph, as a page for a browser
+
+serde --help lists the commands, serde formats what is read and written."""
+"""What is printed where nothing is asked for."""
+
+
 class _Commands(click.Group):
     """A group whose commands are loaded when they are asked for."""
 
@@ -78,11 +89,16 @@ def find_command(name: str) -> click.Command:
 
 
 @click.group(
-    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(__version__, message="serde %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Converts trained models between formats, through Relay."""
+    if ctx.invoked_subcommand is None:
+        click.echo(_BEGIN)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -7,7 +7,11 @@ from typing import Any
 
 import click
 
-__all__ = ["Flag"]
+__all__ = ["FORMAT_THEME", "READING_THEME", "Flag"]
+
+READING_THEME = "Reading any format"
+FORMAT_THEME = "Format "
+"""What is in front of the name of a format where the options are its own."""
 
 
 class Flag(click.Option):
@@ -15,7 +19,12 @@ class Flag(click.Option):
 
     A flag that is made of an option has no default, so that what is given can be told from what
     is not; its help tells the option's.
+
+    Attributes:
+        theme: What it is for, by which the help groups it; empty for what everyone needs.
     """
+
+    theme = ""
 
     def __init__(self, *args: Any, aliases: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

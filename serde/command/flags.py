@@ -3,8 +3,9 @@
 A format's option becomes a flag by itself: the field's name with hyphens, its
 annotation for the type, its entry under ``Attributes`` in the docstring for
 the help. Field metadata may say otherwise: ``flag`` (``None`` for no flag) and
-``help``; ``parse`` makes the value of the texts that a repeatable flag was given, which ``metavar``
-shows. The field's name and its ``aliases`` are understood, too.
+``help``; ``first`` is true of what the short help tells; ``parse`` makes the value of the texts
+that a repeatable flag was given, which ``metavar`` shows. The field's name and its ``aliases`` are
+understood, too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any as AnyValue
 import click
 
 from serde.command.completion import complete_paths
-from serde.command.flag import Flag
+from serde.command.flag import FORMAT_THEME, READING_THEME, Flag
 from serde.conversion.signature import attribute_texts, option_default
 from serde.errors import OptionError
 from serde.options import other_names
@@ -39,6 +40,13 @@ SHAPE_FORMS = (
 )
 DTYPE_FORMS = "tokens:int32  int32 (a single input)"
 LENGTH_FORMS = "N=4"
+
+_THEMES = {
+    "ImportOptions": READING_THEME,
+    "PrepareOptions": "The model in between",
+    "QuantizeOptions": "Making the target smaller",
+}
+"""What options of a class are for that is no format's."""
 
 _BRACKETS = {"[": "]", "(": ")"}
 _LIST_SPLIT = re.compile(r"\s*,\s*")
@@ -184,6 +192,8 @@ def generated_options(
             kind.setdefault("shell_complete", _completion(kind.get("metavar")))
             option = Flag([flag, item.name], help=f"{tag}{text}", aliases=aliases, **kind)
             option.show_default_of(owner, option_default(item))
+            if not item.metadata.get("first"):
+                option.theme = f"{FORMAT_THEME}{owner}" if owner else _THEMES.get(cls.__name__, "")
             options[item.name] = (option, hints[item.name], owner)
     return [option for option, _, _ in options.values()]
 

@@ -8,38 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from serde.command.base import Command
+from serde.command.base import Command, help_all_option
 from serde.command.completion import (
     complete_formats,
     complete_limits,
     complete_lossy_steps,
     complete_paths,
 )
-from serde.command.flag import Flag
-from serde.errors import OptionError
+from serde.command.flag import READING_THEME, Flag
 from serde.limits import Limits
 
 if TYPE_CHECKING:
     from serde.checking.tolerance import Tolerance
 
 __all__ = [
-    "FormatCommand",
-    "check_flag",
-    "checking_flags",
-    "checking_options",
-    "custom_flag",
-    "flag",
-    "given_options",
-    "printing_flags",
-    "quantizing_flags",
-    "reading_flags",
-    "reading_options",
-    "report_flag",
-    "source_and_target",
-    "storage_options",
-    "store_flag",
+    "FormatCommand", "check_flag", "checking_flags", "checking_options", "custom_flag", "flag",
+    "given_options", "printing_flags", "quantizing_flags", "reading_flags", "reading_options",
+    "report_flag", "source_and_target", "storage_options", "store_flag", "themed",
     "writing_flag",
-]
+]  # fmt: skip
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -62,16 +49,22 @@ class FormatCommand(Command):
         self._directions = (reads, writes)
         self._generated: dict[tuple[str, ...], list[click.Option]] = {}
         self._with_others = True
+        self.params.append(help_all_option())
 
     @property
     def generated(self) -> list[click.Option]:
         """The flags made from the formats' options."""
+        from serde.api import convert
         from serde.bridge import FORMATS, format_names
         from serde.command.flags import generated_options
 
         names = tuple(format_names()) if self._with_others else tuple(sorted(FORMATS))
         if names not in self._generated:
-            classes = _option_classes(names, *self._directions)
+            reads, writes = self._directions
+            wanted = {"read": reads, "written": writes, "": writes}
+            public: Any = convert
+            groups = [each for each in public.groups(names) if wanted[each.direction]]
+            classes = [(each.format, each.cls) for each in groups]
             self._generated[names] = generated_options(classes, taken=_BY_HAND)
         return self._generated[names]
 
@@ -89,7 +82,7 @@ class FormatCommand(Command):
         self._with_others = False
         known = {text for param in self.get_params(ctx) for text in (*param.opts, "--check")}
         given = {arg.partition("=")[0] for arg in args if arg.startswith("--")}
-        self._with_others = not given <= known - {"--help"} or "-h" in args
+        self._with_others = not given <= known - {"--help", "--help-all"} or "-h" in args
         return super().parse_args(ctx, _complete_check_flag(args))
 
 
@@ -116,37 +109,6 @@ def _complete_check_flag(args: Sequence[str]) -> list[str]:
             arg = f"--int8={word}"
         out.append(arg)
     return out
-
-
-def _option_classes(names: Sequence[str], reads: bool, writes: bool) -> list[tuple[str, type[Any]]]:
-    """Return the option dataclasses of the formats that load; a broken one has no flags."""
-    from serde.bridge import get_bridge
-    from serde.conversion.prepare import PrepareOptions
-    from serde.options import ImportOptions
-
-    classes: list[tuple[str, type[Any]]] = [("", ImportOptions)] if reads else []
-    for name in names:
-        try:
-            bridge = get_bridge(name)
-        except OptionError:
-            continue
-        if reads and bridge.import_options is not None:
-            classes.append((name, bridge.import_options))
-        if writes and bridge.export_options is not None:
-            classes.append((name, bridge.export_options))
-    if reads and writes:
-        from serde.quantization.options import QuantizeOptions
-
-        classes.append(("", QuantizeOptions))
-    return [*classes, ("", PrepareOptions)] if writes else classes
-
-
-store_flag = flag(
-    "--storage-option", "storage_options", also=["--storage-options"], multiple=True,
-    metavar="KEY=VALUE",
-    help="Option of a URL's file system, such as anon=true; dots lead into mappings.",
-)  # fmt: skip
-"""Decorator with the flag of sources and targets that are URLs."""
 
 
 def storage_options(options: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -234,31 +196,47 @@ def _stack(*decorators: Decorator) -> Decorator:
     return apply
 
 
+def themed(title: str, *decorators: Decorator) -> Decorator:
+    """Return a decorator that adds flags which the help groups under a title."""
+
+    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
+        known = len(getattr(function, "__click_params__", ()))
+        function = _stack(*decorators)(function)
+        for param in function.__click_params__[known:]:  # type: ignore[attr-defined]
+            param.theme = title
+        return function
+
+    return apply
+
+
+store_flag = themed(
+    "Stores",
+    flag(
+        "--storage-option", "storage_options", also=["--storage-options"], multiple=True,
+        metavar="KEY=VALUE",
+        help="Option of a URL's file system, such as anon=true; dots lead into mappings.",
+    ),
+)  # fmt: skip
+"""Decorator with the flag of sources and targets that are URLs."""
 _input_flags = _stack(
     flag(
-        "--input-shape",
-        also=["--input-shapes"],
-        multiple=True,
-        metavar="NAME:SHAPE",
+        "--input-shape", also=["--input-shapes"], multiple=True, metavar="NAME:SHAPE",
         help="Shape of an input: data:1,3,224,224, data:[1,3,224,224] or data:1x3x224x224; "
         "N, ? or -1 for a dynamic dimension; 1,3,224,224 if there is one input.",
     ),
     flag(
-        "--input-dtype",
-        also=["--input-dtypes"],
-        multiple=True,
-        metavar="NAME:DTYPE",
+        "--input-dtype", also=["--input-dtypes"], multiple=True, metavar="NAME:DTYPE",
         help="dtype of an input that is not float32: tokens:int32.",
     ),
     click.option(
         "--allow", multiple=True, metavar="NAME", shell_complete=complete_lossy_steps,
-        help="Allow a lossy step by its name; the names are listed below.",
+        help="Allow a lossy step by its name; --help-all lists the names.",
     ),
+)  # fmt: skip
+_rare_input_flags = themed(
+    READING_THEME,
     flag(
-        "--limit",
-        also=["--limits"],
-        multiple=True,
-        metavar="NAME=NUMBER",
+        "--limit", also=["--limits"], multiple=True, metavar="NAME=NUMBER",
         shell_complete=complete_limits,
         help="What the conversion may take beyond what the source holds, such as nodes=10M: nodes, "
         "elements, constants, terms, turns, depth or values.",
@@ -290,7 +268,7 @@ def reading_flags(keyword: str) -> Decorator:
         shell_complete=complete_formats,
         help="Format of the source.",
     )
-    return _stack(source, _input_flags)
+    return _stack(source, _input_flags, _rare_input_flags)
 
 
 def check_flag(target: str, result: str) -> Decorator:
@@ -303,27 +281,24 @@ def check_flag(target: str, result: str) -> Decorator:
     )
 
 
-custom_flag = click.option(
-    "--custom-ops",
-    multiple=True,
-    metavar="A,B",
-    help="Operators of other frameworks, kept as serde.foreign, to write as custom ones.",
-)
+custom_flag = themed(
+    "Writing any format",
+    click.option(
+        "--custom-ops", multiple=True, metavar="A,B",
+        help="Operators of other frameworks, kept as serde.foreign, to write as custom ones.",
+    ),
+)  # fmt: skip
 quantizing_flags = _stack(
     click.option(
-        "--int8",
-        type=click.Choice(("usual", *_QUANTIZED)),
-        metavar="[static|dynamic|weights]",
+        "--int8", type=click.Choice(("usual", *_QUANTIZED)), metavar="[static|dynamic|weights]",
         help="Quantise to 8 bits by the target's own tool: activations by ranges of --calibration, "
         "by ranges at run time, or weights alone.",
     ),
     click.option(
-        "--calibration",
-        type=click.Path(path_type=Path),
-        metavar="FILE|DIR",
+        "--calibration", type=click.Path(path_type=Path), metavar="FILE|DIR",
         help="Inputs to measure activations and accuracy on: what --check-data takes.",
     ),
-)
+)  # fmt: skip
 writing_flag = flag(
     "--to",
     "target_format",
@@ -332,7 +307,8 @@ writing_flag = flag(
     shell_complete=complete_formats,
     help="Format of the target.",
 )
-checking_flags = _stack(
+checking_flags = themed(
+    "The check",
     click.option(
         "--check-atol", "--atol", "check_atol", type=click.FloatRange(min=0),
         help="Absolute tolerance; by dtype and scale of the output if left out.",
@@ -359,19 +335,19 @@ checking_flags = _stack(
 printing_flags = _stack(
     click.option("--json", is_flag=True, help="Print one JSON object on stdout."),
     click.option(
-        "-v",
-        "--verbose",
-        is_flag=True,
+        "-v", "--verbose", is_flag=True,
         help="Print what is logged, and the traceback of an error.",
     ),
-    click.option(
-        "--log-level",
-        type=click.Choice(["debug", "info", "warning", "error"]),
-        help="Print what is logged from this level on.",
-    ),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
-    click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR."),
-)
+    themed(
+        "Printing",
+        click.option(
+            "--log-level", type=click.Choice(["debug", "info", "warning", "error"]),
+            help="Print what is logged from this level on.",
+        ),
+        click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR."),
+    ),
+)  # fmt: skip
 report_flag = click.option(
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -8,47 +8,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from serde.command.parameters import themed
+
 if TYPE_CHECKING:
     from serde.report import Report
 
 __all__ = ["asks_for_server", "serving_flags", "write_served"]
 
-_FLAGS = (
+serving_flags = themed(
+    "An inference server",
     click.option(
-        "--triton",
-        type=click.Path(file_okay=False, path_type=Path),
-        metavar="REPOSITORY",
+        "--triton", type=click.Path(file_okay=False, path_type=Path), metavar="REPOSITORY",
         help="Write the model into a repository of Triton's, instead of a target.",
     ),
     click.option(
-        "--torchserve",
-        type=click.Path(file_okay=False, path_type=Path),
-        metavar="DIR",
+        "--torchserve", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
         help="Write an archive for TorchServe into a model store, instead of a target.",
     ),
     click.option(
-        "--model-name",
-        metavar="NAME",
+        "--model-name", metavar="NAME",
         help="With these, what the server calls the model; as the source's file if left out.",
     ),
     click.option(
-        "--max-batch-size",
-        type=click.IntRange(min=0),
+        "--max-batch-size", type=click.IntRange(min=0),
         help="With --triton, most rows of a batch; 8 if left out, 0 leaves batches to requests.",
     ),
     click.option(
-        "--dynamic-batching",
-        is_flag=True,
+        "--dynamic-batching", is_flag=True,
         help="With --triton, let the server gather requests to batches.",
     ),
-)
-
-
-def serving_flags(function: Any) -> Any:
-    """Add the flags to a command."""
-    for add in reversed(_FLAGS):
-        function = add(function)
-    return function
+)  # fmt: skip
 
 
 def asks_for_server(options: Mapping[str, Any]) -> bool:

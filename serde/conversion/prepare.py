@@ -112,7 +112,7 @@ class PrepareOptions(CutOptions):
 
     simplify: bool = True
     keep_batch_norm: bool = False
-    float16: bool = field(default=False, metadata={"aliases": ("fp16",)})
+    float16: bool = field(default=False, metadata={"aliases": ("fp16",), "first": True})
     keep_io_types: bool = False
     op_block_list: frozenset[str] = frozenset()
     allow: frozenset[str] = frozenset()

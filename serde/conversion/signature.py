@@ -12,7 +12,7 @@ import re
 import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import NewType, TypeVar
@@ -22,6 +22,7 @@ from serde.conversion.places import Places
 from serde.conversion.steps import call_anywhere
 from serde.errors import OptionError
 from serde.limits import spending
+from serde.options import UnknownOptionError, option_names, refuse_options
 
 __all__ = [
     "FormatName",
@@ -93,10 +94,29 @@ class PublicFunction:
 
     def __call__(self, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         """Call the function, within the limits that it is given."""
-        with spending(kwargs.get("limits")):
-            if self.places is None:
-                return self.__wrapped__(*args, **kwargs)
-            return call_anywhere(self.__wrapped__, args, kwargs, self.places)
+        try:
+            with spending(kwargs.get("limits")):
+                if self.places is None:
+                    return self.__wrapped__(*args, **kwargs)
+                return call_anywhere(self.__wrapped__, args, kwargs, self.places)
+        except (OptionError, TypeError) as error:
+            refused = error.names if isinstance(error, UnknownOptionError) else ()
+            try:
+                self._refuse_unknown(kwargs, refused)
+            except OptionError as better:
+                raise better from None
+            raise
+
+    def _refuse_unknown(self, given: Iterable[str], refused: Iterable[str]) -> None:
+        """Refuse what no format has, then what is an option of formats that take no part."""
+        known = {*self.__signature__.parameters}
+        owners = [(group.title, {*option_names(group.cls)}) for group in self.groups()]
+        refuse_options({*given}.difference(known, *(names for _, names in owners)), known)
+        for name in refused:
+            titles = [title for title, names in owners if name in names]
+            if titles:
+                told = f"it is one of {' and '.join(titles)}, which takes no part here"
+                raise OptionError(f"unknown option {name}: {told}")
 
     def __get__(self, instance: object, owner: type | None = None) -> AnyValue:
         """Return it, bound as functions are; by this, ``help`` takes it for a routine."""
@@ -108,9 +128,9 @@ class PublicFunction:
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
 
-    def groups(self) -> Iterator[OptionGroup]:
-        """Yield the options of all formats that load, each under its format."""
-        bridges = list(_bridges())
+    def groups(self, names: Sequence[str] | None = None) -> Iterator[OptionGroup]:
+        """Yield the options of formats that load, all or those named, each under its format."""
+        bridges = list(_bridges(format_names() if names is None else names))
         if self.reads is not None:
             yield OptionGroup("every source", "", "read", ImportOptions)
             for bridge in bridges:
@@ -158,9 +178,9 @@ class PublicFunction:
         return "\n\n".join(parts) + "\n"
 
 
-def _bridges() -> Iterator[AnyBridge]:
+def _bridges(names: Sequence[str]) -> Iterator[AnyBridge]:
     """Yield the formats that load."""
-    for name in format_names():
+    for name in names:
         try:
             yield get_bridge(name)
         except OptionError:

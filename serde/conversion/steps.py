@@ -23,6 +23,7 @@ from serde.conversion.prepare import (
 from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files
 from serde.limits import budget, spending
+from serde.options import option_names, refuse_options
 from serde.progress import expect
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
@@ -314,15 +315,10 @@ def bind_all(
     own, not_own = bind_options(reader.import_options, options)
     passes, not_passes = bind_options(PrepareOptions, options)
     target, not_target = bind_options(writer.export_options, options)
-    unknown = {k: v for k, v in not_own.items() if k in not_passes and k in not_target}
-    _refuse_unknown(unknown, [reader.import_options, PrepareOptions, writer.export_options, *bound])
+    classes = [reader.import_options, PrepareOptions, writer.export_options, *bound]
+    unknown = [name for name in not_own if name in not_passes and name in not_target]
+    refuse_options(unknown, option_names(*classes))
     return own, passes, target
-
-
-def _refuse_unknown(rest: Mapping[str, AnyValue], classes: list[type[AnyValue]]) -> None:
-    if rest:
-        known = sorted({name for cls in classes for name in cls.__dataclass_fields__})
-        raise OptionError(f"unknown option {', '.join(sorted(rest))}; known: {', '.join(known)}")
 
 
 def source_paths(source: AnyValue) -> list[Path]:

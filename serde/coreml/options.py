@@ -94,7 +94,8 @@ class CoremlExportOptions(ExportOptions):
     """
 
     minimum_deployment_target: str = field(
-        default="iOS15", metadata={"help": "Oldest system that is to run the model."}
+        default="iOS15",
+        metadata={"help": "Oldest system that is to run the model.", "first": True},
     )
     compute_precision: Literal["float16", "float32"] | None = field(
         default=None, metadata={"help": "What a program computes in, or weights are stored in."}

@@ -32,6 +32,9 @@ def register_kernel(name: str, function: Callable[..., AnyValue], *, format: str
 
     Raises:
         OptionError: That is no function.
+
+    Example:
+        >>> serde.register_kernel("com.acme::Twice", lambda x: x + x)
     """
     if not callable(function):
         raise OptionError(f"register_kernel: {name}: expected a function, found {function!r}")

@@ -87,6 +87,7 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         """Return the model as Relay."""
         from serde.onnx.importer import to_relay
 
+        report.notes += model.changed
         return to_relay(model, options, report)
 
     def from_relay(

@@ -2,15 +2,15 @@
 
 Embedded weights go into the one ``graph`` field of the file, whose length is
 known before the first byte is written. External ones go into a file beside it
-(:mod:`serde.onnx.data_files`): small tensors stay in the model, the others
-start at multiples of 64 bytes, large ones at multiples of a page. Those that are
-linked (:mod:`serde.onnx.links`) stay where they are.
+(:mod:`serde.onnx.data_files`), of which the model notes a fingerprint: small tensors
+stay in the model, the others start at multiples of 64 bytes, large ones at multiples of
+a page. Those that are linked (:mod:`serde.onnx.links`) stay where they are.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ import onnx
 from serde.errors import OptionError
 from serde.io.atomic import atomic_group
 from serde.io.contained import is_there
+from serde.io.fingerprint import Fingerprint
 from serde.io.messages import Payload, PieceWriter, Place, place_payloads
 from serde.io.packed import stored_source
 from serde.io.staging import sweep
@@ -32,12 +33,22 @@ from serde.onnx.data_files import (
     external_locations,
     graph_digest,
     is_written,
+    noted_data,
     outdated_data,
 )
 from serde.onnx.messages import LAYOUT
-from serde.onnx.model import EMBEDDED_BYTES, LinkedFile, OnnxModel, weight_bytes, weight_chunks
+from serde.onnx.model import (
+    DATA_PROPERTY,
+    EMBEDDED_BYTES,
+    LINKED_PROPERTY,
+    LinkedFile,
+    OnnxModel,
+    weight_bytes,
+    weight_chunks,
+)
 from serde.onnx.reader import detect, load
 from serde.progress import expect
+from serde.weights import OpenFile
 
 __all__ = ["OnnxModel", "detect", "external_locations", "load", "save", "source_paths"]
 
@@ -45,6 +56,7 @@ _PAGE = 4096
 _LARGE = 2**16
 _SMALL_ALIGNMENT = 64
 _RAW_DATA = 9
+_DATA_RANGES = 256
 _NO_LINKS: Mapping[str, LinkedFile] = MappingProxyType({})
 
 
@@ -107,19 +119,14 @@ def save(
     layout = _external_layout(model, target, links) if links else _layout(model, None)
     if not links and (force_external or total_length(layout.pieces) > limit):
         layout = _external_layout(model, target)
-    if total_length(layout.pieces) > MAX_PROTOBUF_BYTES:
-        raise OptionError(
-            f"without its external data the model has {total_length(layout.pieces)} bytes, more "
-            f"than the {MAX_PROTOBUF_BYTES} that protobuf reads; turn Constant nodes into "
-            "initializers"
-        )
+    _check_length(layout)
     data = [] if layout.data_name is None else [target.with_name(layout.data_name)]
     known = [*sources, *source_paths(model)]
 
     def check(staged: tuple[Path, ...]) -> None:
         if before_commit is not None:
             before_commit(staged[-1])
-        if not all(_is_free(path, target, layout) for path in data):
+        if not all(_is_free(path, target, model, links) for path in data):
             raise OptionError(f"{data[0]}: another run has written it meanwhile; run again")
 
     group = atomic_group(
@@ -135,6 +142,8 @@ def save(
                 for offset, payload in layout.data:
                     writer.put(bytes(offset - writer.position))
                     writer.put_payload(payload)
+            layout = _layout(model, layout.data_name, links, [_written_file(staged[0], layout)])
+            _check_length(layout)
         with PieceWriter.open(staged[-1]) as writer:
             writer.put_pieces(layout.pieces, layout.buffer)
     return target
@@ -155,17 +164,36 @@ def _external_layout(
 ) -> _Layout:
     """Arrange a model with its weights in a file that no other graph reads."""
     layout = _layout(model, data_name(target), links)
-    if layout.data_name is None or _is_free(target.with_name(layout.data_name), target, layout):
+    if layout.data_name is None or _is_free(
+        target.with_name(layout.data_name), target, model, links
+    ):
         return layout
     digest = graph_digest(layout.pieces, layout.buffer)
     return _layout(model, data_name(target, digest), links)
 
 
-def _is_free(data: Path, target: Path, layout: _Layout) -> bool:
+def _is_free(data: Path, target: Path, model: OnnxModel, links: Mapping[str, LinkedFile]) -> bool:
     """Whether a data file may be put there: nothing is, or what is belongs to the same graph."""
     if not is_there(data) or data.name != data_name(target):
         return True
+    layout = _layout(model, data.name, links, noted_data(target))
     return is_written(target, layout.pieces, layout.buffer)
+
+
+def _written_file(path: Path, layout: _Layout) -> LinkedFile:
+    """Return what a model notes of the data that was just written."""
+    ranges = [(offset, len(payload)) for offset, payload in layout.data]
+    with OpenFile.open(path) as opened:
+        return LinkedFile(path.name, Fingerprint.take(opened, ranges, _DATA_RANGES))
+
+
+def _check_length(layout: _Layout) -> None:
+    if total_length(layout.pieces) > MAX_PROTOBUF_BYTES:
+        raise OptionError(
+            f"without its external data the model has {total_length(layout.pieces)} bytes, more "
+            f"than the {MAX_PROTOBUF_BYTES} that protobuf reads; turn Constant nodes into "
+            "initializers"
+        )
 
 
 def source_paths(model: OnnxModel) -> set[str]:
@@ -175,7 +203,10 @@ def source_paths(model: OnnxModel) -> set[str]:
 
 
 def _layout(
-    model: OnnxModel, location: str | None, links: Mapping[str, LinkedFile] = _NO_LINKS
+    model: OnnxModel,
+    location: str | None,
+    links: Mapping[str, LinkedFile] = _NO_LINKS,
+    noted: Sequence[LinkedFile] = (),
 ) -> _Layout:
     """Arrange a model with its weights embedded, or in a file called `location`.
 
@@ -183,16 +214,19 @@ def _layout(
         model: The model.
         location: Name of the file that weights go into which are neither small nor linked.
         links: Files that weights of ``model.to_link`` stay in, by their paths.
+        noted: What is noted of the file called `location`.
     """
     skeleton = model.skeleton()
     places: list[Place] = []
     data: list[tuple[int, Payload]] = []
     end = 0
     main = set(model.weights)
-    if links:
+    if links or noted:
         from serde.onnx.links import note_links
 
-        note_links(skeleton, links.values())
+        for key, files in ((LINKED_PROPERTY, links.values()), (DATA_PROPERTY, noted)):
+            if files:
+                note_links(skeleton, files, key)
     for tensor, weight in model.fillings(skeleton):
         payload = Payload(
             tensor.name, weight_bytes(weight), partial(weight_chunks, weight), stored_source(weight)

@@ -4,6 +4,7 @@ A kill may come between the renames of data and model. So that the old model nev
 data, a data file is only ever replaced by one for the same graph: it is called
 ``<name>.onnx.data`` where that is free or stands beside this very graph, and else has a digest of
 the graph in its name. The model is renamed last; data of a model that is gone is removed then.
+The model notes a fingerprint of its data, by which data of another training is told.
 """
 
 from __future__ import annotations
@@ -22,11 +23,18 @@ from serde.io.contained import is_file, location_fault
 from serde.io.messages import FileSource, cut_data, piece_chunks
 from serde.io.wire import Piece, total_length
 from serde.onnx.messages import LAYOUT
-from serde.onnx.model import LINKED_PROPERTY, PRODUCER, tensors
+from serde.onnx.model import DATA_PROPERTY, LINKED_PROPERTY, PRODUCER, LinkedFile, tensors
 from serde.onnx.text import is_text
 from serde.weights import OpenFile
 
-__all__ = ["data_name", "external_locations", "graph_digest", "is_written", "outdated_data"]
+__all__ = [
+    "data_name",
+    "external_locations",
+    "graph_digest",
+    "is_written",
+    "noted_data",
+    "outdated_data",
+]
 
 _DIGEST_BYTES = 8
 
@@ -72,6 +80,17 @@ def is_written(path: Path, pieces: Sequence[Piece], buffer: bytes) -> bool:
     except FormatError:
         return False
     return True
+
+
+def noted_data(path: Path) -> tuple[LinkedFile, ...]:
+    """Return what a model notes of the data that was written with it; nothing of what is none."""
+    from serde.onnx.links import read_links
+
+    try:
+        proto = _skeleton(path)
+        return () if proto is None else read_links(proto, None, DATA_PROPERTY)
+    except (FormatError, OSError):
+        return ()
 
 
 def outdated_data(

@@ -8,6 +8,8 @@ hard links are refused, as the onnx package does: such a link can bring any
 file of the same disk into the directory.
 
 Files that a model's weights were linked to (:mod:`serde.onnx.links`) must be as they were then.
+Those that were written with the model are compared too, but other tools may well have changed
+them since: what differs is told.
 A model that is not yet in its place refers to what is beside that place, too.
 
 Source: ONNX's ExternalData.md, and the comments on ``TensorProto.external_data``.
@@ -53,6 +55,9 @@ class ExternalFiles:
     Args:
         directory: Where locations start from.
         model: Path of the model, for the directory that its own link leads to.
+
+    Attributes:
+        changed: How files differ from those that were written with the model.
     """
 
     def __init__(self, directory: str | None, model: str | None = None) -> None:
@@ -64,14 +69,22 @@ class ExternalFiles:
         self._roots = list(map(os.path.realpath, self._directories))
         if model is not None:
             self._roots.append(os.path.dirname(os.path.realpath(model)))
+        self.changed: list[str] = []
         self._links: dict[str, LinkedFile] = {}
+        self._data: dict[str, LinkedFile] = {}
         self._checksums: dict[str, str] = {}
         self._files: dict[str, FileRange] = {}
         self._uses: dict[str, list[_Use]] = {}
 
-    def expect(self, links: Iterable[LinkedFile]) -> None:
-        """Compare files with what a model notes of them when they are opened."""
+    def expect(self, links: Iterable[LinkedFile], data: Iterable[LinkedFile] = ()) -> None:
+        """Compare files with what a model notes of them when they are opened.
+
+        Args:
+            links: Files that weights were linked to.
+            data: Files that were written with the model; how they differ goes into `changed`.
+        """
         self._links = {each.location: each for each in links}
+        self._data = {each.location: each for each in data}
 
     def find(self, tensor: onnx.TensorProto, where: str, nbytes: int) -> FileRange:
         """Return the bytes of `tensor`, of which its type needs `nbytes`.
@@ -177,6 +190,12 @@ class ExternalFiles:
                 fault = self._links[location].fingerprint.fault(opened)
                 if fault is not None:
                     raise self._link_error(location, f"has changed since: {fault}")
+            if location in self._data:
+                fault = self._data[location].fingerprint.fault(opened)
+                if fault is not None:
+                    self.changed.append(
+                        f"{location!r} is not the file that was written with the model: {fault}"
+                    )
             return opened.range(0, opened.size)
 
     def _resolve(self, location: str) -> str:

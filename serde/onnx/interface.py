@@ -9,7 +9,7 @@ import onnx
 
 from serde.errors import FormatError, Unsupported
 from serde.onnx.elements import element_dtype
-from serde.onnx.model import LINKED_PROPERTY
+from serde.onnx.model import DATA_PROPERTY, LINKED_PROPERTY
 from serde.onnx.scopes import domain_name
 from serde.onnx.versions import NEWEST
 from serde.relay.ir.dims import DimLike
@@ -94,7 +94,7 @@ def declared_shape(type_: onnx.TypeProto) -> list[DimLike] | None:
     return shape
 
 
-OWN_PROPERTIES: Final = (LINKED_PROPERTY, "source_format", "source_version")
+OWN_PROPERTIES: Final = (LINKED_PROPERTY, DATA_PROPERTY, "source_format", "source_version")
 """Keys of metadata that tell what serde wrote."""
 
 

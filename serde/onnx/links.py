@@ -20,7 +20,7 @@ from serde.io.contained import location_fault
 from serde.io.fingerprint import DIGEST_BYTES, MOST_RANGES, Fingerprint, sha1_of
 from serde.io.packed import stored_source
 from serde.io.staging import is_staged
-from serde.onnx.model import EMBEDDED_BYTES, LINKED_PROPERTY, LinkedFile
+from serde.onnx.model import DATA_PROPERTY, EMBEDDED_BYTES, LINKED_PROPERTY, LinkedFile
 from serde.report import Report
 from serde.texts import weights_text
 from serde.weights import FileRange, Weight, numpy_dtype
@@ -176,8 +176,15 @@ def _location(path: str, target: Path) -> str:
     return location
 
 
-def note_links(proto: onnx.ModelProto, files: Iterable[LinkedFile]) -> None:
+def note_links(
+    proto: onnx.ModelProto, files: Iterable[LinkedFile], key: str = LINKED_PROPERTY
+) -> None:
     """Note in a model what the files are like that its weights stay in.
+
+    Args:
+        proto: The model.
+        files: The files.
+        key: Of the metadata.
 
     Raises:
         OptionError: There are too many.
@@ -194,34 +201,38 @@ def note_links(proto: onnx.ModelProto, files: Iterable[LinkedFile]) -> None:
     value = json.dumps(rows, separators=(",", ":"))
     if len(value) > _MOST_TEXT:
         raise OptionError(f"link_weights: {len(rows):,} files are more than a model can tell of")
-    proto.metadata_props.add(key=LINKED_PROPERTY, value=value)
+    proto.metadata_props.add(key=key, value=value)
 
 
 def drop_links(proto: onnx.ModelProto) -> None:
     """Remove from a model what it notes of such files."""
-    kept = [entry for entry in proto.metadata_props if entry.key != LINKED_PROPERTY]
+    noted = (LINKED_PROPERTY, DATA_PROPERTY)
+    kept = [entry for entry in proto.metadata_props if entry.key not in noted]
     if len(kept) != len(proto.metadata_props):
         del proto.metadata_props[:]
         proto.metadata_props.extend(kept)
 
 
-def read_links(proto: onnx.ModelProto, path: str | None) -> tuple[LinkedFile, ...]:
+def read_links(
+    proto: onnx.ModelProto, path: str | None, key: str = LINKED_PROPERTY
+) -> tuple[LinkedFile, ...]:
     """Return what a model notes of files that its weights stay in.
 
     Args:
         proto: The model.
         path: Its file, for messages.
+        key: Of the metadata.
 
     Raises:
         FormatError: It is malformed.
     """
     found: dict[str, LinkedFile] = {}
-    texts = [entry.value for entry in proto.metadata_props if entry.key == LINKED_PROPERTY]
+    texts = [entry.value for entry in proto.metadata_props if entry.key == key]
     for text in texts:
         for each in _read_files(text) if len(texts) == 1 else [None]:
             if each is None or each.location in found:
                 raise FormatError(
-                    f"metadata {LINKED_PROPERTY}: expected files with location, bytes, ranges and "
+                    f"metadata {key}: expected files with location, bytes, ranges and "
                     f"fingerprint, found {text[:100]!r}",
                     path=path,
                 )

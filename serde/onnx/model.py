@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from serde.io.fingerprint import Fingerprint
 
 __all__ = [
+    "DATA_PROPERTY",
     "EMBEDDED_BYTES",
     "LINKED_PROPERTY",
     "MARKER",
@@ -41,6 +42,9 @@ EMBEDDED_BYTES: Final = 1024
 
 LINKED_PROPERTY: Final = "serde.linked"
 """Key of the metadata that tell of the files that weights stay in."""
+
+DATA_PROPERTY: Final = "serde.data"
+"""Key of the metadata that tell of the file of external data that was written with a model."""
 
 MARKER = "serde.weight"
 """Key of the external data entry that names the weight of a nested tensor."""
@@ -176,6 +180,7 @@ class OnnxModel:
             the key that the tensor's external data names; see :meth:`weight`.
         to_link: Names of those of `weights` that a file of the model refers to where they lie.
         links: Files that weights of a model stay in that was read.
+        changed: How files of external data differ from those that the model was written with.
     """
 
     proto: onnx.ModelProto
@@ -183,6 +188,7 @@ class OnnxModel:
     nested: dict[str, Weight] = field(default_factory=dict)
     to_link: frozenset[str] = frozenset()
     links: tuple[LinkedFile, ...] = ()
+    changed: tuple[str, ...] = ()
 
     def weight(self, tensor: onnx.TensorProto) -> Weight:
         """Return the values of a tensor of `proto`, wherever they are.

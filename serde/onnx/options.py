@@ -42,7 +42,8 @@ class OnnxExportOptions(ExportOptions):
         default=DEFAULT_TARGET,
         metadata={
             "help": "Version of the default operator set; auto is the lowest from "
-            f"{DEFAULT_TARGET} on that can say the whole model."
+            f"{DEFAULT_TARGET} on that can say the whole model.",
+            "first": True,
         },
     )
     intermediate_shapes: bool = field(

@@ -22,6 +22,7 @@ from serde.onnx.elements import ELEMENTS, Element
 from serde.onnx.external import ExternalFiles
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import (
+    DATA_PROPERTY,
     LINKED_PROPERTY,
     MARKER,
     LinkedFile,
@@ -37,7 +38,6 @@ from serde.weights import FileRange, FileWeight, OpenFile, Weight
 __all__ = ["check_links", "detect", "detect_bytes", "load"]
 
 _MAIN = "graph.initializer["
-_LFS = b"version https://git-lfs"
 # The fields of ModelProto: those that are numbers, and the messages and strings.
 _NUMBERS = frozenset({1, 5})
 _LENGTHS = frozenset({2, 3, 4, 6, 7, 8, 14, 20, 25, 26})
@@ -168,14 +168,8 @@ class _Skeleton:
 
 
 def _from_bytes(source: FileSource | MemorySource, external: ExternalFiles) -> OnnxModel:
-    start = source.read(0, min(source.size, len(_LFS)))
-    if not start:
+    if not source.size:
         raise FormatError("expected an ONNX model, found nothing", path=source.path)
-    if start == _LFS:
-        raise FormatError(
-            "expected an ONNX model, found a pointer of Git LFS; fetch the file with git lfs pull",
-            path=source.path,
-        )
     skeleton, cuts = cut_data(source, LAYOUT)
     proto = onnx.ModelProto()
     try:
@@ -243,8 +237,9 @@ def _attach(skeleton: _Skeleton, external: ExternalFiles) -> OnnxModel:
     proto, path = skeleton.proto, skeleton.path
     _check_text(proto, path)
     _check_header(proto, path)
-    model = OnnxModel(proto, {}, links=_take_links(proto, path))
-    external.expect(model.links)
+    links, data = _take_links(proto, path)
+    model = OnnxModel(proto, {}, links=links)
+    external.expect(links, data)
     names: set[str] = set()
     for count, (where, tensor) in enumerate(tensors(proto)):
         if count >= MAX_TENSORS:
@@ -259,16 +254,23 @@ def _attach(skeleton: _Skeleton, external: ExternalFiles) -> OnnxModel:
         where, cut = next(iter(skeleton.cuts.items()))
         raise FormatError(f"{where} is not a tensor of the model", path=path, offset=cut.start)
     external.check_overlaps()
+    model.changed = tuple(external.changed)
     return model
 
 
-def _take_links(proto: onnx.ModelProto, path: str | None) -> tuple[LinkedFile, ...]:
-    """Remove from a model what it notes of files that its weights stay in, and return it."""
-    if all(entry.key != LINKED_PROPERTY for entry in proto.metadata_props):
-        return ()
+def _take_links(
+    proto: onnx.ModelProto, path: str | None
+) -> tuple[tuple[LinkedFile, ...], tuple[LinkedFile, ...]]:
+    """Remove from a model what it notes of files that its weights stay in, and return it.
+
+    Returns:
+        The files that weights were linked to, and those that were written with the model.
+    """
+    if not {LINKED_PROPERTY, DATA_PROPERTY} & {entry.key for entry in proto.metadata_props}:
+        return (), ()
     from serde.onnx.links import drop_links, read_links
 
-    found = read_links(proto, path)
+    found = read_links(proto, path), read_links(proto, path, DATA_PROPERTY)
     drop_links(proto)
     return found
 

@@ -13,6 +13,7 @@ from typing import Final
 from serde.bridge import FORMATS, AnyBridge, get_bridge
 from serde.errors import CheckError, FormatError, OptionError
 from serde.io.contained import read_small
+from serde.stores.listing import stem_of
 
 __all__ = ["LABELS_BESIDE", "find_format", "known_labels", "local_folder", "served_name", "telling"]
 
@@ -59,11 +60,8 @@ def _stem(source: AnyValue) -> str | None:
     if not isinstance(first, (str, os.PathLike)):
         return None
     name = os.path.basename(os.path.normpath(os.fspath(first)))
-    suffixes = {each for own in FORMATS for each in get_bridge(own).suffixes}
-    for suffix in sorted(suffixes, key=len, reverse=True):
-        if name.endswith(suffix) and name != suffix:
-            return name[: -len(suffix)]
-    return name.partition(".")[0]
+    stem = stem_of(name)
+    return name.partition(".")[0] if stem == name else stem
 
 
 @contextmanager

@@ -68,7 +68,9 @@ def write_torchserve(
 
     Raises:
         CheckError: The check failed; nothing is written.
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or cannot be used, or the archive cannot be written.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
     """

@@ -85,6 +85,8 @@ def write_triton(
     Raises:
         CheckError: The check failed; nothing is written.
         FormatError: The bytes are malformed, or a configuration that is there.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: Triton cannot run such a model, or the configuration that is there says
             otherwise.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.

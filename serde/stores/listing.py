@@ -18,7 +18,9 @@ from serde.stores.faults import Retries
 from serde.stores.store import Entry, open_store
 from serde.stores.urls import Address, safe_url
 
-__all__ = ["LISTED", "Found", "expand", "is_pattern", "model_suffixes"]
+__all__ = [
+    "LISTED", "Found", "expand", "is_pattern", "model_suffixes", "package_suffixes", "stem_of",
+]  # fmt: skip
 
 LISTED: Final = 1_000_000
 """Names that one pattern may look at unless another limit is given."""
@@ -221,7 +223,7 @@ def _matches(tree: _Tree, folder: str, parts: list[str]) -> Iterator[Entry]:
 
 
 def _is_package(tree: _Tree, folder: str) -> bool:
-    if folder.endswith(_package_suffixes()):
+    if folder.endswith(package_suffixes()):
         return True
     return any(tree.entries(folder, "MAR-INF"))
 
@@ -322,7 +324,7 @@ def _package_of(entry: Entry) -> Entry | None:
         return Entry(root, entry.size, entry.checksum, is_folder=True)
     parts = entry.path.split("/")
     for end in range(1, len(parts)):
-        if parts[end - 1].endswith(_package_suffixes()):
+        if parts[end - 1].endswith(package_suffixes()):
             return Entry("/".join(parts[:end]), entry.size, entry.checksum, is_folder=True)
     return None
 
@@ -355,10 +357,22 @@ def model_suffixes() -> tuple[str, ...]:
     """Return the ends of the names of files that are models, or lead to the rest of one."""
     found = {suffix for bridge in _bridges() for suffix in bridge.suffixes}
     beside = {suffix for bridge in _bridges() for suffix in bridge.companion_suffixes}
-    return (*sorted(found - beside - {*_package_suffixes()}), *_ARCHIVES)
+    return (*sorted(found - beside - {*package_suffixes()}), *_ARCHIVES)
 
 
 @cache
-def _package_suffixes() -> tuple[str, ...]:
+def package_suffixes() -> tuple[str, ...]:
     """Return the ends of the names of folders that are models."""
     return tuple(sorted({each for bridge in _bridges() for each in bridge.package_suffixes}))
+
+
+def stem_of(name: str) -> str:
+    """Return a name without the longest suffix that some format gives it."""
+    ends = (end for end in _all_suffixes() if name.endswith(end) and name != end)
+    return name.removesuffix(max(ends, key=len, default=""))
+
+
+@cache
+def _all_suffixes() -> tuple[str, ...]:
+    ends = {end for each in _bridges() for end in (*each.suffixes, *each.companion_suffixes)}
+    return tuple(sorted({*ends, *_ARCHIVES}))

@@ -91,6 +91,11 @@ def register_runner(name: str, runner: Runner, *, override: bool = False) -> Run
 
     Raises:
         OptionError: The name is taken, or `runner` cannot be called.
+
+    Example:
+        >>> def run_region(region, **options):
+        ...     return lambda *arrays: arrays
+        >>> runner = serde.register_runner("chip", run_region)
     """
     if not name or not callable(runner):
         raise OptionError(f"runner {name!r}: expected a name and a function, found {runner!r}")

@@ -19,6 +19,7 @@ from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model, source_paths
 from serde.errors import CheckError, OptionError, SerdeError, UnsupportedModelError
 from serde.io.atomic import check_files, write_text
+from serde.options import option_names, refuse_options
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import find, get
 from serde.relay.transform.cutting import named_values
@@ -89,8 +90,16 @@ def view(
         The page, which a notebook shows; with `path`, it is written there too.
 
     Raises:
-        FormatError: The bytes are malformed.
+        FormatError: The bytes are malformed; ParseError where they are Relay's text.
+        LimitError: It would take more than `limits` allow.
+        MissingDependency: A package that a format needs is not installed.
         OptionError: An option is unknown or missing, or nothing can be written at `path`.
+        StoreError: A store does not answer, refuses, or holds no such object.
+
+    Example:
+        >>> page = serde.view("net.onnx", path="net.html")
+        >>> page.path.name
+        'net.html'
     """
     report = Report() if report is None else report
     if path is not None:
@@ -250,8 +259,7 @@ def _show_gaps(side: _Side, native: AnyValue, trace: Trace, report: Report) -> N
 
 def _refuse_unused(options: Mapping[str, AnyValue], sides: Sequence[_Side]) -> None:
     unused = frozenset(options).intersection(*(side.unknown for side in sides))
-    if unused:
-        raise OptionError(f"unknown option {', '.join(sorted(unused))}")
+    refuse_options(unused, option_names(*(side.bridge.import_options for side in sides)))
 
 
 def _title(source: AnyValue, bridge: AnyBridge) -> str:

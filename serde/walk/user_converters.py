@@ -99,6 +99,14 @@ def imports(*names: str, format: str = "") -> Callable[[F], F]:
             ``"com.acme::MyOp"`` of ONNX, ``"mylib::op"`` of PyTorch, the class of a custom layer
             of Core ML, a fragment of NNEF.
         format: The format, where it is for one alone.
+
+    Example:
+        >>> @serde.imports("com.acme::Twice")
+        ... def import_twice(ctx, x):
+        ...     return relay.add(x, x)
+        >>> report = serde.convert("custom.onnx", "plain.onnx", converters=[import_twice])
+        >>> sorted(report.after)
+        ['Add', 'Gemm']
     """
     return _mark("read", names, format)
 
@@ -110,6 +118,15 @@ def exports(*names: str, format: str = "") -> Callable[[F], F]:
         names: Operators of Relay, names of Composite functions, or of operators that were kept
             as ``serde.foreign``.
         format: The format that is written, where it is for one alone.
+
+    Example:
+        >>> @serde.exports("com.acme::Twice", format="onnx")
+        ... def export_twice(ctx, x):
+        ...     return ctx.emit("Add", x, x)
+        >>> report = serde.convert("custom.onnx", "plain.onnx", converters=[export_twice],
+        ...     keep_unknown=True, result_types={"last": "float32[1,3]"})
+        >>> sorted(report.after)
+        ['Add', 'Gemm']
     """
     return _mark("written", names, format)
 

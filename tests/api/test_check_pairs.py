@@ -106,6 +106,7 @@ def test_what_computes_in_float16_is_converted_further(
     assert serde.convert(package, tmp_path / target, check=True).passed
 
 
+@pytest.mark.wide
 def test_a_symbol_without_shapes_is_checked_by_those_of_the_source(
     heads: Path, tmp_path: Path
 ) -> None:

@@ -163,6 +163,7 @@ def test_an_engine_that_nobody_holds_ends(stand_in: Any) -> None:
     assert not is_there(pid)
 
 
+@pytest.mark.wide
 def test_a_crash_of_mxnet_is_told() -> None:
     if importlib.util.find_spec("mxnet") is None:
         pytest.skip("mxnet is not installed")

@@ -58,6 +58,7 @@ def wide_constants(path: Path) -> list[str]:
     ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.relative_to(PACKAGE).as_posix())
 def test_constants_of_64_bits_are_meant(folder: Path) -> None:
     assert [each for path in folder.glob("*.py") for each in wide_constants(path)] == []

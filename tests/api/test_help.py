@@ -24,8 +24,9 @@ def examples() -> list[Any]:
 
 
 def help_of(name: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """The help of a command as one line."""
-    assert main([name, "--help"]) == 0
+    """The whole help of a command as one line."""
+    has_all = isinstance(find_command(name), FormatCommand)
+    assert main([name, "--help-all" if has_all else "--help"]) == 0
     return " ".join(capsys.readouterr().out.split())
 
 
@@ -47,6 +48,26 @@ def test_every_example_parses(name: str, line: str) -> None:
     made = command.make_context(name, args, parent=context)
     if isinstance(command, FormatCommand):
         reading_options(made.params)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_short_help_is_a_screen_and_names_all_that_there_is(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([name, "--help"]) == 0
+    short = capsys.readouterr().out
+    assert short.count("\n") <= 75
+    if isinstance(find_command(name), FormatCommand):
+        more = re.findall(r"^  (\S.*?)  +\S", short.partition("More, which --help-all")[2], re.M)
+        assert main([name, "--help-all"]) == 0
+        titles = re.findall(r"^(\S.*):$", capsys.readouterr().out, re.M)
+        ends = ["Lossy steps that --allow takes", "Examples"]
+        assert [titles[0], *titles[-2:]] == ["Options", *ends]
+        formats = [each for each in titles if each.startswith("Format ")]
+        own = [each for each in titles[1:-2] if each not in formats]
+        assert own == [each for each in more if each != "Formats"]
+        assert bool(formats) == ("Formats" in more)
+        assert "--help-all" not in " ".join(find_command(name).examples)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -107,7 +128,8 @@ def test_the_help_lists_lossy_steps(name: str, capsys: pytest.CaptureFixture[str
     [
         (["convrt", "a", "b"], "Did you mean convert?"),
         (["formts"], "Did you mean formats?"),
-        (["convert", "a", "b", "--opst", "17"], "--opset"),
+        (["convert", "a", "b", "--opst", "17"], "Did you mean '--opset'?"),
+        (["convert", "a", "b", "--input-shap", "3"], "Did you mean '--input-shape'?"),
         (["check", "a", "b", "--alow", "x"], "--allow"),
     ],
 )

@@ -98,6 +98,7 @@ def small_net(tmp_path_factory: pytest.TempPathFactory) -> Path:
 SHAPES = ([2, 3], [2, 4], [3, 4])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("target", ["net-symbol.json", "net.mlpackage", "other.onnx"])
 def test_a_conversion_loads_what_its_graph_needs(small_net: Path, target: str) -> None:
     modules = loaded_by("convert", str(small_net), str(small_net.parent / target))

@@ -1,7 +1,7 @@
 """Imports point down only, and modules stay small; read from the source, not run."""
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -71,6 +71,11 @@ def module_parts(path: Path) -> tuple[str, ...]:
     return parts[:-1] if parts[-1] == "__init__" else parts
 
 
+def is_type_checking(test: ast.expr) -> bool:
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+    return name == "TYPE_CHECKING"
+
+
 def runtime_nodes(tree: ast.Module) -> Iterator[ast.AST]:
     """Every node that runs: all but the bodies of `if TYPE_CHECKING`."""
     pending: list[ast.AST] = [tree]
@@ -78,7 +83,7 @@ def runtime_nodes(tree: ast.Module) -> Iterator[ast.AST]:
         node = pending.pop()
         yield node
         children = list(ast.iter_child_nodes(node))
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if isinstance(node, ast.If) and is_type_checking(node.test):
             children = list(node.orelse)
         pending.extend(children)
 
@@ -86,6 +91,11 @@ def runtime_nodes(tree: ast.Module) -> Iterator[ast.AST]:
 @cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def parts_imported_by(path: Path) -> list[tuple[int, str]]:
+    return list(imported_parts(parsed(path)))
 
 
 def imported_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -124,7 +134,7 @@ def test_imports_point_down(folder: Path) -> None:
         f"{path}: line {line}: imports {imported}"
         for path in folder.glob("*.py")
         if module_parts(path)
-        for line, imported in imported_parts(parsed(path))
+        for line, imported in parts_imported_by(path)
         if not allowed(module_parts(path)[0], imported)
     ]
     assert wrong == []
@@ -188,7 +198,7 @@ def formats_named(path: Path) -> list[tuple[int, str]]:
         for node in runtime_nodes(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    texts |= set(imported_parts(tree))
+    texts |= set(parts_imported_by(path))
     formats = FORMATS - {"relayfile"} | {"serde.relayfile"}
     return [each for each in sorted(texts) if each[1] in formats and (each[1],) != own]
 
@@ -199,19 +209,23 @@ def test_only_its_folder_names_a_format(folder: Path) -> None:
     assert {name: named for name, named in found.items() if named} == {}
 
 
-def module_imports(path: Path, known: Collection[str]) -> set[str]:
-    """Modules, of those known, that a module imports anywhere, for type checkers too."""
+def module_name(path: Path) -> str:
+    """Full name of a module."""
+    return ".".join(("serde", *module_parts(path)))
+
+
+MODULES = {module_name(path): path for path in SOURCES}
+
+
+@cache
+def module_imports(path: Path) -> set[str]:
+    """Modules of serde that a module imports anywhere, for type checkers too."""
     found = set()
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom):
             names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= names & set(known) or {node.module} & set(known)
+            found |= names & MODULES.keys() or {node.module} & MODULES.keys()
     return found
-
-
-def module_name(path: Path) -> str:
-    """Full name of a module."""
-    return ".".join(("serde", *module_parts(path)))
 
 
 def find_circles(imports: dict[str, set[str]]) -> list[set[str]]:
@@ -229,8 +243,7 @@ def find_circles(imports: dict[str, set[str]]) -> list[set[str]]:
 
 
 def test_modules_import_in_no_circle() -> None:
-    paths = {module_name(path): path for path in SOURCES}
-    assert find_circles({name: module_imports(path, paths) for name, path in paths.items()}) == []
+    assert find_circles({name: module_imports(path) for name, path in MODULES.items()}) == []
 
 
 def test_a_circle_is_found_and_a_diamond_is_none() -> None:
@@ -248,12 +261,12 @@ ORDER_IN_RELAY = {
 
 @pytest.mark.parametrize("folder", sorted(ORDER_IN_RELAY))
 def test_folders_of_relay_import_down(folder: str) -> None:
-    paths = {module_name(path): path for path in (PACKAGE / "relay").rglob("*.py")}
     wrong = [
         (name, imported)
-        for name, path in paths.items()
-        for imported in module_imports(path, paths)
+        for name, path in MODULES.items()
         if name.startswith(f"serde.relay.{folder}")
+        for imported in module_imports(path)
+        if imported.split(".")[1] == "relay"
         and (imported == "serde.relay" or imported.split(".")[2] != folder)
         and (imported == "serde.relay" or level(imported) >= level(name))
     ]

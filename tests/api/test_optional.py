@@ -83,6 +83,7 @@ def test_other_failures_of_an_import_pass_through(
         require("nnef")
 
 
+@pytest.mark.wide
 def test_importing_mxnet_leaves_numpy_and_warnings_alone() -> None:
     subprocess.run([sys.executable, "-c", LEAVES_NUMPY_ALONE], check=True)
 

@@ -47,11 +47,13 @@ def mypy_errors() -> dict[str, dict[int, str]]:
     return run_mypy()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", NAMES)
 def test_mypy_finds_the_mistakes(name: str, mypy_errors: dict[str, dict[int, str]]) -> None:
     assert set(mypy_errors[name]) == marked_lines(name), mypy_errors[name]
 
 
+@pytest.mark.wide
 def test_types_hold_without_any_other_package() -> None:
     """What a user does not have is not known to mypy; nothing of it may be reported."""
     found = run_mypy("--no-site-packages", "--ignore-missing-imports")

@@ -55,6 +55,7 @@ def plain(sources: list[list[int]], names: list[str] | None = None, kinds: int =
     )
 
 
+@pytest.mark.wide
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_folding_keeps_every_node_once_and_an_order(data: st.DataObject) -> None:

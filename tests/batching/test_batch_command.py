@@ -188,6 +188,7 @@ def test_what_is_no_count_is_refused(text: str) -> None:
         read_count(text)
 
 
+@pytest.mark.wide
 def test_a_bar_moves_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys, batch) -> None:
     monkeypatch.setattr(Terminal, "has_bars", True)
     moved: list[int] = []

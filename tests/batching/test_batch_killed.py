@@ -107,6 +107,7 @@ def test_a_run_that_is_ended_leaves_no_process_and_goes_on_where_it_was(
     assert not list((tmp_path / "out").glob(".serde-*"))
 
 
+@pytest.mark.wide
 def test_two_runs_do_not_share_a_ledger(tmp_path: Path) -> None:
     write_manifest(tmp_path / "m.jsonl", [], hostile_converters(tmp_path, "hangs"))
     ledger = tmp_path / "out" / ".serde" / "ledger.sqlite"

@@ -14,8 +14,9 @@ from support.batch_nets import hostile_converters, weights_of, write_net, write_
 import serde
 from serde.batching.isolation import ForkServer, FreshProcesses
 from serde.batching.ledger import Ledger, read_outcomes
+from serde.batching.planning import Plan, give_shapes
 from serde.batching.pool import LocalPool
-from serde.batching.records import Outcome
+from serde.batching.records import Job, Outcome
 from serde.batching.report import BatchReport
 from serde.batching.worker import Runner
 from serde.errors import FormatError, OptionError
@@ -65,6 +66,46 @@ def test_models_of_a_folder_are_converted_under_their_names(tmp_path: Path) -> N
     assert first.bytes_read == nets[0].stat().st_size or first.bytes_read > 0
     assert first.memory > 10**7
     assert first.report["facts"]["opset"] == 15
+
+
+def test_shapes_go_to_the_models_that_are_called_so(tmp_path: Path) -> None:
+    for name in ("bert0.onnx", "bert1.onnx", "vit.onnx"):
+        write_net(tmp_path / "nets" / name)
+    shapes = {"x": (5, 4), "bert*:x": ("N", 4)}
+    report = run(tmp_path, tmp_path / "nets", input_shapes=shapes)
+    assert report.exit_code == 0
+    found = {Path(each.name).stem: each.report["facts"]["inputs"][0]["shape"] for each in report}
+    assert found == {"bert0": ["N", 4], "bert1": ["N", 4], "vit": [5, 4]}
+
+
+@pytest.mark.parametrize(
+    ("glob", "taken"),
+    [
+        ("bert*:x", ["a/bert0.onnx", "b/bert1.onnx"]),
+        ("bert?.onnx:x:0", ["a/bert0.onnx", "b/bert1.onnx"]),
+        ("a/*:x", ["a/bert0.onnx", "a/vit.onnx"]),
+        ("*", ["a/bert0.onnx", "a/vit.onnx", "b/bert1.onnx"]),
+    ],
+)
+def test_a_glob_of_a_shape_is_for_names_and_with_a_slash_for_paths(
+    glob: str, taken: list[str]
+) -> None:
+    sources = ["a/bert0.onnx", "a/vit.onnx", "b/bert1.onnx", "a/own.onnx"]
+    jobs = [Job(each, (each,), f"{each}.relay") for each in sources[:3]]
+    jobs.append(Job(sources[3], (sources[3],), "o.relay", {"input_shapes": {"x": [9]}}))
+    options = {"opset": 17, "input_shapes": {"y": [1], "args[0]": [2], glob: ["N"]}}
+    found = Plan(jobs, [])
+    common = {"y": [1], "args[0]": [2]}
+    assert give_shapes(found, options) == {"opset": 17, "input_shapes": common}
+    given = {job.name: job.options["input_shapes"] for job in found.jobs if job.options}
+    own = {**common, glob.partition(":")[2]: ["N"]}
+    assert given == {**dict.fromkeys(taken, own), "a/own.onnx": {"x": [9]}}
+
+
+def test_a_glob_of_a_shape_that_fits_no_model_is_refused(tmp_path: Path) -> None:
+    write_net(tmp_path / "vit.onnx")
+    with pytest.raises(OptionError, match=r"input_shapes: no model is called bert\*$"):
+        run(tmp_path, tmp_path / "vit.onnx", input_shapes={"bert*:x": (1, 4)})
 
 
 def test_a_second_run_does_only_what_is_new(tmp_path: Path) -> None:
@@ -307,6 +348,7 @@ def test_a_model_is_converted_by_an_interpreter_of_its_own_where_none_forks(tmp_
     assert ended(report) == {"net.onnx": "done", "bad.onnx": "crashed"}
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux alone")
 def test_a_runtime_has_the_threads_of_its_share(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")

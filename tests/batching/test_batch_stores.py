@@ -241,6 +241,7 @@ def bomb(size: int) -> bytes:
     return data.getvalue()
 
 
+@pytest.mark.wide
 def test_hostile_archives_neither_stop_nor_slow_the_others(
     client: Any, tmp_path: Path, batch: Any
 ) -> None:
@@ -321,6 +322,7 @@ def test_what_a_model_names_is_found_in_its_own_process_and_fetched(
     assert (found.reused, bodies(server)) == (True, [])
 
 
+@pytest.mark.wide
 def test_models_that_name_what_is_not_theirs_or_take_too_long_stop_nobody(
     client: Any, tmp_path: Path, batch: Any
 ) -> None:

@@ -22,6 +22,8 @@ distributed = pytest.importorskip("distributed")
 
 from serde.batching.dask import DaskExecutor  # noqa: E402
 
+pytestmark = pytest.mark.wide
+
 KINDS = list(CHAINS)
 ENDLESS = """
 import time

@@ -21,6 +21,7 @@ from support.toy_format import (
     ToyExportOptions,
 )
 
+import serde
 import serde.bridge
 from serde.api import to_relay
 from serde.bridge import (
@@ -275,11 +276,45 @@ def test_an_unknown_suffix(plugins: list[ToyEntryPoint]) -> None:
         target_bridge("m.xyz")
 
 
-def test_an_unknown_option_lists_those_there_are(
-    plugins: list[ToyEntryPoint], toy_file: Path
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"strict_name": True}, r"unknown option strict_name\. Did you mean strict_names\?$"),
+        ({"formt": "toy"}, r"unknown option formt\. Did you mean format\?$"),
+        ({"input_shape": [1]}, r"unknown option input_shape\. Did you mean input_shapes\?$"),
+        ({"colour": 1, "input": "x"}, r"option colour; unknown option input\. .* inputs\?$"),
+        ({"volume": 11}, r"option volume$"),
+    ],
+)
+def test_a_mistyped_option_is_told_the_nearest(
+    plugins: list[ToyEntryPoint], toy_file: Path, given: dict[str, Any], said: str
 ) -> None:
-    with pytest.raises(OptionError, match=r"unknown option opset; known: allow, .*strict_names"):
-        to_relay(toy_file, opset=17)
+    with pytest.raises(OptionError, match=said):
+        to_relay(toy_file, **given)
+
+
+NET = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(3), float32]) { nn.relu(%x) }'
+
+
+def test_an_option_of_another_format_is_told_to_be_that(tmp_path: Path) -> None:
+    (tmp_path / "m.relay").write_text(
+        '#[version = "0.0.5"]\ndef @main(%x: Tensor[(3), float32]) { nn.relu(%x) }'
+    )
+    with pytest.raises(OptionError, match="option opset: it is one of writing onnx, which takes"):
+        serde.convert(tmp_path / "m.relay", tmp_path / "m-symbol.json", opset=17)
+
+
+def test_what_is_mistyped_is_told_before_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"unknown option formt\. Did you mean format\?"):
+        serde.export_model(tmp_path / "no.onnx", formt="onnx")
+    with pytest.raises(OptionError, match=r"unknown option tarket\. Did you mean target\?"):
+        serde.convert(tmp_path, tarket="o.onnx")  # type: ignore[call-arg]
+
+
+def test_a_format_is_named_in_any_case(plugins: list[ToyEntryPoint]) -> None:
+    assert get_bridge("TOY") is get_bridge("toy")
+    with pytest.raises(OptionError, match="unknown format 'Rellay'"):
+        get_bridge("Rellay")
 
 
 def test_options_are_split_from_the_rest() -> None:

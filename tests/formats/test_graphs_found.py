@@ -208,7 +208,13 @@ def test_mxnet_computes_over_six_axes_in_turn(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found[3], (one + two).max((1, 3, 5)))
 
 
-@pytest.mark.parametrize("scalar", [False, True], ids=["mxnet_shapes", "numpy_shapes"])
+@pytest.mark.parametrize(
+    "scalar",
+    [
+        pytest.param(False, id="mxnet_shapes", marks=pytest.mark.wide),
+        pytest.param(True, id="numpy_shapes"),
+    ],
+)
 def test_mxnet_goes_on_behind_lengths_that_values_decide(scalar: bool, tmp_path: Path) -> None:
     """Executors of MXNet's refuse the sum, or take all to be empty; what runs Gluon does not."""
     x = relay.var("x", shape=(3, 2))

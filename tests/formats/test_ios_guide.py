@@ -50,6 +50,7 @@ def test_the_guide_has_commands() -> None:
     assert len(COMMANDS) >= 10
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
 def test_a_command_of_the_guide_runs(command: str, folder: Path) -> None:
     arguments = shlex.split(command)[1:]

@@ -167,6 +167,7 @@ def structure(text: str) -> tuple[list[Any], list[Any]]:
     return found, [graph.tensors[each].shape for each in graph.outputs]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("make", [lambda: residual(5), *NETS[1:]], ids=[x.__name__ for x in NETS])
 def test_the_parser_expands_fragments_to_the_graph(
     make: Callable[[], RelayModel], tmp_path: Path

@@ -167,6 +167,7 @@ def read_strictly(folder: Path, feeds: list[np.ndarray]) -> list[np.ndarray]:
 SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.wide) for seed in range(3, 120))]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", SEEDS)
 def test_fragments_keep_their_meaning_under_any_names(seed: int, tmp_path: Path) -> None:
     model, given, expected = draw(seed)

@@ -244,6 +244,7 @@ REFUSED = {
 }  # fmt: skip
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", REFUSED)
 def test_fragments_that_cannot_be_expanded(case: str) -> None:
     fragments, body, message = REFUSED[case]

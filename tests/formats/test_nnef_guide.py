@@ -46,6 +46,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
 def test_a_command_of_the_page_runs(command: str, made: Path) -> None:
     assert json.loads((made / "codes.json").read_text(encoding="utf-8"))[command] == 0

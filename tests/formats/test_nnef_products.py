@@ -20,7 +20,13 @@ pytest.importorskip("nnef")
 
 SHAPES = [(3, 4), (2, 3, 4), (2, 2, 3, 4), (1, 3, 4), (4,)]
 CASES = [
-    pytest.param(shape, bias, transposed, id=f"{len(shape)}d-{bias=}-{transposed=}-{shape[0]}")
+    pytest.param(
+        shape,
+        bias,
+        transposed,
+        id=f"{len(shape)}d-{bias=}-{transposed=}-{shape[0]}",
+        marks=[pytest.mark.wide] if bias == transposed else [],
+    )
     for shape in SHAPES
     for bias in (False, True)
     for transposed in (False, True)

@@ -116,6 +116,7 @@ def large(tmp_path: Path) -> Path:
     return tmp_path / "n.onnx"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("digest", ["sampled", "full"])
 def test_only_a_checksum_sees_every_byte(digest: str, large: Path) -> None:
     target, copy = large.with_name("m.onnx"), large.with_name("copy.onnx")
@@ -234,3 +235,50 @@ def test_fingerprints_of_many_ranges_look_into_some(tmp_path: Path) -> None:
         fault = found.fault(opened)
     assert fault is not None
     assert fault.startswith(f"expected {found.digest}, found ")
+
+
+def trained(path: Path, seed: int) -> Path:
+    """Write a model of one layer with weights of its own, and its data in a file beside it."""
+    weights = np.random.default_rng(seed).normal(size=(32, 64)).astype(np.float32)
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    ends = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, length])
+        for name, length in (("x", 32), ("y", 64))
+    ]
+    graph = helper.make_graph([node], "net", ends[:1], ends[1:], [tensor("w", weights)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    serde.convert(model, path, save_as_external_data=True)
+    return path
+
+
+def test_data_of_another_training_is_told(tmp_path: Path) -> None:
+    one, other = trained(tmp_path / "one.onnx", 1), trained(tmp_path / "other.onnx", 2)
+    data = tmp_path / "one.onnx.data"
+    assert serde.convert(one, tmp_path / "copy.onnx").notes == []
+    shutil.copyfile(tmp_path / "other.onnx.data", data)
+    report = serde.convert(one, tmp_path / "copy.onnx")
+    start = "'one.onnx.data' is not the file that was written with the model: expected "
+    assert [note.startswith(start) for note in report.notes] == [True]
+    # What is converted are the weights that lie there.
+    assert serde.check(tmp_path / "copy.onnx", other).passed
+    assert "serde.data" not in {p.key for p in onnx.load(tmp_path / "copy.onnx").metadata_props}
+
+
+def test_data_of_the_same_graph_keeps_its_name(tmp_path: Path) -> None:
+    path = trained(tmp_path / "net.onnx", 1)
+    before = path.read_bytes()
+    trained(path, 2)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["net.onnx", "net.onnx.data"]
+    assert path.read_bytes() != before
+    trained(path, 1)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["[]x", '[{"location": "net.onnx.data"}]'])
+def test_a_malformed_note_of_data_is_an_error(tmp_path: Path, text: str) -> None:
+    path = trained(tmp_path / "net.onnx", 1)
+    model = onnx.load(path, load_external_data=False)
+    (entry,) = [each for each in model.metadata_props if each.key == "serde.data"]
+    entry.value = text
+    path.write_bytes(model.SerializeToString())
+    assert f"{path}: metadata serde.data: expected files with location" in told_of(path)

@@ -44,6 +44,7 @@ KEYS = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("count", [3, 8, 13])
 @pytest.mark.parametrize("name", KEYS)

@@ -203,6 +203,7 @@ def test_formats_refuse_by_name(target: str, text: str, what: str, reason: str) 
     assert any(what in line and reason in line for line in lines[1:])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", [*CASES, *UNDECIDED])
 @pytest.mark.parametrize("strict", [False, True])
 def test_relay_keeps_data_types(tmp_path: Path, case: str, strict: bool) -> None:

@@ -169,6 +169,7 @@ def test_views_of_a_file(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPa
     np.testing.assert_array_equal(weight.rows(start, shape[0]), expected[start:])
 
 
+@pytest.mark.wide
 def test_a_large_transposed_weight_is_read_in_pieces(tmp_path: Path) -> None:
     import tracemalloc
 

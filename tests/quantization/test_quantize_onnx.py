@@ -96,6 +96,7 @@ def operators(path: Path) -> Counter[str]:
     return Counter(node.op_type for node in onnx.load(path).graph.node)
 
 
+@pytest.mark.wide
 def test_all_layers_run_in_integers(quantized: tuple[Path, serde.Report]) -> None:
     """What ONNX Runtime makes of the file when it optimises it tells."""
     found = optimized_operators(quantized[0])

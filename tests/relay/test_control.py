@@ -162,6 +162,7 @@ def test_nested_loops_and_a_condition_inside() -> None:
     np.testing.assert_array_equal(evaluate(plain, given)[0], expected)
 
 
+@pytest.mark.wide
 def test_many_iterations_take_no_stack_and_little_time() -> None:
     start = relay.var("start", shape=(), dtype="int64")
     mod = module([start], summing(relay.const(100_000, "int64"), None, start))

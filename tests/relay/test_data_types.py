@@ -128,6 +128,7 @@ def test_typed_text_reads_back(text: str, expected: str) -> None:
     assert again.astext() == first.astext()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("text", "expected"), EXPRESSIONS)
 def test_untyped_text_is_typed_alike(text: str, expected: str) -> None:
     mod = prelude()

@@ -129,6 +129,7 @@ def test_value(text: str, expected: Any) -> None:
     assert value_of(text) == expected
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("text", "expected"), VALUES)
 def test_value_after_text(text: str, expected: Any) -> None:
     mod = relay.fromtext(program(f"def @main() {{ {text} }}").astext())

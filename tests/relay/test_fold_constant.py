@@ -190,6 +190,7 @@ def test_a_long_chain_folds() -> None:
     assert found.data == 20_000
 
 
+@pytest.mark.wide
 def test_nested_lets_do_not_recurse() -> None:
     variables = [relay.Var(f"v{index}") for index in range(20_000)]
     body = variables[-1]

@@ -300,6 +300,7 @@ def test_all_three_run_from_level_three(level: int) -> None:
     assert_structural_equal(after, InferType()(IRModule.from_expr(wanted)))
 
 
+@pytest.mark.wide
 def test_a_long_chain_of_rectifiers() -> None:
     layer = LAYERS["NCHW"]
     x, w = relay.var("x", shape=layer.data), relay.var("w", shape=layer.weight)

@@ -147,6 +147,7 @@ def test_an_unknown_length_keeps_reshape_like() -> None:
     assert FoldShape().transform(function) is function
 
 
+@pytest.mark.wide
 def test_a_long_chain_of_arithmetic() -> None:
     x = _x("N", 3)
     value = _shape(x)

@@ -167,6 +167,7 @@ def test_depth_is_no_limit_for_a_mixed_mode_mutator(lets):
     assert counts == {"tanh": 50_000}
 
 
+@pytest.mark.wide
 def test_a_visitor_says_that_a_graph_is_too_deep():
     with pytest.raises(RelayError, match="deeper than Python's stack; derive from MixedMode"):
         Kinds().visit(chain(50_000, lets=False))

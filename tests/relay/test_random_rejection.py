@@ -36,6 +36,7 @@ def test_gamma_numbers_are_distributed_as_those_of_numpy(alpha: float) -> None:
     assert distance(found, expected) < BOUND
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("lam", [0.0, 0.01, 0.9, 5.0, 9.99, 10.0, 13.7, 80.0, 1e6])
 def test_poisson_numbers_are_distributed_as_those_of_numpy(lam: float) -> None:
     found = run_kernel("serde.random_poisson", np.array(lam), shape=[COUNT], seed=5.0)
@@ -64,6 +65,7 @@ def test_a_seed_determines_numbers_and_none_does_not(name: str) -> None:
     assert (run_kernel(name, rates) != run_kernel(name, rates)).any()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("name", "draw"),
     [

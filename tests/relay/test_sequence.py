@@ -263,6 +263,7 @@ def test_what_is_unknown_stays() -> None:
     assert SequencesToTuples().run(mod) == (mod, False)
 
 
+@pytest.mark.wide
 def test_a_long_chain_costs_no_square() -> None:
     x = Var("x", F32)
     rows = call("serde.sequence_empty", shape=(2, 3))

@@ -160,6 +160,7 @@ def test_a_split_goes_from_a_bucket_into_one(
     assert os.listdir(temporary_files) == []
 
 
+@pytest.mark.wide
 def test_a_split_keeps_the_weights_that_it_needs(
     nets: tuple[str, str], tmp_path: Path, temporary_files: Path
 ) -> None:

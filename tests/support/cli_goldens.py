@@ -31,6 +31,7 @@ FOLDER = Path(__file__).parent.parent / "golden" / "cli"
 COMMANDS = {
     "help": "--help",
     **{f"help-{command}": f"{command} --help" for command in NAMES},
+    "help-all": "convert --help-all",
     "bisect": "bisect m.toy other.toy",
     "check": "check m.toy m.toy",
     "check-failed": "check m.toy other.toy",
@@ -53,6 +54,7 @@ COMMANDS = {
     "partition-as-json": "partition m.toy out --supported chip.json --json",
     "partition-mistake": "partition m.toy out --supported wrong.json",
     "partition-whole": "partition m.toy out --opset 13 --min-nodes 2",
+    "start": "",
     "usage": "convert m.toy",
 }
 """Arguments by the name of the golden file."""
@@ -85,7 +87,7 @@ def printed(name: str, directory: Path) -> str:
     The toy format is there beside the others, except where help is asked for.
     """
     args = COMMANDS[name].split()
-    found = [] if "--help" in args else [TOY]
+    found = [] if {"--help", "--help-all"} & {*args} else [TOY]
     for file, model in models().items():
         (directory / file).write_text(json.dumps(model))
     before = os.getcwd()

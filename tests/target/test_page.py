@@ -66,6 +66,7 @@ def run_shell(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.wide
 def test_the_page_runs_from_top_to_bottom(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

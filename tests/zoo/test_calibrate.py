@@ -34,6 +34,7 @@ def check_dependence(mx, symbol, args, aux, shape):
     assert (first - second).std() > 0.1 * first.std()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("name", "side"),
     [

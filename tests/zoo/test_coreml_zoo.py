@@ -74,6 +74,7 @@ def test_net(mx: types.ModuleType, name: str) -> None:
     check(mx, name)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", first_of(SMALL_SIDES, ["mobilenetv2_0.25"]))
 def test_float16_is_as_exact_as_that_of_coremltools(
     mx: types.ModuleType, name: str, tmp_path: Path

@@ -142,6 +142,7 @@ def test_batch_norm_can_be_kept(mx: Any, small_net: Net) -> None:
     assert max(distance(found, run_mxnet(small_net.symbol, params, image))) < CEILING
 
 
+@pytest.mark.wide
 def test_no_zoo_net_is_forgotten(mx: Any) -> None:
     with pytest.raises(ValueError, match="Available options") as caught:
         mx.gluon.model_zoo.vision.get_model("none of them")

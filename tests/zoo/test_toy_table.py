@@ -187,6 +187,7 @@ def test_pooling_of_any_size(mx: Any, case: Toy, opset: int, tmp_path: Path) -> 
     assert_close(names, found, run_mxnet(symbol, {}, inputs), case.tolerance)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("opset", first_of([11, 17], [17]))
 @pytest.mark.parametrize("case", AT_ANY_SIZE, ids=lambda case: case.name)
 def test_toy_graph_at_any_size(

@@ -182,7 +182,7 @@ def options_page() -> str:
     parts = [
         "# Options of every format",
         "Keyword arguments of the functions, and flags of the command line: `input_shapes` is "
-        "`--input-shape`, and `serde convert --help` spells each.",
+        "`--input-shape`, and `serde convert --help-all` spells each.",
     ]
     public: Any = convert
     for group in public.groups():
@@ -278,6 +278,7 @@ def commands_page() -> str:
     """Return the help of every command, as the command line prints it."""
     import click
 
+    from serde.command.base import WHOLE_HELP
     from serde.command.cli import COMMANDS, find_command
 
     parts = ["# Help of every command"]
@@ -289,5 +290,6 @@ def commands_page() -> str:
             help_option_names=["-h", "--help"],
             terminal_width=100,
         )
+        context.meta[WHOLE_HELP] = True
         parts.append(f"## serde {name}\n\n```text\n{command.get_help(context)}\n```")
     return "\n\n".join(parts) + "\n"

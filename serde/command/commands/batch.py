@@ -22,6 +22,7 @@ from serde.command.parameters import (
     quantizing_flags,
     reading_flags,
     reading_options,
+    themed,
     writing_flag,
 )
 from serde.errors import OptionError
@@ -68,85 +69,66 @@ def _properties() -> Mapping[str, Any]:
     help="Models that are converted at the same time; as there are cores if left out.",
 )  # fmt: skip
 @click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Run the models on the Dask cluster with this scheduler: tcp://10.0.0.5:8786.",
-)
-@click.option("--dask", is_flag=True, help="Run the models on a Dask cluster of this machine.")
-@click.option(
-    "--time-limit",
-    type=read_duration,
-    metavar="TIME",
+    "--time-limit", type=read_duration, metavar="TIME",
     help="How long the process of one model may run: 90, 90s, 5m or 2h.",
-)
-@click.option(
-    "--memory-limit",
-    type=read_size,
-    metavar="SIZE",
-    help="What the process of one model may allocate: 500M or 2Gi; on Linux only.",
-)
-@click.option(
-    "--name-limit",
-    type=read_count,
-    metavar="N",
-    help="How many names of files and folders may be looked at for one glob or folder: 500k or 5M; "
-    "a million if left out.",
-)
-@click.option(
-    "--manifest-code",
-    is_flag=True,
-    help="Let lines of manifests name what is run: files of converters, and the compiler (cc).",
-)
-@click.option(
-    "--manifest-targets",
-    is_flag=True,
-    help="Let lines of manifests name targets outside --out: absolute paths, URLs and '..'.",
-)
-@click.option(
-    "--sandbox/--no-sandbox",
-    default=None,
-    help="Keep the process of one model to its sources and its target: reading and writing nothing "
-    "else, and off the network; where the kernel has Landlock if left out.",
-)
-@click.option(
-    "--retries",
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    help="How often a model is tried again whose process somebody else killed.",
-)
-@click.option(
-    "--ledger",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Where it is kept what is done; .serde/ledger.sqlite in a local --out if left out.",
-)
+)  # fmt: skip
 @click.option("--retry-failed", is_flag=True, help="Try again what failed in an earlier run.")
+@themed(
+    "How it runs",
+    click.option(
+        "--scheduler", metavar="ADDRESS",
+        help="Run the models on the Dask cluster with this scheduler: tcp://10.0.0.5:8786.",
+    ),
+    click.option("--dask", is_flag=True, help="Run the models on a Dask cluster of this machine."),
+    click.option(
+        "--memory-limit", type=read_size, metavar="SIZE",
+        help="What the process of one model may allocate: 500M or 2Gi; on Linux only.",
+    ),
+    click.option(
+        "--name-limit", type=read_count, metavar="N",
+        help="How many names of files and folders may be looked at for one glob or folder: 500k or "
+        "5M; a million if left out.",
+    ),
+    click.option(
+        "--manifest-code", is_flag=True,
+        help="Let lines of manifests name what is run: files of converters, and the compiler (cc).",
+    ),
+    click.option(
+        "--manifest-targets", is_flag=True,
+        help="Let lines of manifests name targets outside --out: absolute paths, URLs and '..'.",
+    ),
+    click.option(
+        "--sandbox/--no-sandbox", default=None,
+        help="Keep the process of one model to its sources and its target: reading and writing "
+        "nothing else, and off the network; where the kernel has Landlock if left out.",
+    ),
+    click.option(
+        "--retries", type=click.IntRange(min=0), default=1, show_default=True,
+        help="How often a model is tried again whose process somebody else killed.",
+    ),
+    click.option(
+        "--ledger", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+        help="Where it is kept what is done; .serde/ledger.sqlite in a local --out if left out.",
+    ),
+    click.option(
+        "--scratch", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+        help="Where lies meanwhile what is fetched from stores; where temporary files do if left "
+        "out.",
+    ),
+    click.option(
+        "--storage-option", multiple=True, metavar="KEY=VALUE",
+        help="What fsspec gives to file systems: s3.endpoint_url=http://localhost:9000.",
+    ),
+)  # fmt: skip
 @click.option(
-    "--scratch",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Where lies meanwhile what is fetched from stores; where temporary files do if left out.",
-)
-@click.option(
-    "--storage-option",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="What fsspec gives to file systems: s3.endpoint_url=http://localhost:9000.",
-)
-@click.option(
-    "--overwrite",
-    is_flag=True,
+    "--overwrite", is_flag=True,
     help="Replace MXNet pairs, or Relay's parameters, that serde did not write.",
-)
+)  # fmt: skip
 @click.option(
-    "--report",
-    "reports",
-    type=click.Path(dir_okay=False, path_type=Path),
-    multiple=True,
+    "--report", "reports", type=click.Path(dir_okay=False, path_type=Path), multiple=True,
     metavar="FILE",
     help="Write a report by the suffix: .json, .md, .html (one page) or .parquet (a row a model).",
-)
+)  # fmt: skip
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:

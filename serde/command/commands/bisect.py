@@ -48,18 +48,13 @@ def _properties() -> dict[str, Any]:
 @reading_flags("source_format")
 @writing_flag
 @flag(
-    "--check-dim",
-    also=["--dims"],
-    multiple=True,
-    metavar="NAME=LENGTH",
+    "--check-dim", also=["--dims"], multiple=True, metavar="NAME=LENGTH",
     help="Length of a dynamic dimension.",
-)
+)  # fmt: skip
 @click.option(
-    "--check-data",
-    type=click.Path(path_type=Path),
-    metavar="FILE|DIR",
+    "--check-data", type=click.Path(path_type=Path), metavar="FILE|DIR",
     help="Inputs to run with instead of seeded ones.",
-)
+)  # fmt: skip
 @store_flag
 @printing_flags
 @click.pass_context

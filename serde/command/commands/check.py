@@ -43,11 +43,9 @@ __all__ = ["command"]
 @writing_flag
 @click.option("--runs", type=click.IntRange(min=1), default=1, help="Number of sets of inputs.")
 @flag(
-    "--float16",
-    also=["--fp16"],
-    is_flag=True,
+    "--float16", also=["--fp16"], is_flag=True,
     help="The target computes in float16: judge it by that.",
-)
+)  # fmt: skip
 @flag(
     "--image", "check_images", also=["--check-images"], multiple=True, metavar="NAME[:LAYOUT]",
     help="Input that images of --check-data are for, and its channels: RGB, BGR or GRAYSCALE.",

@@ -25,6 +25,7 @@ from serde.command.parameters import (
     source_and_target,
     storage_options,
     store_flag,
+    themed,
     writing_flag,
 )
 from serde.command.serving import asks_for_server, serving_flags, write_served
@@ -43,7 +44,7 @@ _NETRON = "view it at https://netron.app"
     writes=True,
     examples=[
         "serde convert resnet50-symbol.json resnet50.onnx --input-shape data:1,3,224,224 --check",
-        "serde convert resnet50.onnx Resnet50.mlpackage --image data --class-labels synset.txt",
+        "serde convert resnet50.onnx --to coreml --image data --class-labels synset.txt",
         "serde convert resnet50.onnx --triton models --class-labels synset.txt --check",
         "serde convert resnet50.onnx resnet50-int8.onnx --int8 --calibration photos",
     ],
@@ -56,23 +57,26 @@ _NETRON = "view it at https://netron.app"
 @checking_flags
 @quantizing_flags
 @click.option(
-    "--tensor-mapping",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write what tensors and nodes of the source are called in the target, as JSON.",
-)
-@click.option(
-    "--overwrite",
-    is_flag=True,
-    help="Replace an MXNet pair, or Relay's parameters, that serde did not write.",
-)
+    "--overwrite", is_flag=True,
+    help="Replace what serde did not write or you did not name: an MXNet pair, Relay's parameters.",
+)  # fmt: skip
+@themed(
+    "Printing",
+    click.option(
+        "--tensor-mapping", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+        help="Write what tensors and nodes of the source are called in the target, as JSON.",
+    ),
+)  # fmt: skip
 @store_flag
 @serving_flags
 @report_flag
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """Convert a model and write it."""
+    """Convert a model and write it.
+
+    With --to alone, the target is named after the source, in the working directory.
+    """
     run: Invocation = ctx.obj
     run.configure(options)
     served = asks_for_server(options)
@@ -106,7 +110,15 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 def _convert(options: Mapping[str, Any], given: Mapping[str, Any], run: Invocation) -> None:
     from serde.api import convert as convert_model
 
-    source, target = source_and_target(options["paths"])
+    paths = options["paths"]
+    if len(paths) == 1 and options["target_format"] is not None:
+        from serde.batching.sources import own_target
+
+        to, overwrite = options["target_format"], options["overwrite"]
+        paths = [*paths, own_target(paths[0], to, given, overwrite=overwrite)]
+    elif len(paths) == 1:
+        raise click.UsageError("expected a source and a target, or --to FORMAT")
+    source, target = source_and_target(paths)
     convert_model(
         source,
         target,

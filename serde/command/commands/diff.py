@@ -46,13 +46,9 @@ def _properties() -> dict[str, Any]:
 @click.argument("right", metavar="RIGHT", shell_complete=complete_paths)
 @reading_flags("left_format")
 @flag(
-    "--to",
-    "target_format",
-    also=["--right-format"],
-    metavar="FORMAT",
-    shell_complete=complete_formats,
-    help="Format of the right one.",
-)
+    "--to", "target_format", also=["--right-format"], metavar="FORMAT",
+    shell_complete=complete_formats, help="Format of the right one.",
+)  # fmt: skip
 @click.option("--weights/--no-weights", default=True, help="Compare the values of weights.")
 @store_flag
 @printing_flags

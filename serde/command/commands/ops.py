@@ -30,12 +30,9 @@ def _properties() -> dict[str, Any]:
     ],
 )
 @click.option(
-    "--format",
-    "format_name",
-    metavar="NAME",
-    shell_complete=complete_formats,
+    "--format", "format_name", metavar="NAME", shell_complete=complete_formats,
     help="One format, or relay.",
-)
+)  # fmt: skip
 @click.option("--markdown", is_flag=True, help="Print Markdown tables.")
 @printing_flags
 @click.pass_context

@@ -47,11 +47,9 @@ def _properties() -> dict[str, Any]:
 @click.argument("paths", nargs=-1, metavar="SOURCE... FOLDER", shell_complete=complete_paths)
 @reading_flags("source_format")
 @click.option(
-    "--supported",
-    type=click.Path(),
-    metavar="FILE",
+    "--supported", type=click.Path(), metavar="FILE",
     help="What the toolchain takes, as TOML or JSON; all that can be written if left out.",
-)
+)  # fmt: skip
 @click.option("--opset", type=int, help="Version of the operator set of the regions; 17.")
 @click.option(
     "--min-nodes", type=click.IntRange(min=1), default=1, help="Least number of nodes in a region."
@@ -59,17 +57,13 @@ def _properties() -> dict[str, Any]:
 @check_flag("the folder", "split model")
 @click.option("--runner", default="onnxruntime", help="What runs the regions in a check.")
 @click.option(
-    "--host",
-    type=click.Choice(["relay", "tvm"]),
-    default="relay",
+    "--host", type=click.Choice(["relay", "tvm"]), default="relay",
     help="What runs the rest in a check: Relay's interpreter, or code that TVM compiles.",
-)
+)  # fmt: skip
 @click.option(
-    "--svg",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
+    "--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
     help="Draw the graph, coloured by region.",
-)
+)  # fmt: skip
 @store_flag
 @report_flag
 @printing_flags

@@ -54,43 +54,30 @@ def _properties() -> dict[str, Any]:
 @click.argument("model", metavar="MODEL", shell_complete=complete_paths)
 @click.argument("other", required=False, metavar="[OTHER]", shell_complete=complete_paths)
 @flag(
-    "-o",
-    "--output",
-    also=["--path"],
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="PAGE",
-    help="The page; MODEL.html beside the model if left out.",
-)
+    "-o", "--output", also=["--path"], type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PAGE", help="The page; MODEL.html beside the model if left out.",
+)  # fmt: skip
 @click.option("--params", type=click.Path(), metavar="FILE", help="Weights that lie elsewhere.")
 @reading_flags("source_format")
 @writing_flag
 @store_flag
 @click.option("--weights/--no-weights", default=True, help="Read weights: figures, histograms.")
 @flag(
-    "--weights-seconds",
-    also=["--seconds"],
-    type=click.FloatRange(min=0),
-    default=20.0,
-    show_default=True,
-    metavar="SECONDS",
+    "--weights-seconds", also=["--seconds"], type=click.FloatRange(min=0), default=20.0,
+    show_default=True, metavar="SECONDS",
     help="Time for them; of what is left then, samples are read.",
-)
+)  # fmt: skip
 @click.option(
     "--values/--no-values", default=True, help="With two models, run both to compare values inside."
 )
 @flag(
-    "--check-dim",
-    also=["--dims"],
-    multiple=True,
-    metavar="NAME=LENGTH",
+    "--check-dim", also=["--dims"], multiple=True, metavar="NAME=LENGTH",
     help="Length of a dynamic dimension.",
-)
+)  # fmt: skip
 @click.option(
-    "--check-data",
-    type=click.Path(path_type=Path),
-    metavar="FILE|DIR",
+    "--check-data", type=click.Path(path_type=Path), metavar="FILE|DIR",
     help="Inputs to run with instead of seeded ones.",
-)
+)  # fmt: skip
 @click.option("--open", "shown", is_flag=True, help="Open the page in the browser.")
 @printing_flags
 @click.pass_context
