@@ -24,6 +24,9 @@ MAKE_VENV := $(if $(UV),$(UV) venv -q --clear --seed --python '$(shell $(PYTHON)
 INSTALL := $(if $(UV),$(UV) pip install -q --python $(BIN)/python,$(BIN)/python -m pip install -q --no-compile) -c $(PINS)
 IMPORT_MXNET := $(BIN)/python -c 'from serde.compat import import_mxnet; import_mxnet()'
 
+# Byte code is kept, whatever the machine says: processes that tests start load what others compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo test test-wide test-torch test-tvm lint audit release fuzz bench bench-check docs site check check-full
 # Two installations into one environment spoil each other.
 .NOTPARALLEL:
@@ -108,8 +111,8 @@ docs: $(TEST)
 	$(BIN)/python tools/schemas.py
 
 # The documentation as pages that need no server, in site/; a warning is an error.
-site: $(SITE)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+site: $(ALL)
+	$(BIN)/python tools/site/build.py
 
 check: lint test
 

@@ -18,6 +18,7 @@ VERSION = re.search(
 def long_description() -> str:
     """Return README.md for where no file lies beside it: with links to this version's files."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = re.sub(r"(!\[[^\]]*\]\()(?!https?:)", rf"\g<1>{HOME}/raw/v{VERSION}/", text)
     return re.sub(r"\]\((?!https?:|#)", f"]({HOME}/blob/v{VERSION}/", text)
 
 
@@ -25,8 +26,8 @@ def long_description() -> str:
 TVM = ["apache-tvm==0.27.0.post1", "apache-tvm-ffi>=0.1.14.post0,<0.1.15"]
 
 EXTRAS = {
-    # MXNet's last wheel declares numpy < 2, which Python 3.13 cannot have; README.md says
-    # how to install it there. It needs setuptools for the distutils that Python 3.12 dropped.
+    # MXNet's last wheel declares numpy < 2, which Python 3.13 cannot have; docs/start.md
+    # says how to install it there. It needs setuptools for the distutils that Python 3.12 dropped.
     "mxnet": [
         "mxnet==1.9.1; python_version < '3.13'",
         "setuptools; python_version >= '3.12'",
@@ -48,7 +49,11 @@ EXTRAS = {
     "batch": ["fsspec>=2024.6", "pyarrow>=16"],
     "dask": ["distributed>=2024.6"],
     # mkdocstrings formats signatures with ruff.
-    "docs": ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.27", "ruff>=0.9"],
+    "docs": [
+        "mkdocstrings[python]>=0.27",
+        "ruff>=0.9",
+        "zensical>=0.0.73; python_version >= '3.11'",
+    ],
     "fuzz": [
         "atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'",
         "coverage>=7.6",

@@ -2146,9 +2146,9 @@ def view(
 ) -> Page:
     """Show a model as a page of HTML, or what differs between two.
 
-    The page is one file that asks for nothing from anywhere. It draws the graph as its format
-    says it, before any pass, with what repeats folded. A model that cannot be converted is shown
-    as far as it could be read, with its gaps marked.
+    The page is one file that asks for nothing from anywhere. It draws the graph with the
+    operators of its file, with what repeats folded; a switch shows it as Relay, before any pass. A
+    model that cannot be converted is shown as far as it could be read, with its gaps marked.
 
     Args:
         source: A path or URL, several of these, bytes or a live object of a framework.

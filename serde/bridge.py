@@ -343,6 +343,10 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
     def operators(self, model: ModelT) -> list[str]:
         """Return the operator of every node of a native model."""
 
+    def document(self, model: ModelT, operator: str) -> str:
+        """Return what documents one of its :meth:`operators`; empty where nothing does."""
+        return ""
+
     def summary(self, model: ModelT) -> ModelSummary:
         """Return what a native model says about itself, without conversion."""
         return ModelSummary()

@@ -37,6 +37,7 @@ from serde.walk.importer import Graph, ImportWalk
 from serde.walk.importer import Node as WalkNode
 from serde.walk.metadata import metadata_facts
 from serde.walk.scope import Scope as BaseScope
+from serde.walk.tracing import note_read
 
 if TYPE_CHECKING:
     from serde.options import ImportOptions
@@ -183,7 +184,9 @@ class Scope(BaseScope[int, Sequence[Expr]]):
 
     def value(self, entry: Entry) -> Expr:
         """Return one output of a node."""
-        return self.values[entry.node][entry.index]
+        value = self.values[entry.node][entry.index]
+        note_read(self, entry.node, value, entry.index)
+        return value
 
 
 class _Walk(ImportWalk[MxnetGraph, int, Scope]):

@@ -253,6 +253,17 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             for node in nodes
         ]
 
+    def document(self, model: OnnxModel, operator: str) -> str:
+        """Return the text of an operator's schema, as it stands at the model's operator set."""
+        import onnx
+
+        domain, _, name = operator.rpartition(".")
+        versions = {each.domain: each.version for each in model.proto.opset_import}
+        try:
+            return str(onnx.defs.get_schema(name, versions.get(domain, 1), domain).doc or "")
+        except onnx.defs.SchemaError:
+            return ""
+
     def served_file(self) -> ServedFile:
         """Return what Triton calls models that ONNX Runtime runs."""
         return ServedFile("onnxruntime", "model.onnx")

@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 
 from serde.checking.bisection import Bisection, InnerValue, normalize_name
 from serde.checking.difference import ModelDiff, WeightDiff
-from serde.relay.ir.expr import Expr
 from serde.summary import TensorSummary
 from serde.viewing.nodes import LONGEST_NAME, Graph, Node, cut_text, shape_text
 
@@ -32,20 +31,13 @@ class Named:
 
     Attributes:
         graph: The picture.
-        names: Expressions by name.
-        places: The node that gives each expression.
+        nodes: The number of the node that gives each value, by its name.
         weights: Names of the weights, in order.
     """
 
     graph: Graph
-    names: Mapping[str, Expr]
-    places: Mapping[Expr, int]
+    nodes: Mapping[str, int]
     weights: Sequence[str]
-
-    def node(self, name: str) -> int | None:
-        """Return the number of the node that gives a value."""
-        value = self.names.get(name)
-        return None if value is None else self.places.get(value)
 
 
 @dataclass
@@ -82,7 +74,7 @@ class Comparison:
         self._pair_by_name(found, own, other)
         for value in () if self.bisection is None else self.bisection.values:
             names = (value.name, value.target)
-            node, partner = own.node(names[side]), other.node(names[1 - side])
+            node, partner = own.nodes.get(names[side]), other.nodes.get(names[1 - side])
             if node is not None:
                 verdict = _verdict(value, partner, names[1 - side])
                 known = found[node]

@@ -77,6 +77,7 @@ class Node:
         types: Types of its results.
         values: Names of its results in the source, where they are not its own.
         issues: Why it cannot be converted.
+        parts: The operators of Relay that it becomes, where it is none itself.
     """
 
     op: str
@@ -89,6 +90,7 @@ class Node:
     types: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
     issues: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)

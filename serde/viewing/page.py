@@ -21,7 +21,9 @@ from typing import Final
 
 __all__ = ["Page", "ShownModel", "make_page"]
 
-_SCRIPTS: Final = ("dagre.min.js", "model.js", "layout.js", "drawing.js", "panel.js", "page.js")
+_SCRIPTS: Final = (
+    *("dagre.min.js", "model.js", "layout.js", "drawing.js", "panel.js", "page.js", "export.js"),
+)
 _STYLE: Final = "page.css"
 _LICENSE: Final = "dagre.LICENSE.txt"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -61,8 +63,9 @@ class Page:
     def _repr_html_(self) -> str:
         """Return the page for a notebook, in a frame that can reach nothing of it."""
         return (
-            f'<iframe sandbox="allow-scripts" style="width:100%;height:{_NOTEBOOK_HEIGHT}px;'
-            f'border:1px solid #8884" srcdoc="{html.escape(self.html)}"></iframe>'
+            '<iframe sandbox="allow-scripts allow-downloads" '
+            f'style="width:100%;height:{_NOTEBOOK_HEIGHT}px;border:1px solid #8884" '
+            f'srcdoc="{html.escape(self.html)}"></iframe>'
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
@@ -13,32 +13,26 @@ from serde.viewing.nodes import LONGEST_NAME, Graph, Node, cut_text, shape_text
 from serde.viewing.statistics import Statistics
 from serde.weights import Weight
 
-__all__ = ["graph_payload"]
+__all__ = ["graph_payload", "operator_docs", "weight_rows"]
 
 KINDS: Final = ("operator", "input", "output", "unknown")
 GROUP_KINDS: Final = ("scope", "block", "repeat", "section", "body", "function")
 _WEIGHT, _TEXT = -1, -2
 _DIGITS: Final = 6
+_LONGEST_DOC: Final = 600
 
 
-def graph_payload(
-    graph: Graph,
-    weights: Mapping[str, Weight],
-    statistics: Mapping[str, Statistics],
-    failed: Mapping[str, str],
-) -> dict[str, AnyValue]:
-    """Return a graph and its weights as values of JSON.
+def graph_payload(graph: Graph, weights: Mapping[str, Weight]) -> dict[str, AnyValue]:
+    """Return a graph as values of JSON.
 
     ``nodes`` has for each: operator, kind, category, name, types, attributes, operands, names of
-    values, issues. An operand is three numbers: label; node, -1 for a weight or -2 for a text;
-    result, weight or text.
+    values, issues, operators of Relay. An operand is three numbers: label; node, -1 for a weight or
+    -2 for a text; result, weight or text.
     ``groups`` has title, kind, key, size and children: nodes, or groups as -1 less their number.
 
     Args:
         graph: The graph.
         weights: Its weights by name.
-        statistics: What was measured of them.
-        failed: Why something was not measured.
     """
     writer = _Writer(list(weights))
     nodes = [writer.node(node) for node in graph.nodes]
@@ -50,11 +44,38 @@ def graph_payload(
         "groups": groups,
         "bodies": bodies,
         "root": root,
-        "weights": [
-            _weight_row(name, weight, statistics.get(name), failed.get(name))
-            for name, weight in weights.items()
-        ],
     }
+
+
+def weight_rows(
+    weights: Mapping[str, Weight], statistics: Mapping[str, Statistics], failed: Mapping[str, str]
+) -> list[list[AnyValue]]:
+    """Return of each weight name, dtype, shape, bytes, and figures or why there are none.
+
+    Args:
+        weights: The weights by name.
+        statistics: What was measured of them.
+        failed: Why something was not measured.
+    """
+    return [
+        _weight_row(name, weight, statistics.get(name), failed.get(name))
+        for name, weight in weights.items()
+    ]
+
+
+def operator_docs(operators: Iterable[str], document: Callable[[str], str]) -> dict[str, str]:
+    """Return the first paragraph of the documentation of each operator that has any.
+
+    Args:
+        operators: Names of operators.
+        document: Returns the documentation of one.
+    """
+    found = {}
+    for name in sorted(set(operators)):
+        text, _, _ = document(name).strip().partition("\n\n")
+        if text:
+            found[cut_text(name, LONGEST_NAME)] = cut_text(" ".join(text.split()), _LONGEST_DOC)
+    return found
 
 
 class _Writer:
@@ -84,6 +105,7 @@ class _Writer:
             self._operands(node),
             [self.text(each) for each in node.values],
             [self.text(each) for each in node.issues],
+            [self.text(each) for each in node.parts],
         ]
         while len(row) > 7 and not row[-1]:
             row.pop()
@@ -172,14 +194,45 @@ class _Grouping:
     def _fold(self, members: Sequence[int]) -> list[Item]:
         nodes = self._graph.nodes
         shown = {m for m in members if nodes[m].kind in ("operator", "unknown")}
+        homes = self._homes(members, shown)
+        place = {m: at for at, m in enumerate(members)}
+
+        def order(member: int) -> tuple[int, bool, int]:
+            return place[homes.get(member, member)], member not in homes, place[member]
+
         return fold(
-            members,
+            sorted(members, key=order),
             Leaves(
                 sources={m: list(self._sources.get(m, ())) for m in members},
-                names={m: nodes[m].name if m in shown else "" for m in members},
+                names={m: nodes[homes.get(m, m)].name if m in shown else "" for m in members},
                 tokens={m: self._token(nodes[m]) for m in members},
             ),
         )
+
+    def _homes(self, members: Sequence[int], shown: Collection[int]) -> dict[int, int]:
+        """Return of nodes that compute from weights alone the one node that reads what they give.
+
+        A weight that is dequantised or cast stands so in the box of the operator that takes it.
+        """
+        readers: dict[int, set[int]] = defaultdict(set)
+        for member in members:
+            for source in self._sources.get(member, ()):
+                readers[source].add(member)
+        alone: set[int] = set()
+        for member in members:
+            operands = self._graph.nodes[member].operands
+            if (
+                member in shown
+                and operands
+                and all(each.node < 0 or each.node in alone for each in operands)
+            ):
+                alone.add(member)
+        homes: dict[int, int] = {}
+        for member in reversed(members):
+            if member in alone and len(readers[member]) == 1:
+                (reader,) = readers[member]
+                homes[member] = homes.get(reader, reader)
+        return homes
 
     def _token(self, node: Node) -> Hashable:
         operands = tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any as AnyValue
 
@@ -20,17 +20,17 @@ from serde.conversion.steps import PathLike, read_model, source_paths
 from serde.errors import CheckError, OptionError, SerdeError, UnsupportedModelError
 from serde.io.atomic import check_files, write_text
 from serde.options import option_names, refuse_options
-from serde.relay.ir.expr import Expr
 from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import find, get
 from serde.relay.transform.cutting import named_values
 from serde.report import Issue, Report
 from serde.summary import ModelSummary
 from serde.viewing.comparison import Comparison, Named
-from serde.viewing.gaps import read_operators, read_trace
 from serde.viewing.graph import read_graph
+from serde.viewing.native import read_operators, read_trace
 from serde.viewing.nodes import LONGEST_NAME, Graph, cut_text
 from serde.viewing.page import Page, ShownModel, make_page
-from serde.viewing.payload import graph_payload
+from serde.viewing.payload import graph_payload, operator_docs, weight_rows
 from serde.viewing.statistics import Statistics, measure_weights
 from serde.walk.tracing import Trace, tracing
 
@@ -63,9 +63,9 @@ def view(
 ) -> Page:
     """Show a model as a page of HTML, or what differs between two.
 
-    The page is one file that asks for nothing from anywhere. It draws the graph as its format
-    says it, before any pass, with what repeats folded. A model that cannot be converted is shown
-    as far as it could be read, with its gaps marked.
+    The page is one file that asks for nothing from anywhere. It draws the graph with the
+    operators of its file, with what repeats folded; a switch shows it as Relay, before any pass. A
+    model that cannot be converted is shown as far as it could be read, with its gaps marked.
 
     Args:
         source: A path or URL, several of these, bytes or a live object of a framework.
@@ -130,10 +130,11 @@ class _Side:
         title: What it is called.
         bridge: Its format.
         summary: What the format says of it.
-        graph: Its picture.
+        graph: Its picture, as its file has it.
+        relay: Its picture as Relay, where that is another.
         model: The model as Relay, without lets; None where it has gaps.
-        names: Expressions of the model by name.
-        places: The node that gives each expression.
+        nodes: The node of ``relay`` that gives each value, by its name.
+        docs: What documents the operators of its format.
         issues: Its gaps.
         notes: What else there is to say.
         unknown: Options that its format does not have.
@@ -143,9 +144,10 @@ class _Side:
     bridge: AnyBridge
     summary: ModelSummary = field(default_factory=ModelSummary)
     graph: Graph = field(default_factory=Graph)
+    relay: Graph | None = None
     model: RelayModel | None = None
-    names: Mapping[str, Expr] = field(default_factory=dict)
-    places: Mapping[Expr, int] = field(default_factory=dict)
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    docs: Mapping[str, str] = field(default_factory=dict)
     issues: list[Issue] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unknown: frozenset[str] = frozenset()
@@ -162,11 +164,17 @@ class _Side:
             raise CheckError(f"{self.title} has nodes that cannot be converted")
         return self.model
 
-    @property
-    def named(self) -> Named:
-        """The picture and the names, for a comparison."""
+    def named(self, *, relay: bool) -> Named:
+        """Return a picture and the names in it, for a comparison."""
         weights = () if self.model is None else tuple(self.model.params)
-        return Named(self.graph, self.names, self.places, weights)
+        graph = self.relay if relay else None
+        if graph is not None or self.relay is None:
+            return Named(self.graph if graph is None else graph, self.nodes, weights)
+        numbered = list(enumerate(self.graph.nodes))
+        nodes = {name: number for number, node in numbered for name in node.values}
+        for number, node in numbered:
+            nodes.setdefault(node.name, number)
+        return Named(self.graph, nodes, weights)
 
     @property
     def diff_side(self) -> DiffSide:
@@ -200,9 +208,21 @@ def _read_side(
     report.stages += own.stages
     side.notes += own.notes
     side.summary, side.operators = bridge.summary(native), Counter(bridge.operators(native))
-    side.model, side.names = named_values(model)
-    side.graph, side.places = read_graph(side.model, side.names)
+    side.model, names = named_values(model)
+    side.graph, places = read_graph(side.model, names)
+    side.nodes = {name: places[value] for name, value in names.items() if value in places}
+    if trace.main.nodes:
+        constants = frozenset(bridge.names(native).weights)
+        outputs = side.model.meta.outputs
+        native_graph = read_trace(trace, (), side.model.params, constants, outputs)
+        side.relay, side.graph = side.graph, native_graph
+        side.docs = _documentation(side, native)
     return side
+
+
+def _documentation(side: _Side, native: AnyValue) -> dict[str, str]:
+    operators = (node.op for node in side.graph.nodes if node.kind in ("operator", "unknown"))
+    return operator_docs(operators, lambda op: side.bridge.document(native, op))
 
 
 def _read(
@@ -227,8 +247,10 @@ def _show_gaps(side: _Side, native: AnyValue, trace: Trace, report: Report) -> N
     """Enter what is known of a model that cannot be converted."""
     bridge = side.bridge
     side.summary, side.issues = bridge.summary(native), sorted(report.issues)
-    if trace.nodes:
-        side.graph = read_trace(trace, side.issues)
+    if trace.main.nodes:
+        constants = frozenset(bridge.names(native).weights)
+        side.graph = read_trace(trace, side.issues, constants=constants)
+        side.docs = _documentation(side, native)
     else:
         side.graph = read_operators(bridge.operators(native), side.issues)
         side.notes.append("its graph is not known, only its operators")
@@ -256,7 +278,7 @@ def _compare(
 ) -> Comparison:
     """Return what differs between two models, as far as they can be compared."""
     first, second = sides
-    found = Comparison((first.named, second.named))
+    found = Comparison((first.named(relay=False), second.named(relay=False)))
     if first.model is None or second.model is None:
         found.notes.append("not compared: a model has nodes that cannot be converted")
         return found
@@ -278,22 +300,31 @@ def _page_data(
     return {
         "title": " and ".join(side.title for side in sides),
         "models": [
-            {**_side_data(side, seconds), **_compared(comparison, number)}
+            _side_data(side, seconds, _compared(sides, comparison, number))
             for number, side in enumerate(sides)
         ],
         "comparison": None if comparison is None else comparison.payload(),
     }
 
 
-def _compared(comparison: Comparison | None, number: int) -> dict[str, AnyValue]:
+def _compared(
+    sides: Sequence[_Side], comparison: Comparison | None, number: int
+) -> dict[str, AnyValue]:
     """Return what a page says of the nodes and weights of one of two models."""
     if comparison is None:
         return {}
-    notes = comparison.weight_notes(number)
-    return {"verdicts": comparison.verdicts(number), "weightNotes": notes}
+    first, second = (side.named(relay=True) for side in sides)
+    as_relay = replace(comparison, sides=(first, second))
+    return {
+        "verdicts": comparison.verdicts(number),
+        "relayVerdicts": as_relay.verdicts(number),
+        "weightNotes": comparison.weight_notes(number),
+    }
 
 
-def _side_data(side: _Side, seconds: float | None) -> dict[str, AnyValue]:
+def _side_data(
+    side: _Side, seconds: float | None, compared: Mapping[str, AnyValue]
+) -> dict[str, AnyValue]:
     weights = {} if side.model is None else side.model.params
     statistics: dict[str, Statistics] = {}
     failed: dict[str, str] = {}
@@ -306,6 +337,9 @@ def _side_data(side: _Side, seconds: float | None) -> dict[str, AnyValue]:
             f"weights: {len(statistics) - partly:,} read whole, {partly:,} sampled, "
             f"{len(failed):,} not read within {seconds:g} s"
         )
+    relay = side.graph if side.relay is None else side.relay
+    parts = (part for node in side.graph.nodes for part in (node.op, *node.parts))
+    named = {*parts, *(node.op for node in relay.nodes)}
     return {
         "title": side.title,
         "format": side.bridge.title,
@@ -316,7 +350,12 @@ def _side_data(side: _Side, seconds: float | None) -> dict[str, AnyValue]:
             for each in side.issues[:1000]
         ],
         "read": seconds is not None,
-        "graph": graph_payload(side.graph, weights, statistics, failed),
+        "graph": graph_payload(side.graph, weights),
+        "relay": None if side.relay is None else graph_payload(side.relay, weights),
+        "weights": weight_rows(weights, statistics, failed),
+        "docs": side.docs,
+        "relayDocs": operator_docs((each for each in named if find(each)), lambda op: get(op).doc),
+        **compared,
     }
 
 

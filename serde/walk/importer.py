@@ -37,7 +37,7 @@ from serde.walk.inputs import bind_inputs, check_names, missing_shapes_text
 from serde.walk.lacking import require_countable
 from serde.walk.scope import Scope
 from serde.walk.table import ConverterTable
-from serde.walk.tracing import note_node, note_outputs
+from serde.walk.tracing import note_node, tracing_graph
 
 __all__ = ["Graph", "ImportWalk", "Node"]
 
@@ -222,19 +222,26 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
             LimitError: With those of graphs that are read several times, there are too many.
         """
         left, count = budget(), counting("nodes")
-        for node in graph.nodes:
-            label = f"{scope.prefix}{node.name}"
-            left.draw("nodes", 1, f"{label}: what graphs hold, read wherever they are used,")
-            values = self.convert(node, scope, label)
-            if len(values) < len(node.outputs):
-                values = self._fill_with_holes(node, values, label)
-            for name, value in zip(node.outputs, values, strict=False):
-                if name != "":
-                    self.bind(node, name, value, scope)
-            count(1)
-        found = [self.output(name, scope) for name in graph.outputs]
-        if not scope.prefix:
-            note_outputs(graph.outputs, found)
+        with tracing_graph(scope, scope.prefix) as trace:
+            for node in graph.nodes:
+                label = f"{scope.prefix}{node.name}"
+                left.draw("nodes", 1, f"{label}: what graphs hold, read wherever they are used,")
+                if trace is not None:
+                    trace.begin()
+                values = self.convert(node, scope, label)
+                if len(values) < len(node.outputs):
+                    values = self._fill_with_holes(node, values, label)
+                if trace is not None:
+                    trace.end(node.op, label, node.outputs, values)
+                for name, value in zip(node.outputs, values, strict=False):
+                    if name != "":
+                        self.bind(node, name, value, scope)
+                count(1)
+            if trace is not None:
+                trace.begin()
+            found = [self.output(name, scope) for name in graph.outputs]
+            if trace is not None:
+                trace.finish(graph.outputs, found)
         return found
 
     def bind(self, node: Node[SourceT], name: Hashable, value: AnyValue, scope: ScopeT) -> None:
@@ -284,7 +291,9 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
             foreign: Says what the node is, where it may be kept without a converter.
         """
         found = self._converted(table, ctx, op, inputs, attributes, names, foreign)
-        return note_node(op, ctx.node, inputs, attributes, found)
+        converter = table.importer(op, ctx.version)
+        operands = () if converter is None else converter.operands
+        return note_node(op, ctx.node, inputs, attributes, found, operands)
 
     def _converted(
         self,

@@ -11,6 +11,7 @@ from serde.errors import FormatError
 from serde.limits import budget
 from serde.relay.ir.expr import Constant, Expr, Var
 from serde.walk.holes import Placeholder
+from serde.walk.tracing import note_read
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -76,6 +77,7 @@ class Scope(Generic[KeyT, ValueT]):
         for inner in reversed(crossed):
             if inner.captures is not None:
                 value = inner.capture(value, str(name))
+        note_read(scope, name, value)
         return value
 
     def expressions(self) -> dict[KeyT, Expr]:

@@ -11,11 +11,17 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 
 FOLDER = Path(__file__).parents[2] / "examples" / "notebooks"
-NAMES = ("coreml_for_an_app", "mxnet_to_onnx_and_pytorch", "relay_for_compilers")
+NAMES = (
+    "coreml_for_an_app",
+    "mxnet_to_onnx_and_pytorch",
+    "relay_for_compilers",
+    "view_batch_and_int8",
+)
 NEEDS = {
     "coreml_for_an_app": ("coremltools", "onnxruntime"),
     "mxnet_to_onnx_and_pytorch": ("onnxruntime",),
     "relay_for_compilers": ("onnxruntime", "tvm"),
+    "view_batch_and_int8": ("onnxruntime", "sympy"),
 }
 
 

@@ -74,7 +74,7 @@ def test_every_address_is_that_of_the_project(metadata: dict[str, Any]) -> None:
     assert (metadata["url"], metadata["project_urls"]["Documentation"]) == (HOME, SITE)
     named = [ROOT / name for name in ("CITATION.cff", "Dockerfile", "mkdocs.yml", "setup.py")]
     named += [ROOT / "recipe/recipe.yaml", *GITHUB.rglob("*.yml"), *ROOT.glob("*.md")]
-    for path in [*named, *(ROOT / "docs").glob("*.md"), ROOT / "tools/site/hooks.py"]:
+    for path in [*named, *(ROOT / "docs").glob("*.md"), ROOT / "tools/site/pages.py"]:
         found = re.findall(r"https://[\w.]*github\.(?:com|io)[^\s)\"'>}]*", path.read_text("utf-8"))
         ours = [each for each in found if "serde-relay" in each]
         assert all(each.startswith((HOME, SITE.rstrip("/"))) for each in ours), path

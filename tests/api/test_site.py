@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 import shutil
 import subprocess
@@ -23,7 +22,7 @@ from serde.errors import __all__ as errors
 from serde.relay.ir.builders import builder_names
 from serde.relay.transform import __all__ as passes
 
-pytest.importorskip("mkdocs")
+pytest.importorskip("zensical")
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.wide
@@ -39,15 +38,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as `make site` does."""
     folder = tmp_path_factory.mktemp("site") / "site"
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        [sys.executable, "tools/site/build.py", str(folder)],
         cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "WARNING" not in done.stderr
     return folder
 
 
@@ -126,7 +123,12 @@ def browser() -> Iterator[Any]:
     if driver is None:
         pytest.skip("needs chromium and chromedriver")
     options = webdriver.ChromeOptions()
-    for flag in ("--headless=new", "--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND"):
+    for flag in (
+        "--headless=new",
+        "--no-sandbox",
+        "--window-size=1400,900",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+    ):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     found = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
@@ -134,13 +136,39 @@ def browser() -> Iterator[Any]:
     found.quit()
 
 
-def test_the_search_finds_a_word_without_a_server(site: Path, browser: Any) -> None:
+RESULTS = "return document.querySelector('.focus-visible').shadowRoot.textContent"
+FIRST = "return document.querySelector('.focus-visible').shadowRoot.querySelector('ol a').href"
+
+
+def search(site: Path, browser: Any, words: str, until: str) -> str:
+    """What the search says of words, once it says what is waited for."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
     browser.get((site / "index.html").as_uri())
-    browser.execute_script("document.querySelector('#__search').click()")
-    browser.find_element("css selector", "input.md-search__input").send_keys("bisect")
+    browser.find_element("css selector", ".md-search__button").click()
     deadline, found = time.monotonic() + 20, ""
-    while "serde bisect" not in found and time.monotonic() < deadline:
+    ActionChains(browser).pause(0.5).send_keys(words).perform()
+    while until not in found and time.monotonic() < deadline:
         time.sleep(0.2)
-        found = browser.find_element("css selector", ".md-search-result").text
-    assert "serde bisect" in found
+        found = browser.execute_script(RESULTS)
+    assert until in found
     assert browser.get_log("browser") == []
+    return browser.execute_script(FIRST)
+
+
+def test_the_search_finds_a_word_without_a_server(site: Path, browser: Any) -> None:
+    search(site, browser, "bisect", "serde bisect")
+
+
+@pytest.mark.parametrize("word", ["quantise", "quantize"])
+def test_guides_are_found_first_in_either_spelling(site: Path, browser: Any, word: str) -> None:
+    first = search(site, browser, word, "Quantise and shrink")
+    assert first.partition("?")[0] == (site / "quantize.html").as_uri()
+
+
+@pytest.mark.parametrize("name", ["view", "batch"])
+def test_guides_show_pictures(site: Path, name: str) -> None:
+    if shutil.which("chromium") is None:
+        pytest.skip("chromium is not installed")
+    assert f'src="screenshots/{name}.png"' in pages(site)[f"{name}.html"]
+    assert (site / f"screenshots/{name}.png").read_bytes().startswith(b"\x89PNG")

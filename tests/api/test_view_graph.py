@@ -10,6 +10,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -136,6 +137,7 @@ def test_a_recursive_function_is_shown_with_its_call() -> None:
     )
     page = serde.view(module)
     (model,) = page_data(page)["models"]
+    assert model["relay"] is None
     titles = {group[0] for group in model["graph"]["groups"]}
     assert {"then", "else", "body", "@other", "model"} <= titles
 
@@ -150,6 +152,81 @@ def test_a_foreign_operator_and_the_reasons_of_gaps_are_marked(tmp_path: Path) -
     reads = [node[6][1::3] for node in nodes]
     assert reads == [[], [0], [1], [2], [3]]
     assert "'corp'" in model["issues"][0][2]
+
+
+def read_shown(graph: dict[str, Any]) -> list[tuple[str, str, list[str]]]:
+    """Operator, name and what is read, by name, of each operator of a page's graph."""
+    texts, nodes = graph["texts"], graph["nodes"]
+    return [
+        (texts[op], texts[name], [texts[nodes[n][3]] for n in operands[1::3] if n >= 0])
+        for op, kind, _, name, _, _, operands, *_ in nodes
+        if kind == 0
+    ]
+
+
+@pytest.mark.parametrize("net", [view_models.passing, view_models.quantized])
+def test_nodes_and_edges_are_those_of_the_file(net: Any, tmp_path: Path) -> None:
+    path = net(tmp_path / "net.onnx")
+    file = onnx.load(path).graph
+    gives = {"x": "x"} | {name: node.name for node in file.node for name in node.output}
+    expected = [
+        (node.op_type, node.name, [gives[name] for name in node.input if name in gives])
+        for node in file.node
+    ]
+    (model,) = page_data(serde.view(path))["models"]
+    assert sorted(read_shown(model["graph"])) == sorted(expected)
+    assert {op for op, *_ in read_shown(model["relay"])}.isdisjoint({"Conv", "Identity", "Relu"})
+
+
+def test_a_conditional_of_two_types_is_shown_with_its_branches(tmp_path: Path) -> None:
+    (model,) = page_data(serde.view(view_models.ranks(tmp_path / "net.onnx")))["models"]
+    assert read_shown(model["graph"]) == [
+        ("If", "rank", ["c"]),
+        ("Flatten", "rank/then/ownFlatten", ["x"]),
+        ("Neg", "rank/else/ownNeg", ["x"]),
+        ("ReduceSum", "sum", ["rank"]),
+    ]
+
+
+def test_a_symbol_shows_the_operators_of_mxnet(tmp_path: Path) -> None:
+    view_models.passing(tmp_path / "net.onnx")
+    symbol = tmp_path / "net-symbol.json"
+    serde.convert(tmp_path / "net.onnx", symbol)
+    nodes = json.loads(symbol.read_text())["nodes"]
+    (model,) = page_data(serde.view(symbol, input_shapes={"x": (1, 3, 5, 5)}))["models"]
+    shown = read_shown(model["graph"])
+    names = {place: each["name"] for place, each in enumerate(nodes)}
+    inputs = {"x", *(each["name"] for each in nodes if each["op"] != "null")}
+    assert shown == [
+        (each["op"], each["name"], [names[n] for n, *_ in each["inputs"] if names[n] in inputs])
+        for each in nodes
+        if each["op"] != "null"
+    ]
+
+
+def test_operators_are_documented_as_their_libraries_do(tmp_path: Path) -> None:
+    (model,) = page_data(serde.view(view_models.passing(tmp_path / "net.onnx")))["models"]
+    schema = " ".join(onnx.defs.get_schema("Conv", 17).doc.split())
+    assert model["docs"]["Conv"] == schema
+    assert "matrix" not in model["docs"]
+    assert model["relayDocs"]["nn.conv2d"].startswith("``y[")
+    row = next(row for row in model["graph"]["nodes"] if model["graph"]["texts"][row[3]] == "conv")
+    parts = [model["graph"]["texts"][part] for part in row[9]]
+    assert parts == ["nn.conv2d", "nn.bias_add"]
+    assert set(parts) <= set(model["relayDocs"])
+
+
+@pytest.mark.parametrize("kind", ["graph", "relay"])
+def test_a_dequantised_weight_stands_in_the_stage_that_reads_it(kind: str, tmp_path: Path) -> None:
+    (model,) = page_data(serde.view(view_models.quantized(tmp_path / "net.onnx")))["models"]
+    graph = model[kind]
+    names = [graph["texts"][row[3]] for row in graph["nodes"]]
+    inside = {
+        title: {names[child] for child in children if child >= 0}
+        for title, _, _, _, children in graph["groups"]
+    }
+    for i in range(4):
+        assert {f"dq{i}", f"stage{i}/MatMul"} <= inside[f"stage{i}"]
 
 
 VALUES = np.random.default_rng(5)
@@ -245,7 +322,7 @@ def test_a_page_lets_nothing_in_or_out(tmp_path: Path) -> None:
     assert "default-src &#x27;none&#x27;" in page
     assert view_models.HOSTILE not in page
     assert len(page) < 200_000
-    assert page.count("<script") == 7
+    assert page.count("<script") == 8
     outside = re.sub(r'<script id="data".*?</script>', "", page, flags=re.DOTALL)
     assert re.findall(r"\b(?:src|href|srcdoc|action)=", outside) == []
 
@@ -286,5 +363,5 @@ def test_a_model_with_gaps_is_not_compared(tmp_path: Path) -> None:
 def test_a_notebook_gets_the_page_in_a_frame(tmp_path: Path) -> None:
     page = serde.view(view_models.chain(tmp_path / "a.onnx", 1))
     shown = page._repr_html_()
-    assert shown.startswith('<iframe sandbox="allow-scripts"')
+    assert shown.startswith('<iframe sandbox="allow-scripts allow-downloads"')
     assert shown.count("<") == 2

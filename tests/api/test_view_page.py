@@ -1,9 +1,13 @@
 """Pages in a browser: what they draw, how they answer, and that they ask for nothing."""
 
+import base64
+import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 from support import view_models
 from support.browser import Browser, chromium
@@ -92,9 +96,8 @@ def test_a_small_graph_is_drawn_whole(opened: Opened, tmp_path: Path) -> None:
     assert run(driver, TEXTS_OUTSIDE) == []
     assert run(driver, EDGES_APART) == 0
     shown = driver.find_element("id", "nodes").get_attribute("textContent")
-    assert "nn.matmul" in shown
     assert "MatMul_0" in shown
-    assert "8\N{MULTIPLICATION SIGN}8" in shown
+    assert "float32 8\N{MULTIPLICATION SIGN}8" in shown
 
 
 def test_repeated_layers_unfold_on_a_click(opened: Opened, tmp_path: Path) -> None:
@@ -115,7 +118,7 @@ def test_repeated_layers_unfold_on_a_click(opened: Opened, tmp_path: Path) -> No
 def test_branches_stand_inside_their_node(opened: Opened, tmp_path: Path) -> None:
     driver = opened(view_models.branches(tmp_path / "net.onnx"))
     titles = [each.text for each in driver.find_elements("css selector", ".box > .title")]
-    assert titles == ["if", "then", "else"]
+    assert titles == ["If", "then", "else"]
     assert run(driver, EDGES_APART) == 0
     assert overlapping(run(driver, CARDS)) == []
 
@@ -127,7 +130,7 @@ def test_search_finds_unfolds_and_selects(opened: Opened, tmp_path: Path) -> Non
     query = driver.find_element("id", "query")
     query.send_keys("layer33/rel")
     hits = driver.find_elements("css selector", "#hits [role=option]")
-    assert [each.text.split() for each in hits] == [["nn.relu", "layer33/Relu"]]
+    assert [each.text.split() for each in hits] == [["Relu", "layer33/Relu"]]
     query.send_keys(Keys.ENTER)
     panel = driver.find_element("id", "panel").text
     assert "layer33/Relu" in panel
@@ -204,6 +207,89 @@ def test_two_models_are_coloured_by_verdict_and_linked(opened: Opened, tmp_path:
     assert "8 elements differ" in panel.text
     panel.find_element("xpath", "//tr[th[contains(., 'in right.onnx')]]//button").click()
     assert run(driver, "return [view.number, models[1].name(view.selected)]") == [1, "MatMul_1"]
+
+
+def test_a_switch_shows_the_operators_of_relay(opened: Opened, tmp_path: Path) -> None:
+    driver = opened(view_models.passing(tmp_path / "net.onnx"))
+    panel = driver.find_element("id", "panel")
+    titles = "return [...document.querySelectorAll('.card .title')].map((e) => e.textContent)"
+    assert {"Conv", "Identity", "Dropout"} < set(run(driver, titles))
+    run(driver, "go(models[0].search('conv')[0])")
+    assert "The convolution operator consumes an input tensor" in panel.text
+    assert "nn.bias_add" in panel.text
+    driver.find_element("id", "relay").click()
+    assert {"nn.conv2d", "nn.bias_add", "add"} < set(run(driver, titles))
+    assert "Conv" not in run(driver, titles)
+    assert run(driver, "return models[0].name(view.selected)") == "conv"
+    driver.find_element("id", "relay").click()
+    assert "Conv" in run(driver, titles)
+    assert run(driver, EDGES_APART) == 0
+
+
+def test_there_is_no_switch_where_the_file_is_relay(opened: Opened, tmp_path: Path) -> None:
+    serde.convert(view_models.chain(tmp_path / "net.onnx", 1), tmp_path / "net.relay")
+    driver = opened(tmp_path / "net.relay")
+    assert not driver.find_element("id", "relay").is_displayed()
+
+
+def test_the_drawing_is_saved_whole_as_svg_and_png(opened: Opened, tmp_path: Path) -> None:
+    driver = opened(view_models.chain(tmp_path / "net.onnx", 6))
+    run(driver, "drawing.move(0, -1e6); drawing.draw()")
+    tree = ET.fromstring(run(driver, "return new Picture(drawing).svg()"))
+    texts = [each.text for each in tree.iter("{http://www.w3.org/2000/svg}text")]
+    assert {f"Tanh_{i}" for i in range(6)} < set(texts)
+    attributes = {value for each in tree.iter() for value in each.attrib.values()}
+    assert not [value for value in attributes if "var(" in value or "url(" in value]
+    size = int(tree.attrib["width"]), int(tree.attrib["height"])
+    url = run(driver, "return new Picture(drawing).canvas().toDataURL()")
+    image = pytest.importorskip("PIL.Image").open(io.BytesIO(base64.b64decode(url.split(",")[1])))
+    pixels = np.asarray(image.convert("RGB"))
+    assert pixels.shape[:2] == (2 * size[1], 2 * size[0])
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 10
+    assert pixels[0, 0].tolist() == [0xF6, 0xF7, 0xF9]  # the page's ground
+
+
+def test_colours_of_the_legend_differ(opened: Opened, tmp_path: Path) -> None:
+    driver = opened(view_models.chain(tmp_path / "net.onnx", 1))
+    found = run(
+        driver,
+        "const tones = [...document.styleSheets[0].cssRules].map((e) => e.selectorText ?? '')"
+        ".filter((e) => e.startsWith('.c-')).map((e) => e.split(',')[0].slice(1));"
+        "const dot = document.body.appendChild(make('span'));"
+        "return tones.map((name) => { dot.className = name;"
+        "return [name, solid(getComputedStyle(dot).getPropertyValue('--tone'))]; })",
+    )
+    assert len(found) > 12
+    colours = {name: np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for name, c in found}
+    apart = {(a, b): np.abs(colours[a] - colours[b]).sum() for a in colours for b in colours}
+    assert {pair for pair, distance in apart.items() if distance < 60} == {(a, a) for a in colours}
+
+
+def test_rows_of_the_comparison_lead_to_nodes(opened: Opened, tmp_path: Path) -> None:
+    left = view_models.chain(tmp_path / "left.onnx", 3)
+    right = view_models.chain(tmp_path / "right.onnx", 3, changed=1)
+    driver = opened(left, right, dims={"N": 4})
+    for text, name in [("m1", "MatMul_1"), ("w1", "MatMul_1")]:
+        run(driver, "select(-1)")
+        row = f"//table[@class='wide']//td[1]/button[.='{text}']"
+        driver.find_element("xpath", row).click()
+        assert run(driver, "return models[0].name(view.selected)") == name
+
+
+def test_on_a_phone_the_details_start_closed(
+    opened: Opened, browser: Browser, tmp_path: Path
+) -> None:
+    browser.resize(390, 844)
+    try:
+        driver = opened(view_models.chain(tmp_path / "net.onnx", 2))
+        panel = driver.find_element("id", "panel")
+        assert not panel.is_displayed()
+        assert driver.find_element("id", "stage").rect["height"] > 600
+        driver.find_element("id", "aside").click()
+        assert panel.is_displayed()
+        assert run(driver, "return document.documentElement.scrollWidth") <= 390
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_hostile_names_stay_text(opened: Opened, tmp_path: Path) -> None:

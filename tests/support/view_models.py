@@ -63,6 +63,25 @@ def branches(path: Path) -> Path:
     return save(path, nodes, inputs, [helper.make_tensor_value_info("y", FLOAT, [2])], {})
 
 
+def ranks(path: Path) -> Path:
+    """A conditional whose branches have no common type, and a sum that takes either."""
+    sides = []
+    for op, shape in (("Flatten", [1, 2]), ("Neg", [2])):
+        result = helper.make_tensor_value_info(op, FLOAT, shape)
+        sides.append(
+            helper.make_graph([helper.make_node(op, ["x"], [op], f"own{op}")], op, [], [result])
+        )
+    nodes = [
+        helper.make_node("If", ["c"], ["r"], "rank", then_branch=sides[0], else_branch=sides[1]),
+        helper.make_node("ReduceSum", ["r"], ["y"], "sum", keepdims=0),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", FLOAT, [2]),
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+    ]
+    return save(path, nodes, inputs, [helper.make_tensor_value_info("y", FLOAT, [])], {})
+
+
 def with_gap(path: Path) -> Path:
     """An operator that nobody knows, between others."""
     nodes = [
@@ -72,6 +91,39 @@ def with_gap(path: Path) -> Path:
     ]
     ports = [helper.make_tensor_value_info(name, FLOAT, [2, 3]) for name in ("x", "c")]
     return save(path, nodes, ports[:1], ports[1:], {})
+
+
+def passing(path: Path) -> Path:
+    """Nodes of which nothing is left in Relay, among others that read before and behind them."""
+    weights = {"w": np.ones((4, 3, 1, 1), np.float32), "b": np.ones(4, np.float32)}
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], "conv"),
+        helper.make_node("Identity", ["c"], ["i"], "same"),
+        helper.make_node("Dropout", ["i"], ["d"], "dropout"),
+        helper.make_node("Add", ["c", "d"], ["s"], "both"),
+        helper.make_node("Mul", ["i", "s"], ["y"], "late"),
+    ]
+    ports = [
+        helper.make_tensor_value_info(name, FLOAT, shape)
+        for name, shape in (("x", [1, 3, 5, 5]), ("y", [1, 4, 5, 5]))
+    ]
+    return save(path, nodes, ports[:1], ports[1:], weights)
+
+
+def quantized(path: Path) -> Path:
+    """Stages whose weights are dequantised by nodes that stand before all others, unscoped."""
+    nodes, weights, last = [], {}, "x"
+    for i in range(4):
+        weights[f"w{i}"] = np.full((8, 8), i + 1, np.int8)
+        weights[f"s{i}"] = np.array(0.5, np.float32)
+        nodes.append(helper.make_node("DequantizeLinear", [f"w{i}", f"s{i}"], [f"f{i}"], f"dq{i}"))
+    for i in range(4):
+        inner = [("MatMul", [last, f"f{i}"], f"m{i}"), ("Relu", [f"m{i}"], f"r{i}")]
+        inner += [("Tanh", [f"r{i}"], f"t{i}"), ("Neg", [f"t{i}"], f"n{i}")]
+        nodes += [helper.make_node(op, read, [to], f"stage{i}/{op}") for op, read, to in inner]
+        last = f"n{i}"
+    ports = [helper.make_tensor_value_info(name, FLOAT, ["N", 8]) for name in ("x", last)]
+    return save(path, nodes, ports[:1], ports[1:], weights)
 
 
 HOSTILE = "</script><script>window.broken=1</script><img src=http://127.0.0.1:9/x>&\u202e\x07"

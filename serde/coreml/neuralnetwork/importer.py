@@ -221,9 +221,10 @@ class _Walk(ImportWalk[Sequence[MessageView], _Step, Scope]):
         return fields_of(parameters.message, parameters.path)
 
     def _value(self, name: str, label: str, scope: Scope) -> Expr:
-        if name not in scope.values:
+        value = scope.find(name)
+        if value is None:
             raise FormatError(f"{label}: no tensor is called {name!r}", path=scope.source)
-        return scope.values[name]
+        return value
 
     def results(self, scope: Scope, inputs: Sequence[Var]) -> dict[str, Expr]:
         """Return the outputs by name; of a classifier its scores and not the class itself."""

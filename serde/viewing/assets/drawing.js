@@ -118,6 +118,21 @@ class Drawing {
     this.map.window(this.window, clientWidth, clientHeight);
   }
 
+  /* Have every box and edge in the document while `read` looks at them, and return what it does. */
+  whole(read) {
+    const before = new Set(this.shown.keys());
+    this.scene.classList.remove("far");
+    for (const item of this.items) if (!before.has(item)) this.#add(item);
+    const found = read(this.scene);
+    for (const [item, made] of this.shown) {
+      if (before.has(item)) continue;
+      made.remove();
+      this.shown.delete(item);
+    }
+    this.drawSoon();
+    return found;
+  }
+
   /* Draw at the next frame, once. */
   drawSoon() {
     if (this.waiting) return;

@@ -98,7 +98,8 @@ class Layout {
     if (name) lines.push({ text: fitText(name, FONTS.text, MOST_WIDTH), font: "text" });
     const weights = model.operands(id).filter((each) => each.weight !== undefined);
     for (const each of weights.slice(0, MOST_WEIGHTS_SHOWN)) {
-      const text = `${each.label} ${model.weight(each.weight).shape}`;
+      const { dtype, shape } = model.weight(each.weight);
+      const text = `${each.label} ${dtype} ${shape}`;
       lines.push({ text: fitText(text, FONTS.mono, MOST_WIDTH), font: "mono" });
     }
     if (weights.length > MOST_WEIGHTS_SHOWN) {

@@ -13,22 +13,26 @@ const GROUP_KINDS = ["scope", "block", "repeat", "section", "body", "function"];
 const WEIGHT = -1;
 
 class Model {
-  constructor(data) {
+  /* relay: whether it is shown as Relay, where its file has other operators. */
+  constructor(data, relay = false) {
+    const shown = relay ? data.relay : data.graph;
     this.heading = data.title;
     this.format = data.format;
     this.facts = data.facts;
     this.notes = data.notes;
     this.issues = data.issues;
     this.weightsRead = data.read;
-    const { texts, attributes, nodes, groups, bodies, root, weights } = data.graph;
+    const { texts, attributes, nodes, groups, bodies, root } = shown;
     this.texts = texts;
     this.attributeRows = attributes;
     this.rows = nodes;
     this.groups = groups;
     this.count = nodes.length;
-    this.weights = weights;
+    this.weights = data.weights;
+    this.docs = relay || !data.relay ? data.relayDocs : data.docs;
+    this.partDocs = data.relayDocs;
     this.root = this.count + root;
-    this.verdicts = data.verdicts ?? null;
+    this.verdicts = (relay ? data.relayVerdicts : data.verdicts) ?? null;
     this.weightNotes = data.weightNotes ?? {};
     this.childLists = this.#childLists(bodies);
     this.#placeInside();
@@ -204,6 +208,25 @@ class Model {
 
   nodeIssues(node) {
     return (this.rows[node][8] ?? []).map((text) => this.texts[text]);
+  }
+
+  /* The operators of Relay that a node of a file becomes. */
+  parts(node) {
+    return (this.rows[node][9] ?? []).map((text) => this.texts[text]);
+  }
+
+  /* The node of a name: its own, of a value that it gives, or of a weight that it reads. */
+  find(name) {
+    if (!this.named) {
+      this.named = new Map();
+      const add = (text, node) => this.named.has(text) || this.named.set(text, node);
+      for (let node = 0; node < this.count; node++) add(this.name(node), node);
+      for (let node = 0; node < this.count; node++) {
+        for (const each of this.values(node)) add(each, node);
+        for (const each of this.operands(node)) if (each.weight !== undefined) add(this.weight(each.weight).name, node);
+      }
+    }
+    return name ? this.named.get(name) : undefined;
   }
 
   group(id) {

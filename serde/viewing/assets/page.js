@@ -10,7 +10,6 @@ const READABLE = 0.8;
 const began = performance.now();
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
-const models = data.models.map((each) => new Model(each));
 const stage = byId("stage");
 const drawing = new Drawing(stage);
 
@@ -44,8 +43,30 @@ class View {
   }
 }
 
-const views = models.map((model, number) => new View(model, number));
+/* A model is shown with the operators of its file, or as Relay. */
+let relay = false;
+const known = new Map();
+
+function viewOf(number) {
+  const given = data.models[number];
+  const key = `${number} ${relay && !!given.relay}`;
+  if (!known.has(key)) known.set(key, new View(new Model(given, relay && !!given.relay), number));
+  return known.get(key);
+}
+
+let views = data.models.map((_, number) => viewOf(number));
+let models = views.map((each) => each.model);
 let view = views[0];
+
+function switchOperators() {
+  const { number, model, selected } = view;
+  const name = selected >= 0 && !model.isGroup(selected) ? model.name(selected) : "";
+  relay = !relay;
+  views = views.map((each) => viewOf(each.number));
+  models = views.map((each) => each.model);
+  byId("relay").setAttribute("aria-pressed", String(relay));
+  visit(number, models[number].find(name) ?? -1);
+}
 
 const panel = new Panel(byId("panel"), (id) => go(id), (number, id) => visit(number, id), (text) => search(text), (id) => toggle(id));
 
@@ -357,6 +378,7 @@ const KEYS = {
   f: foldAll,
   u: unfoldLevel,
   d: toggleDetails,
+  r: () => byId("relay").click(),
   Home: () => step(firstBox()),
   Escape: () => select(-1, false),
 };
@@ -385,7 +407,11 @@ function isDark() {
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-const CATEGORY_NAMES = { linalg: "dense", native: "source", qnn: "quantised", norm: "normalisation", reduce: "reduction", conv: "convolution", pool: "pooling" };
+/* Groups of operators of one colour, by that which the legend names. */
+const SAME_COLOUR = { index: "shape", sequence: "shape", rotary: "attention", embedding: "attention", function: "control", vision: "image", random: "image" };
+const colourGroup = (category) => SAME_COLOUR[category] ?? category;
+
+const CATEGORY_NAMES = { linalg: "dense", native: "other", qnn: "quantised", norm: "normalisation", reduce: "reduction", conv: "convolution", pool: "pooling" };
 
 /* The colours of the operators that there are most of, or those of verdicts. */
 function legend() {
@@ -396,9 +422,9 @@ function legend() {
     return;
   }
   const counts = new Map();
-  for (let node = 0; node < model.count; node++) if (model.kind(node) === "operator" && model.category(node)) addCount(counts, model.category(node));
+  for (let node = 0; node < model.count; node++) if (model.kind(node) === "operator" && model.category(node)) addCount(counts, colourGroup(model.category(node)));
   const most = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 8);
-  place.replaceChildren(...most.map(([name]) => make("li", { class: `dot c-${name.replace(/\W/g, "")}` }, CATEGORY_NAMES[name] ?? name)));
+  place.replaceChildren(...most.map(([name]) => make("li", { class: `dot c-${name}` }, CATEGORY_NAMES[name] ?? name)));
 }
 
 byId("names").replaceChildren(...models.map((model, number) => {
@@ -412,12 +438,16 @@ byId("in").addEventListener("click", () => drawing.zoom(1.25));
 byId("out").addEventListener("click", () => drawing.zoom(0.8));
 byId("fit").addEventListener("click", () => drawing.fit());
 byId("aside").addEventListener("click", toggleDetails);
+byId("relay").addEventListener("click", switchOperators);
+byId("relay").hidden = data.models.every((each) => !each.relay);
 byId("theme").addEventListener("click", () => {
   document.documentElement.dataset.theme = isDark() ? "light" : "dark";
   drawing.map.show(drawing.boxes, drawing.extent);
 });
 new ResizeObserver(() => drawing.drawSoon()).observe(stage);
 
+// On a phone the graph has all of the screen until somebody asks for details.
+if (matchMedia("(max-width: 760px)").matches) toggleDetails();
 refresh();
 drawing.fit(READABLE);
 drawing.draw();

@@ -117,20 +117,19 @@ class Panel {
     }
     return [...found].map(([key, names]) => {
       const [op, reason, hint] = key.split("\n");
-      const known = names.map((name) => [name, this.#find(name)]);
+      const known = names.map((name) => [name, model.find(name)]);
       return make("div", { class: "issue" }, make("strong", {}, `${op}  ×${names.length}`), make("p", {}, reason), hint ? make("p", { class: "dim" }, hint) : null,
         this.#some(known, 5, ([name, id]) => (id === undefined ? name : this.#link(id, name))));
     });
   }
 
-  #find(name) {
-    this.named ??= new Map();
-    if (!this.named.has(this.model)) {
-      const names = new Map();
-      for (let node = 0; node < this.model.count; node++) names.set(this.model.name(node), node);
-      this.named.set(this.model, names);
-    }
-    return this.named.get(this.model).get(name);
+  /* A cell of the comparison; a value or weight leads to its node, in this model or the other. */
+  #cell(text, column) {
+    if (column !== "value" && column !== "weight") return text;
+    const id = this.model.find(text);
+    if (id !== undefined) return this.#link(id, text);
+    const there = this.other?.model.find(text);
+    return there === undefined ? text : make("button", { type: "button", class: "link", onclick: () => this.visit(this.other.number, there) }, text);
   }
 
   #comparisonPart() {
@@ -138,7 +137,7 @@ class Panel {
     if (!comparison) return null;
     const tables = comparison.tables.map(({ title, columns, rows, total }) => make("details", { open: "" }, make("summary", {}, `${title} (${total.toLocaleString("en")})`),
       make("table", { class: "wide" }, make("thead", {}, make("tr", {}, columns.map((each) => make("th", { scope: "col" }, each)))),
-        make("tbody", {}, rows.map((cells) => make("tr", {}, cells.map((cell) => make("td", {}, cell))))))));
+        make("tbody", {}, rows.map((cells) => make("tr", {}, cells.map((cell, at) => make("td", {}, this.#cell(cell, columns[at])))))))));
     return this.#section("Comparison", comparison.lines.map((line) => make("p", {}, line)), tables);
   }
 
@@ -195,12 +194,21 @@ class Panel {
       model.isFoldable(id) ? make("p", {}, make("button", { type: "button", onclick: () => this.toggle(id) }, "Fold or unfold")) : null,
       this.#section("Not converted", model.nodeIssues(id).map((text) => make("p", { class: "issue" }, text))),
       this.#verdictPart(id),
+      this.#section("What it does", this.#documentation(model.docs[model.op(id)])),
+      this.#section("In Relay", this.#table(model.parts(id).map((each) => [each, this.#documentation(model.partDocs[each])]))),
       this.#section("Attributes", this.#table(own.map(row)), usual.length ? make("details", own.length ? {} : { open: "" }, make("summary", {}, `${usual.length} with their default`), this.#table(usual.map(row))) : null),
       this.#section("Reads", this.#table(operands.filter((each) => each.weight === undefined).map((each) => [each.label || "value", this.#operand(each)]))),
       ...operands.filter((each) => each.weight !== undefined).map((each) => this.#weightPart(each)),
       this.#section("Gives", this.#table(model.types(id).map((type, at) => [String(at), make("code", {}, type)])), values.length ? make("p", { class: "dim" }, `also called ${values.slice(0, 20).join(", ")}`) : null),
       this.#section(`Read by ${model.readers[id].length || "nothing"}`, this.#some(model.readers[id], 8, (each) => this.#link(each))),
     ].filter(Boolean);
+  }
+
+  /* The text of a docstring, with what stands between backquotes as code. */
+  #documentation(text) {
+    if (!text) return null;
+    const parts = text.split(/(``.+?``|`[^`]+`)/).map((each) => (each.startsWith("`") ? make("code", {}, each.replaceAll("`", "")) : each));
+    return make("span", {}, parts);
   }
 
   #operand(each) {

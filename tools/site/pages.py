@@ -1,8 +1,8 @@
 """Pages of the site that are no files: the repository's own texts, and the reference.
 
-MkDocs calls the functions whose names begin with ``on_``. README.md is the first page, and links
-to what the site does not have lead to the repository. Pages of the reference are lists of names
-that mkdocstrings fills in from docstrings, and lists made from the dataclasses of options.
+README.md is the first page, and links to what the site does not have lead to the repository. Pages
+of the reference are lists of names that mkdocstrings fills in from docstrings, and lists made from
+the dataclasses of options.
 """
 
 from __future__ import annotations
@@ -11,14 +11,10 @@ import dataclasses
 import posixpath
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
-from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
@@ -30,39 +26,39 @@ TEXTS = {
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }
-# What Material's plug-in `offline` loads to search where no server is; bundled with its licence.
-WORKER = ROOT / "tools" / "site" / "iframe-worker" / "shim.js"
-WORKER_ADDRESS = "https://unpkg.com/iframe-worker/shim"
+_PICTURE = re.compile(r"<!-- picture: (\w+) -->")
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the repository's texts and the pages of the reference."""
+def write_pages(folder: Path, pictures: Mapping[str, str]) -> None:
+    """Write the Markdown of every page into a folder.
+
+    Args:
+        folder: The folder, which holds those of docs/ already.
+        pictures: What stands on a page in the place of the comment ``<!-- picture: NAME -->``, by
+            name; what has none there is left out.
+    """
     for source, target in TEXTS.items():
-        text = (ROOT / source).read_text(encoding="utf-8")
-        files.append(File.generated(config, target, content=text))
+        (folder / target).write_text((ROOT / source).read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "reference").mkdir()
     for name, text in reference_pages().items():
-        files.append(File.generated(config, f"reference/{name}.md", content=text))
-    for path in (WORKER, WORKER.with_name("LICENSE")):
-        place = f"assets/iframe-worker/{path.name}"
-        files.append(File.generated(config, place, abs_src_path=str(path)))
-    return files
+        (folder / "reference" / f"{name}.md").write_text(text, encoding="utf-8")
+    known = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    for path in folder.rglob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        text = _PICTURE.sub(lambda found: pictures.get(found[1], ""), text)
+        name = path.relative_to(folder).as_posix()
+        path.write_text(with_links(text, name, known), encoding="utf-8")
 
 
-def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Take the script by which files search, without a server, from the site and not from a CDN."""
-    place = posixpath.relpath("assets/iframe-worker/shim.js", posixpath.dirname(page.url) or ".")
-    return output.replace(WORKER_ADDRESS, place)
+def with_links(markdown: str, source: str, known: Collection[str]) -> str:
+    """Let links lead to where files are on the site, or to the repository; drop Sphinx's roles.
 
-
-def on_post_template(output_content: str, template_name: str, config: MkDocsConfig) -> str:
-    """Likewise of the page that a server shows for what is not there."""
-    return output_content.replace(WORKER_ADDRESS, "/assets/iframe-worker/shim.js")
-
-
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links lead to where files are on the site, or to the repository; drop Sphinx's roles."""
-    source = page.file.src_uri
+    Args:
+        markdown: The text of a page.
+        source: Its name on the site.
+        known: The names of all files of the site.
+    """
     at_root = {target: name for name, target in TEXTS.items()}
     folder = "" if source in at_root else posixpath.dirname(f"docs/{source}")
 
@@ -70,7 +66,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         path = posixpath.normpath(posixpath.join(folder, found[1]))
         anchor = found[2] or ""
         inside = TEXTS.get(path, path.removeprefix("docs/") if path.startswith("docs/") else None)
-        if inside is None or files.get_file_from_path(inside) is None:
+        if inside is None or inside not in known:
             if (ROOT / path).exists() and not path.startswith("docs/"):
                 return f"]({HOME}/blob/main/{path}{anchor})"
             return found[0]
