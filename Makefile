@@ -17,7 +17,7 @@ TORCH_BIN := .venv-torch/bin
 TORCH_STAMP := .venv-torch/$(MINOR).stamp
 TORCH_PINS := constraints/torch.txt
 TORCH_TESTS = $(shell grep -rl 'importorskip..torch' tests --include='test_*.py')
-TVM_TESTS = $(wildcard tests/formats/test_relax_*.py)
+TVM_TESTS = $(wildcard tests/formats/*/test_relax_*.py)
 TVM_BIN := .venv-tvm/bin
 # The beginning of a command that makes an empty environment, and of one that installs into .venv.
 MAKE_VENV := $(if $(UV),$(UV) venv -q --clear --seed --python '$(shell $(PYTHON) -c 'import sys; print(sys.executable)')',$(PYTHON) -m venv --clear)

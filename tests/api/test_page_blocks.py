@@ -23,13 +23,13 @@ LANGUAGES = {"json", "python", "sh", "sql", "swift", "text", "toml", "yaml"}
 RUN_ELSEWHERE = {
     "CONTRIBUTING.md": "api/test_pages.py",
     "docs/add-a-format.md": "api/test_pages.py",
-    "docs/compile-with-tvm.md": "formats/test_relax_guide.py",
-    "docs/nnef.md": "formats/test_nnef_guide.py",
+    "docs/compile-with-tvm.md": "formats/guides/test_relax_guide.py",
+    "docs/nnef.md": "formats/guides/test_nnef_guide.py",
     "docs/onnx-target.md": "target/test_page.py",
-    "docs/pytorch.md": "formats/test_torch_guide.py",
+    "docs/pytorch.md": "formats/guides/test_torch_guide.py",
     "docs/relay.md": "relay/test_docs_relay.py",
-    "docs/tvm-importers.md": "formats/test_relax_importers_page.py",
-    "docs/unknown-operators.md": "formats/test_unknown_operators_page.py",
+    "docs/tvm-importers.md": "formats/guides/test_relax_importers_page.py",
+    "docs/unknown-operators.md": "formats/guides/test_unknown_operators_page.py",
 }
 # What stands on a page with a comment that says why it is not run.
 NOT_RUN = {

@@ -12,5 +12,5 @@ sym = write_checkpoint("m")
 params = draw_params(sym)
 shapes = {"data": (1, 3, 224, 224)}
 serde.convert("m-symbol.json", "net.mlpackage", input_shapes=shapes)
-pipelines = runpy.run_path(str(ROOT / "tests" / "formats" / "test_coreml_pipelines.py"))
+pipelines = runpy.run_path(str(ROOT / "tests" / "formats" / "files" / "test_coreml_pipelines.py"))
 pipelines["detection"](Path("yolo.mlpackage"))

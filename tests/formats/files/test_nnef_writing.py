@@ -507,7 +507,7 @@ def test_memory_does_not_grow_with_weights(name: str, dtype: str, tmp_path: Path
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
     )
     here = str(Path(__file__).parent)
-    paths = [here, str(Path(here).parents[1])]
+    paths = [here, str(Path(here).parents[2])]
     done = subprocess.run(
         [sys.executable, "-c", program, *paths, str(tmp_path / name), dtype],
         capture_output=True,

@@ -17,7 +17,7 @@ from serde.limits import budget, spending
 from serde.relay.transform import EvaluateConstants, InferType
 from serde.weights import Array
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 STATUS = Path("/proc/self/status")
 RUN = """
 import sys

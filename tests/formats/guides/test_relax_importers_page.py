@@ -13,7 +13,7 @@ pytest.importorskip("tvm")
 import serde
 import serde.relay as relay
 
-PAGE = (Path(__file__).parents[2] / "docs" / "tvm-importers.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "tvm-importers.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 

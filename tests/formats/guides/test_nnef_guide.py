@@ -20,7 +20,7 @@ from serde.weights import ArrayWeight
 
 pytest.importorskip("nnef")
 
-PAGE = (Path(__file__).parents[2] / "docs" / "nnef.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "nnef.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^serde .*$", PAGE, re.MULTILINE)
 PYTHON = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 

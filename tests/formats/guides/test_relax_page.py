@@ -16,7 +16,7 @@ from serde.testing import small_model
 
 tvm = pytest.importorskip("tvm")
 
-PAGE = (Path(__file__).parents[2] / "docs" / "relax.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "relax.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^serde .*", PAGE, re.MULTILINE)
 
 

@@ -14,7 +14,7 @@ from serde.mxnet.model import Entry, Graph
 from serde.mxnet.symbol_json import parse_symbol
 from serde.mxnet.upgrades import AUXILIARY
 
-COMPAT = Path(__file__).parents[1] / "golden" / "compat"
+COMPAT = Path(__file__).parents[2] / "golden" / "compat"
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ from serde.weights import as_weight, numpy_dtype
 
 tvm = pytest.importorskip("tvm")
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "relax"
+GOLDEN = Path(__file__).parents[2] / "golden" / "relax"
 RNG = np.random.default_rng(7)
 
 

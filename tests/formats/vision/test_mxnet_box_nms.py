@@ -17,7 +17,7 @@ from support.runtime import open_session
 import serde
 from serde.compat import import_mxnet
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "mx2onnx"
+GOLDEN = Path(__file__).parents[2] / "golden" / "mx2onnx"
 SHAPE = (2, 12, 6)
 
 

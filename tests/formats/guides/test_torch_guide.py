@@ -23,7 +23,7 @@ from serde.weights import ArrayWeight
 
 pytest.importorskip("torch")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^serde .*$", GUIDE, re.MULTILINE)
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)

@@ -16,7 +16,7 @@ import serde
 from serde.coreml.model import operations
 from serde.coreml.reader import load
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "coreml"
+GOLDEN = Path(__file__).parents[2] / "golden" / "coreml"
 VERSIONS = ("5.2", "6.3", "7.2", "8.3", "9.0")
 NETS = (
     "attention",

@@ -370,7 +370,7 @@ def test_results_that_are_objects_are_left_out(tmp_path):
     assert check(module, tmp_path, example_inputs=(X,)).passed
 
 
-GOLDEN = sorted((Path(__file__).parents[1] / "golden" / "torch").glob("*.pt2"))
+GOLDEN = sorted((Path(__file__).parents[2] / "golden" / "torch").glob("*.pt2"))
 
 
 @pytest.mark.wide

@@ -21,7 +21,7 @@ from serde.errors import UnsupportedModelError
 from serde.relay.ir.expr import Call
 from serde.relay.ir.visit import post_order
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "coreml"
+GOLDEN = Path(__file__).parents[2] / "golden" / "coreml"
 KERAS = ("last", "times", "batch", "both", "masked")
 
 

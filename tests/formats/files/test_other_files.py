@@ -134,7 +134,7 @@ def test_a_batch_tells_what_a_folder_without_models_is(
     assert said in capsys.readouterr().err
 
 
-GOLDEN = Path(__file__).parent.parent / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 def test_nothing_is_claimed_of_models() -> None:

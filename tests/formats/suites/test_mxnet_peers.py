@@ -16,7 +16,7 @@ from serde.mxnet.operators import FORWARD, OPTIMIZERS
 from serde.mxnet.ops import TABLE
 
 PEERS: dict[str, list[str]] = json.loads(
-    (Path(__file__).parents[1] / "golden" / "compat" / "mxnet_peers.json").read_text("utf-8")
+    (Path(__file__).parents[2] / "golden" / "compat" / "mxnet_peers.json").read_text("utf-8")
 )
 """Converters by name: the names of the operators that they take."""
 

@@ -21,7 +21,7 @@ from serde.weights import ArrayWeight
 
 pytest.importorskip("tvm")
 
-PAGE = (Path(__file__).parents[2] / "docs" / "compile-with-tvm.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "compile-with-tvm.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = [(kind, body) for kind, body in BLOCK.findall(PAGE) if not body.startswith("pip ")]
 

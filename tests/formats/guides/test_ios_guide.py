@@ -19,7 +19,7 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
 from serde.weights import ArrayWeight
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "ios.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[3] / "docs" / "ios.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^serde .*$", GUIDE, re.MULTILINE)
 
 

@@ -410,7 +410,7 @@ def run_mutants(kind: str, seeds: range, folder: Path) -> None:
 
 def check_mutants(kind: str, start: int, stop: int, folder: Path) -> None:
     tests = Path(__file__).parent
-    path = [str(tests), str(tests.parent)]
+    path = [str(tests), str(tests.parents[1])]
     code = MUTATION.format(path=path, kind=kind, start=start, stop=stop, folder=str(folder))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1] == "done", (done.stdout[-100:], done.stderr[-2000:])
