@@ -22,7 +22,7 @@ FUNCTIONS = (
     *("copy_file_range", "sendfile", "splice", "memfd_create", "eventfd", "killpg", "setsid"),
     *("geteuid", "getuid", "getegid", "getgid", "getpgid", "setpgid", "sched_getaffinity"),
     *("waitid", "wait3", "wait4", "fchmod", "fchown", "chown", "lchown", "mkfifo", "mknod"),
-    *("posix_fallocate", "posix_fadvise", "fdatasync", "statvfs", "getloadavg", "sysconf"),
+    *("posix_fallocate", "posix_fadvise", "fdatasync", "getloadavg", "sysconf"),
 )
 FLAGS = ("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC", "O_NONBLOCK", "O_PATH", "O_SYNC", "O_DSYNC")
 SIGNALS = (
