@@ -39,8 +39,9 @@ TESTS: Final[Mapping[str, Sequence[str]]] = {
         "formats/files/test_coreml_sizes.py",
     ],
     "mxnet": [
-        "formats/files/test_malformed.py", "formats/files/test_mxnet_codec.py", "formats/files/test_mxnet_hostile.py",
-        "formats/files/test_mxnet_json.py", "formats/live/test_mxnet_sources.py", "formats/files/test_archives.py",
+        "formats/files/test_malformed.py", "formats/files/test_mxnet_codec.py",
+        "formats/files/test_mxnet_hostile.py", "formats/files/test_mxnet_json.py",
+        "formats/live/test_mxnet_sources.py", "formats/files/test_archives.py",
         "formats/bridges/test_marked_pairs.py",
     ],
     "nnef": [

@@ -97,7 +97,7 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
     "nnef/text/apart.py": {
         "if not can_start():": "platform",
         "except subprocess.TimeoutExpired:": "process",
-        "if done.returncode == -_SIGPROF:": "process",
+        "if done.returncode and done.returncode == -_SIGPROF:": "process",
     },
     "nnef/text/apart_worker.py": {"def main(": "process"},
     "onnx/codec.py": {

@@ -165,7 +165,8 @@ def _describe_folder(names: Collection[str]) -> str | None:
     if "coremldata.bin" in names:
         return f"a compiled Core ML model; {_ORIGIN}, an .mlpackage or .mlmodel"
     weights = ("model.safetensors", "pytorch_model.bin")
-    if "config.json" in names and any(name.startswith(weights) for name in names):
+    has_weights = "config.json" in names and any(name.startswith(weights) for name in names)
+    if has_weights and "model.py" not in names:  # With it, it is a written module of PyTorch.
         how = "optimum-cli export onnx --model FOLDER OUT makes an ONNX model of it, which is read"
         return f"a checkpoint of Hugging Face's: weights without a graph; {how}"
     return None

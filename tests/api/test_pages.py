@@ -74,7 +74,7 @@ def test_the_format_of_the_page_passes_the_suite(package: Path) -> None:
 def test_the_format_of_the_page_is_known_to_the_command_line(package: Path) -> None:
     done = run(package, "-m", "serde", "formats")
     assert re.search(r"jsongraph +.*JSON graph.*yes.*yes.*\.jsongraph", done.stdout)
-    done = run(package, "-m", "serde", "convert", "--help")
+    done = run(package, "-m", "serde", "convert", "--help-all")
     assert re.search(r"--indent .*Columns by which each level", re.sub(r"\s+", " ", done.stdout))
 
 

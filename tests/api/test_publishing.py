@@ -171,7 +171,7 @@ def test_targets_install_extras_that_are_there(metadata: dict[str, Any]) -> None
         ("demo", ["demo"]),
         ("test", ["demo", "test"]),
         ("lint", ["demo", "docs", "lint"]),
-        ("site", ["demo", "docs"]),
+        ("site", ["demo", "docs", "lint", "test", "dev"]),
         ("test-wide", ["demo", "docs", "lint", "test", "dev"]),
     ],
 )

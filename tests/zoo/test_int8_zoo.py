@@ -26,7 +26,7 @@ from serde.compat import import_mxnet
 
 mx = import_mxnet()
 
-NEWEST = newest_runtime_opset(quantized=True)
+NEWEST = newest_runtime_opset()
 OPSETS = (13, 17, NEWEST)
 SHARE = 1e-4
 """Of the results of a layer, at most so many are one step off; ten times what was measured."""

@@ -24,7 +24,7 @@ COUNTED = [each for each in load_cases() if each.left_out is None]
 LACKS = re.compile(
     "|".join(map(re.escape, REASONS))
     + r"|NNEF has no (float|bfloat|conditionals)|no importer|an optional|a cast to float8"
-    r"|expected elements like|the greatest part of a sample has no decomposition"
+    r"|expected elements like|the greatest part of a sample has no decomposition|a compressed image"
 )
 """Why cases are refused: the reasons of operators, element types, branches, and unread models."""
 
