@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from zlib import crc32
 
@@ -86,9 +87,14 @@ def pytest_runtest_makereport(
     return report
 
 
+@functools.cache
+def _generators(module: ModuleType) -> list[np.random.Generator]:
+    return [each for each in vars(module).values() if isinstance(each, np.random.Generator)]
+
+
 @pytest.fixture(autouse=True)
 def _same_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let whatever draws without a seed draw the same in every run of a test.
+    """Let whatever draws draw the same in every run of a test, whichever tests ran before it.
 
     Distributions are judged with a chance of error that is small for one test and no longer
     small for the thousands of a run.
@@ -98,6 +104,8 @@ def _same_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("serde.relay.op.random.seeded.secrets.randbits", generator.getrandbits)
     random.seed(seed)
     np.random.seed(seed)
+    for each in _generators(request.module):
+        each.bit_generator.state = type(each.bit_generator)(seed).state
     seeders = {
         "mxnet": lambda mxnet: mxnet.random.seed(seed),
         "onnxruntime": lambda onnxruntime: onnxruntime.set_seed(seed),

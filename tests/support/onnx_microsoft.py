@@ -58,16 +58,16 @@ def check(
     outputs: int = 1,
     domain: str = "com.microsoft",
     fixed: set[int] | None = None,
-    opset: int = 17,
+    target: int = 17,
     rtol: float = 1e-5,
     atol: float = 1e-5,
     **attrs: Any,
 ) -> None:
-    """Compare the interpreter, and an export to an operator set, with ONNX Runtime."""
+    """Compare the interpreter, and an export to the operator set `target`, with ONNX Runtime."""
     model, given = model_of(op, inputs, outputs, domain, fixed or set(), attrs)
     expected = open_session(model.SerializeToString()).run(None, given)
     relay = serde.to_relay(model)
-    again = serde.from_relay(relay, format="onnx", opset=opset)
+    again = serde.from_relay(relay, format="onnx", opset=target)
     second = open_session(again.SerializeToString()).run(None, given)
     for found in (interpret(relay, given), second):
         for wanted, value in zip(expected, found, strict=True):

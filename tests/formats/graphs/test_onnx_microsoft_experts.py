@@ -291,7 +291,7 @@ def test_linear_attention(rule: str, queries: int, length: int, past: bool, opse
     while inputs[-1] is None:
         inputs.pop()
     attrs = {"q_num_heads": queries, "kv_num_heads": 2, "update_rule": rule}
-    check("LinearAttention", inputs, outputs=2, opset=opset, **attrs)
+    check("LinearAttention", inputs, outputs=2, target=opset, **attrs)
 
 
 @needs_newer_runtime
@@ -308,7 +308,7 @@ def test_causal_conv(size: int, length: int, past: bool, last: int, opset: int) 
     )
     inputs = [floats(*shape), floats(3, 1, size), floats(3), *([floats(*state)] if past else [])]
     attrs: dict[str, Any] = {"activation": "silu", **({"channels_last": 1} if last else {})}
-    check("CausalConvWithState", inputs, outputs=2, opset=opset, **attrs)
+    check("CausalConvWithState", inputs, outputs=2, target=opset, **attrs)
 
 
 @needs_newer_runtime
