@@ -22,7 +22,6 @@ from typing import Final
 __all__ = [
     "DEVICES",
     "c_library",
-    "flush_to_disk",
     "has_descriptors",
     "has_fork_server",
     "has_owners",
@@ -75,21 +74,6 @@ def read_at(fd: int, part: memoryview, offset: int) -> int:
         os.lseek(fd, offset, os.SEEK_SET)
         with io.FileIO(fd, closefd=False) as file:
             return file.readinto(part) or 0
-
-
-def flush_to_disk(path: Path) -> None:
-    """Force a file to the disk, or the names in a directory where these can be.
-
-    Raises:
-        OSError: The disk does not take it.
-    """
-    if _WINDOWS and path.is_dir():
-        return
-    fd = os.open(path, os.O_RDWR if _WINDOWS else os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def try_lock(fd: int) -> bool | None:

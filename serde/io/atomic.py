@@ -23,7 +23,7 @@ from serde.errors import FormatError, OptionError
 from serde.io.staging import REPEATS, commit, staging_directory
 from serde.limits import CHUNK_BYTES
 from serde.progress import counting
-from serde.systems import flush_to_disk, has_owners, name_fault
+from serde.systems import has_owners, name_fault
 from serde.weights import FileRange, OpenFile, Weight
 
 __all__ = [
@@ -69,7 +69,6 @@ def atomic_group(
     outdated: Callable[[], Sequence[Path]] = tuple,
     restore: bool = False,
     before_commit: Callable[[tuple[Path, ...]], None] | None = None,
-    sync: bool = False,
 ) -> Iterator[tuple[Path, ...]]:
     """Stage several files of one directory and rename them when the body is done.
 
@@ -82,7 +81,6 @@ def atomic_group(
         restore: Whether a target that was replaced comes back if a later one cannot be.
         before_commit: Called with the finished temporary files, which have their final names
             in a directory of their own; if it raises, nothing stays.
-        sync: Whether the bytes are forced to the disk before the renames, and these after.
 
     Yields:
         The paths to write, one a target.
@@ -100,12 +98,7 @@ def atomic_group(
         missing = [path.name for path in staged if not path.is_file()]
         if missing:
             raise FileNotFoundError(errno.ENOENT, "was never written", missing[0])
-        if sync:
-            for one in staged:
-                flush_to_disk(one)
         commit(staged, finals, outdated=_settle(outdated), restore=restore)
-        if sync:
-            flush_to_disk(parent)
 
 
 def _settle(outdated: Callable[[], Sequence[Path]]) -> Sequence[Path]:
@@ -142,7 +135,6 @@ def atomic_write(
     *,
     sources: Iterable[PathLike] = (),
     before_commit: Callable[[Path], None] | None = None,
-    sync: bool = False,
 ) -> Iterator[BinaryIO]:
     """Yield a binary file that is put at `path` when the body is done, or never.
 
@@ -150,7 +142,6 @@ def atomic_write(
         path: The file to make or replace.
         sources: Files that `path` may not be, under any name.
         before_commit: Called with the finished temporary file; if it raises, nothing stays.
-        sync: Whether the bytes are forced to the disk before the rename, and it after.
 
     Raises:
         OptionError: `path` cannot be a new file, or is a source.
@@ -160,7 +151,7 @@ def atomic_write(
         if before_commit is not None:
             before_commit(staged[0])
 
-    group = atomic_group([path], sources=sources, before_commit=check, sync=sync)
+    group = atomic_group([path], sources=sources, before_commit=check)
     with group as (staged,), staged.open("xb") as file:
         yield file
 
