@@ -109,6 +109,7 @@ docs: $(TEST)
 	$(BIN)/python -m serde ops --markdown > docs/operators.md
 	$(BIN)/python tools/stubs.py
 	$(BIN)/python tools/schemas.py
+	$(BIN)/python tools/pictures.py
 
 # The documentation as pages that need no server, in site/; a warning is an error.
 site: $(ALL)

@@ -12,10 +12,12 @@ _LITERAL_BLOCK = re.compile(r"::(?=\n\n(?: {4}|\t))")
 
 
 class AsMarkdown(Extension):
-    """Rewrites roles (``:class:`` and others) and the colons before literal blocks."""
+    """Rewrites roles (``:class:`` and others), colons before literal blocks, and examples."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         """Rewrite the docstring of an object that was loaded."""
         if obj.docstring is not None:
             text = _ROLE.sub(r"`\1`", obj.docstring.value)
+            # Of sections, griffe has one for several examples only.
+            text = re.sub(r"^Example:$", "Examples:", text, flags=re.MULTILINE)
             obj.docstring.value = re.sub(r"^:$", "", _LITERAL_BLOCK.sub(":", text), flags=re.M)
