@@ -19,7 +19,7 @@ from typing import Literal
 
 import onnx
 
-from serde.errors import OptionError
+from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group
 from serde.io.contained import is_there
 from serde.io.fingerprint import Fingerprint
@@ -142,7 +142,8 @@ def save(
                 for offset, payload in layout.data:
                     writer.put(bytes(offset - writer.position))
                     writer.put_payload(payload)
-            layout = _layout(model, layout.data_name, links, [_written_file(staged[0], layout)])
+            noted = _written_file(staged[0], target, layout)
+            layout = _layout(model, layout.data_name, links, [noted])
             _check_length(layout)
         with PieceWriter.open(staged[-1]) as writer:
             writer.put_pieces(layout.pieces, layout.buffer)
@@ -180,11 +181,15 @@ def _is_free(data: Path, target: Path, model: OnnxModel, links: Mapping[str, Lin
     return is_written(target, layout.pieces, layout.buffer)
 
 
-def _written_file(path: Path, layout: _Layout) -> LinkedFile:
+def _written_file(path: Path, target: Path, layout: _Layout) -> LinkedFile:
     """Return what a model notes of the data that was just written."""
     ranges = [(offset, len(payload)) for offset, payload in layout.data]
-    with OpenFile.open(path) as opened:
-        return LinkedFile(path.name, Fingerprint.take(opened, ranges, _DATA_RANGES))
+    try:
+        with OpenFile.open(path) as opened:
+            return LinkedFile(path.name, Fingerprint.take(opened, ranges, _DATA_RANGES))
+    except FormatError as error:  # Its place is hidden: the one that it will have is told.
+        reason = str(error).removeprefix(f"{path}: ")
+        raise FormatError(reason, path=target.with_name(path.name)) from error
 
 
 def _check_length(layout: _Layout) -> None:

@@ -130,7 +130,9 @@ def without_processes() -> Iterator[None]:
     """
     made: dict[str, bytes] = {}
 
-    def compile_once(name: str, function: Any, request: Mapping[str, Any], weights: Any) -> None:
+    def compile_once(
+        name: str, function: Any, request: Mapping[str, Any], weights: Any, *, keep: bool
+    ) -> None:
         path, key = Path(request["path"]), "tanh" if "tanh" in request["module"] else "relu"
         if key not in made:
             call_in_process(name, function, request, weights)
@@ -279,7 +281,11 @@ def _describe_external(folder: Path) -> Any:
         for entry in tensor.external_data
         if entry.key == "location"
     }
-    whole = onnx.load(folder / "m.onnx").SerializeToString(deterministic=True)
+    model = onnx.load(folder / "m.onnx")
+    kept = [each for each in model.metadata_props if each.key != "serde.data"]  # Has their names.
+    del model.metadata_props[:]
+    model.metadata_props.extend(kept)
+    whole = model.SerializeToString(deterministic=True)
     return others, whole, sorted(named - read - {"m.onnx"})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import zeros
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.attention.heads import arange_like, join_heads, split_heads
@@ -93,11 +94,12 @@ def import_mrotary_embedding(
         raise Unsupported(
             f"mrope_section={list(mrope_section)} of {half} angles, mrope_layout={mrope_layout}"
         )
-    owner = np.repeat(np.arange(3), mrope_section)
-    if mrope_layout:
-        owner = np.zeros(half, np.int64)
-        for part in (1, 2):
+    owner = zeros(half, np.int64)
+    for part in (1, 2):
+        if mrope_layout:
             owner[part : 3 * mrope_section[part] : 3] = part
+        else:
+            owner[sum(mrope_section[:part]) :] = part
 
     def merge(cache: Expr) -> Expr:
         rows = relay.take(cache, position_ids, axis=0, mode="fast")
