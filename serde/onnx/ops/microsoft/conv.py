@@ -27,6 +27,13 @@ def to_channels_last(ctx: ImportContext, x: Expr) -> Expr:
     return relay.transpose(x, axes=[0, *range(2, rank), 1])
 
 
+def _add_and_activate(
+    ctx: ImportContext, found: Expr, z: Expr | None, activation: str, params: tuple[float, ...]
+) -> Expr:
+    total = found if z is None else relay.add(found, z)
+    return apply_activation(ctx, total, activation, params)
+
+
 @MICROSOFT.imports("FusedConv")
 def import_fused_conv(
     ctx: ImportContext,
@@ -41,8 +48,7 @@ def import_fused_conv(
 ) -> Expr:
     """Another tensor is added before the activation."""
     found = import_conv(ctx, x, w, b, conv=conv)
-    total = found if z is None else relay.add(found, z)
-    return apply_activation(ctx, total, activation, activation_params)
+    return _add_and_activate(ctx, found, z, activation, activation_params)
 
 
 @MICROSOFT.imports("NhwcConv")
@@ -71,8 +77,7 @@ def import_nhwc_fused_conv(
     conv: ConvAttributes,
 ) -> Expr:
     found = import_nhwc_conv(ctx, x, w, b, conv=conv)
-    total = found if z is None else relay.add(found, z)
-    return apply_activation(ctx, total, activation, activation_params)
+    return _add_and_activate(ctx, found, z, activation, activation_params)
 
 
 @MICROSOFT.imports("CausalConvWithState")
