@@ -9,7 +9,7 @@ from typing import Final
 
 from serde.batching.isolation import Ending
 from serde.batching.records import Job, Outcome, Settings
-from serde.engine.base import NO_MEMORY
+from serde.engine.base import out_of_memory
 
 __all__ = ["answered", "died", "outcome_of", "was_killed_from_outside"]
 
@@ -69,7 +69,7 @@ def _known(answer: Mapping[str, AnyValue], report: Mapping[str, AnyValue]) -> di
 def _cause(ending: Ending, settings: Settings) -> tuple[str, str]:
     if not ending.in_time:
         return "out of time", f"took more than {settings.seconds:g} s"
-    if any(words in ending.said for words in NO_MEMORY):
+    if out_of_memory(ending.said):
         return "out of memory", "more memory is needed than it may take"
     if was_killed_from_outside(ending):
         return "crashed", "its process was killed, as a system does that runs out of memory"

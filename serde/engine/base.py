@@ -11,10 +11,10 @@ from serde.errors import CheckError
 from serde.texts import size_text
 from serde.weights import Array
 
-__all__ = ["NO_MEMORY", "Engine", "Samples", "first_line", "out_of_memory", "run_engine"]
+__all__ = ["Engine", "Samples", "first_line", "out_of_memory", "run_engine"]
 
 
-NO_MEMORY: Final = (
+_NO_MEMORY: Final = (
     "out of memory", "bad_alloc", "MemoryError", "Cannot allocate memory",
     "Failed to allocate memory", "Arena alloc failed",
 )  # fmt: skip
@@ -25,7 +25,7 @@ _REQUEST: Final = re.compile(r"requested buffer of size (\d+)")
 
 def out_of_memory(text: str) -> str:
     """Return ``out of memory``, and of what size, if an error says that; else nothing."""
-    if not any(words in text for words in NO_MEMORY):
+    if not any(words in text for words in _NO_MEMORY):
         return ""
     found = _REQUEST.search(text)
     return f"out of memory (for {size_text(int(found[1]))} at once)" if found else "out of memory"
