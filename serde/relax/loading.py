@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
@@ -47,7 +47,7 @@ def from_live(module: AnyValue, params: AnyValue, function: str | None = None) -
     given = None if count == len(own) else attrs.get(_PARAMS)
     if params is not None:
         given = params
-    if isinstance(given, Mapping) and set(map(str, given)) <= _functions(framework, module):
+    if isinstance(given, Mapping) and _is_by_function(given, _functions(framework, module)):
         given = next((each for key, each in given.items() if str(key) == main), [])
     told_weights = _texts(attrs, WEIGHT_NAMES) or ()
     weights = _weights(framework, given, own, count, told_weights)
@@ -92,6 +92,12 @@ def _input_count(attrs: Mapping[str, AnyValue], own: Sequence[str]) -> int | Non
     if not 0 <= count <= len(own):
         raise FormatError(f"{_INPUT_COUNT}: {count} inputs of {len(own)} parameters")
     return count
+
+
+def _is_by_function(given: Mapping[AnyValue, AnyValue], functions: Collection[str]) -> bool:
+    """Whether weights are told by functions, a row for each, rather than by their own names."""
+    rows = not any(hasattr(each, "shape") for each in given.values())
+    return rows and {str(key) for key in given} <= set(functions)
 
 
 def _names(

@@ -255,15 +255,16 @@ def _bind_weights(
         raise FormatError("the module has no function main", path=source)
     mod = infer_types(rename_apart(mod, given), given)
     variables = {param.name_hint: param for param in mod["main"].params}
-    spelled: dict[str, str] = {}
+    # What a variable has itself is no other spelling of another's name.
+    spelled: dict[str, str | None] = {}
     for name in given:
-        other = spelling(name)
-        spelled[other] = "" if other in spelled else name
+        if name not in variables:
+            other = spelling(name)
+            spelled[other] = None if other in spelled else name
     owners = {
-        variable: variable if variable in given else spelled.get(variable, "")
-        for variable in variables
+        variable: variable if variable in given else spelled.get(variable) for variable in variables
     }
-    params = {variable: given[name] for variable, name in owners.items() if name}
+    params = {variable: given[name] for variable, name in owners.items() if name is not None}
     if given and variables and not params:
         shown = ", ".join([*given][:3])
         raise FormatError(
@@ -275,7 +276,7 @@ def _bind_weights(
         if declared is None or not accepts(declared, found):
             message = f"parameter {name}: expected {declared!r}, found {found!r}"
             raise FormatError(message, path=path)
-    used = {name for name in owners.values() if name}
+    used = set(owners.values())
     unused = tuple(name for name in given if name not in used)
     return RelayProgram(mod, params, unused=unused, source=source)
 

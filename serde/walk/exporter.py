@@ -241,7 +241,8 @@ class ExportWalk(ABC, Generic[ValueT]):
     def declare(self) -> list[ValueT]:
         """Declare the parameters of ``main`` and return those that are no weights.
 
-        Names are kept; a tuple ``x`` becomes ``x_0``, ``x_1`` and so on.
+        Names are kept; a tuple ``x`` becomes ``x_0``, ``x_1`` and so on, and what has no name is
+        called ``value``.
         """
         inputs: list[ValueT] = []
         params = self._model.main.params
@@ -311,16 +312,19 @@ class ExportWalk(ABC, Generic[ValueT]):
 
     def _declare_parameter(self, param: Var, taken: Collection[str]) -> Values[ValueT]:
         """Declare a parameter of the model: each tensor of a tuple by itself."""
-        type_ = param.type
+        type_, weights = param.type, self._model.params
         if not holds_values(type_) or not (isinstance(type_, TensorType) or self.takes_tuples):
             raise Unsupported(f"a {type_!r} is no tensor")
         made = []
         for name, each in zip(
-            leaf_names(param.name_hint, param.checked_type), value_types(type_), strict=True
+            leaf_names(param.name_hint or "value", param.checked_type),
+            value_types(type_),
+            strict=True,
         ):
-            while isinstance(type_, TupleType) and name in taken:
+            while (isinstance(type_, TupleType) or not param.name_hint) and name in taken:
                 name = f"{name}_"
-            made.append(self.parameter(name, each, self._model.params.get(name)))
+            weight = weights.get(name if param.name_hint else "")
+            made.append(self.parameter(name, each, weight))
         return regroup(made, param.checked_type)
 
     def _branches(self, node: If, scope: Scope) -> tuple[Scope, Scope]:

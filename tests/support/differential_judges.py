@@ -151,6 +151,9 @@ class MxnetJudge(Judge):
             values = {name.partition(":")[2]: array for name, array in dict(held).items()}
             names = [each for each in symbol.list_inputs() if each not in values]
             given = dict(zip(model.meta.inputs, feeds, strict=True))
+            for name in names:
+                if name not in given:
+                    given[name] = given[""]  # What has no name is called otherwise.
             values |= {name: mx.nd.array(given[name], dtype=given[name].dtype) for name in names}
             if any(node["op"] in DYNAMIC for node in json.loads(text)["nodes"]):
                 with contextlib.suppress(mx.MXNetError):

@@ -91,12 +91,18 @@ def import_reverse_sequence(
 def export_reverse_sequence(
     ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
+    """MIL defines lengths from 0 to that of the axis only."""
+    length = ctx.type(data).shape[seq_axis]
+    lengths = cast_to(ctx, seq_lengths, "int32")
+    if isinstance(length, int):
+        first, last = relay.const(0, "int32"), relay.const(length, "int32")
+        lengths = ctx.spell(lambda x: relay.minimum(relay.maximum(x, first), last), lengths)
     return emit_in(
         ctx,
         MOVE_DTYPES,
         "reverse_sequence",
         {"x": data},
-        lengths=cast_to(ctx, seq_lengths, "int32"),
+        lengths=lengths,
         seq_axis=seq_axis,
         batch_axis=batch_axis,
     )
