@@ -241,8 +241,8 @@ class ExportWalk(ABC, Generic[ValueT]):
     def declare(self) -> list[ValueT]:
         """Declare the parameters of ``main`` and return those that are no weights.
 
-        Names are kept; a tuple ``x`` becomes ``x_0``, ``x_1`` and so on, and what has no name is
-        called ``value``.
+        Names are kept; a tuple ``x`` becomes ``x_0``, ``x_1`` and so on, and an input without a
+        name is called ``value``.
         """
         inputs: list[ValueT] = []
         params = self._model.main.params
@@ -313,18 +313,17 @@ class ExportWalk(ABC, Generic[ValueT]):
     def _declare_parameter(self, param: Var, taken: Collection[str]) -> Values[ValueT]:
         """Declare a parameter of the model: each tensor of a tuple by itself."""
         type_, weights = param.type, self._model.params
+        own = param.name_hint
+        shown = own if own in weights else own or "value"
         if not holds_values(type_) or not (isinstance(type_, TensorType) or self.takes_tuples):
             raise Unsupported(f"a {type_!r} is no tensor")
         made = []
         for name, each in zip(
-            leaf_names(param.name_hint or "value", param.checked_type),
-            value_types(type_),
-            strict=True,
+            leaf_names(shown, param.checked_type), value_types(type_), strict=True
         ):
-            while (isinstance(type_, TupleType) or not param.name_hint) and name in taken:
+            while (isinstance(type_, TupleType) or shown != own) and name in taken:
                 name = f"{name}_"
-            weight = weights.get(name if param.name_hint else "")
-            made.append(self.parameter(name, each, weight))
+            made.append(self.parameter(name, each, weights.get(name)))
         return regroup(made, param.checked_type)
 
     def _branches(self, node: If, scope: Scope) -> tuple[Scope, Scope]:
