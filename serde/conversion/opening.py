@@ -162,7 +162,7 @@ def _open_axis(
     """Return what an axis is read as; `first` is the one that counts entries."""
     dim = as_dim(given)
     if not isinstance(known, int):
-        if axis or not isinstance(dim, SymDim) or dim.name is None:
+        if known is not None or axis or not isinstance(dim, SymDim) or dim.name is None:
             return given
         found.guessed, known = True, 1
     if dim == known or known == 0 or (isinstance(dim, SymDim) and dim.name is None):

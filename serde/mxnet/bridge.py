@@ -186,17 +186,18 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
 
         Parameters alone are listed by name.
         """
-        from serde.mxnet.model import version_text
+        from serde.mxnet.model import DIMS_KEY, read_dims, version_text
 
         named = {**model.arg, **model.aux}
         weights = named.values()
         alone = model.lacks is not None
+        dims = {node.name: node.hidden.get(DIMS_KEY) for node in model.graph.variables}
         facts: dict[str, AnyValue] = {} if model.epoch is None else {"epoch": model.epoch}
         if alone:
             facts |= {name: _described(weight) for name, weight in named.items()}
         return ModelSummary(
             version="" if alone else version_text(model.graph.version),
-            inputs=tuple(TensorSummary(name) for name in model.inputs),
+            inputs=tuple(TensorSummary(name, read_dims(dims.get(name))) for name in model.inputs),
             parameters=sum(weight.size for weight in weights),
             parameter_bytes=sum(weight.nbytes for weight in weights),
             outputs=() if alone else None,

@@ -16,7 +16,15 @@ from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.labels import label_shape, missing_text
-from serde.mxnet.model import DIMS_KEY, INPUT_KEY, METADATA_KEY, Entry, MxnetModel, Node
+from serde.mxnet.model import (
+    DIMS_KEY,
+    INPUT_KEY,
+    METADATA_KEY,
+    Entry,
+    MxnetModel,
+    Node,
+    read_dims,
+)
 from serde.mxnet.model import Graph as MxnetGraph
 from serde.mxnet.ops import TABLE
 from serde.mxnet.precision import precision_note
@@ -452,8 +460,7 @@ def _declared_shape(node: Node, as_numpy: bool) -> Sequence[DimLike] | None:
         as_numpy: Whether -1 stands for what is unknown, and not 0 or no axis at all.
     """
     if DIMS_KEY in node.hidden:
-        dims = node.hidden[DIMS_KEY].split(",")
-        return tuple(int(dim) if _NUMBER.fullmatch(dim) else dim for dim in dims)
+        return read_dims(node.hidden[DIMS_KEY])
     text = node.hidden.get("__shape__")
     if text is None or len(text) > 1000:
         return None

@@ -5,6 +5,7 @@ Operators keep the name that the file gives them; aliases are not resolved.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +20,7 @@ __all__ = [
     "Graph",
     "MxnetModel",
     "Node",
+    "read_dims",
     "version_text",
     "with_input_order",
 ]
@@ -48,6 +50,8 @@ METADATA_KEY = "serde_metadata"
 
 DIMS_KEY = "__dims__"
 """Attribute of an input: its dimensions, by name where they have no fixed length."""
+
+_LENGTH = re.compile("[0-9]{1,18}")
 
 INPUT_KEY = "__input__"
 """Attribute of an input: its place among the inputs, where the graph has them in another order."""
@@ -174,6 +178,13 @@ class MxnetModel:
 def version_text(version: int) -> str:
     """Return a version number as people write it: ``10901`` is ``1.9.1``."""
     return f"{version // 10000}.{version // 100 % 100}.{version % 100}"
+
+
+def read_dims(text: str | None) -> tuple[int | str, ...] | None:
+    """Return the dimensions that :data:`DIMS_KEY` holds, None where it is not there."""
+    if text is None:
+        return None
+    return tuple(int(dim) if _LENGTH.fullmatch(dim) else dim for dim in text.split(","))
 
 
 def with_input_order(graph: Graph, inputs: Sequence[str]) -> Graph:

@@ -62,13 +62,14 @@ def export_take(
         return _taken_by_batch(ctx, data, indices, batch, axis % ctx.type(data).rank, mode)
     if axis is None:
         data, axis = ctx.reshape(data, (ctx.type(data).size,)), 0
-    result = ctx.emit_bytes(
-        "take", data, indices, axis=axis % ctx.type(data).rank,
-        mode="wrap" if mode == "wrap" else "clip",
-    )  # fmt: skip
+    along = axis % ctx.type(data).rank
+    mode = "wrap" if mode == "wrap" else "clip"
+    result = ctx.emit_bytes("take", data, indices, axis=along, mode=mode)
     if ctx.type(indices).rank or ctx.np_shape:
         return result
-    return ctx.reshape(replace(result, type=_one_index(ctx)), ctx.result_type().shape)
+    left = ctx.result_type()
+    picked = TensorType((*left.shape[:along], 1, *left.shape[along:]), left.dtype)
+    return ctx.reshape(replace(result, type=picked), left.shape)
 
 
 def _taken_by_batch(
@@ -94,11 +95,6 @@ def _taken_by_batch(
         return relay.gather_nd(x, relay.stack([*rows, chosen], 0))
 
     return ctx.spell(build, data, indices)
-
-
-def _one_index(ctx: ExportContext) -> TensorType:
-    """Return a type of as many elements as the result's, which no shape equals."""
-    return TensorType((1, 1, *ctx.result_type().shape), ctx.result_type().dtype)
 
 
 @OPS.imports("Embedding", "_contrib_SparseEmbedding", ignored=("sparse_grad",))
@@ -308,7 +304,8 @@ def export_one_hot(
         result = ctx.where(chosen, one, other, shape)
     at = axis % (rank + 1)
     if not rank and not ctx.np_shape:
-        return ctx.reshape(replace(result, type=_one_index(ctx)), ctx.result_type().shape)
+        both = TensorType((1, depth), ctx.result_type().dtype)
+        return ctx.reshape(replace(result, type=both), (depth,))
     if at == rank:
         return result
     order = [*range(at), rank, *range(at, rank)]

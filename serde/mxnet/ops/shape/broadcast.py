@@ -12,8 +12,9 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.dims import Dim
+from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
 
@@ -49,7 +50,10 @@ def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
     """A 0 keeps the length there is, but to NumPy's operator."""
     wanted = ctx.result_type().shape
     if ctx.result_type().size == 0:
-        return ctx.emit("_npi_broadcast_to", data, shape=ctx.result_type().concrete_shape)
+        lengths = ctx.result_type().concrete_shape
+        if lengths is None:
+            raise Unsupported(f"a shape with open lengths and one of 0: {ctx.result_type()!r}")
+        return ctx.emit("_npi_broadcast_to", data, shape=lengths)
     data, parts = _prepare(ctx, data, wanted)
     for part in parts:
         fixed = [axis for axis in part if isinstance(wanted[axis], int)]
@@ -70,7 +74,11 @@ def _prepare(
 ) -> tuple[Value, list[tuple[int, ...]]]:
     """Return `data` with as many axes as are wanted, and those to broadcast, in one step each."""
     have: tuple[Dim, ...] = (*[1] * (len(wanted) - ctx.type(data).rank), *ctx.type(data).shape)
-    changed = [axis for axis, length in enumerate(wanted) if length != have[axis]]
+    kept = [
+        own == length or (isinstance(own, int) and own != 1)
+        for own, length in zip(have, wanted, strict=True)
+    ]
+    changed = [axis for axis, same in enumerate(kept) if not same]
     return ctx.reshape(data, have), split_axes(changed, len(have)) if changed else []
 
 
@@ -109,9 +117,15 @@ def import_broadcast_like(
     if len(lhs_axes) != len(rhs_axes):
         raise Unsupported(f"axes {lhs_axes} like {rhs_axes}")
     target = list(ctx.type(lhs).shape)
+    sources = [*range(len(target))]
     for left, right in zip(lhs_axes, rhs_axes, strict=True):
-        target[normalize_axis(left, len(target))] = ctx.dim_at(rhs, right)
-    return relay.broadcast_to(lhs, target)
+        axis = normalize_axis(left, len(target))
+        target[axis] = ctx.dim_at(rhs, right)
+        sources[axis] = len(target) + normalize_axis(right, ctx.type(rhs).rank)
+    if not any(isinstance(dim, Any) for dim in target):
+        return relay.broadcast_to(lhs, target)
+    lengths = relay.concatenate([relay.shape_of(each, "int64") for each in (lhs, rhs)], 0)
+    return call("dyn.broadcast_to", lhs, relay.take(lengths, relay.const(sources, "int64"), axis=0))
 
 
 @OPS.exports("broadcast_to_like")

@@ -236,10 +236,14 @@ def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxi
 def import_squeeze(
     ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | int | None = None
 ) -> Expr:
-    """An axis that is not of length 1 stays."""
+    """An axis that is not of length 1 stays; one of unknown length goes where it is named."""
     shape = ctx.type(x).shape
     wanted = range(len(shape)) if axes is None else axes if isinstance(axes, tuple) else (axes,)
-    gone = [axis for axis in normalize_axes(wanted, len(shape)) if shape[axis] == 1]
+    gone = [
+        axis
+        for axis in normalize_axes(wanted, len(shape))
+        if shape[axis] == 1 or (axes is not None and isinstance(shape[axis], Any))
+    ]
     return relay.squeeze(x, axis=gone) if gone else x
 
 

@@ -1,0 +1,95 @@
+"""Models that random graphs found: engines judge the files, and what is read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.differential_judges import JUDGES, evaluate
+
+import serde.relay as relay
+from serde.relay.ir.dims import symbol
+from serde.relay.ir.expr import Expr, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.registry import call
+
+Array = np.ndarray
+RNG = np.random.default_rng(11)
+A, B, C = map(symbol, "abc")
+
+
+def draw(*shape: int) -> Array:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def suppressed(x: Expr) -> Expr:
+    anchors = relay.const(np.ones((1, 4, 3), np.float32))
+    return relay.vision.regular_non_max_suppression(
+        x, anchors, max_detections_per_class=2, max_detections=5, num_classes=3,
+        iou_threshold=1.125, score_threshold=3.0,
+    )[0]  # fmt: skip
+
+
+def reversed_rows(x: Expr) -> Expr:
+    lengths = relay.const([3, -1, 7, 0, 2], "int32")
+    return relay.reverse_sequence(x, lengths, seq_axis=1, batch_axis=0)
+
+
+CASES: dict[str, tuple[Callable[..., Expr], list[tuple[tuple[object, ...], Array]], set[str]]] = {
+    "a step of an open axis": (
+        lambda x: call("serde.dft", x, axis=0),
+        [((A, B, 2), draw(4, 3, 2))],
+        {"mxnet", "onnx"},
+    ),
+    "as long as what is open": (
+        lambda x, y: relay.broadcast_to_like(y, x),
+        [((A, B, C), draw(2, 3, 4)), ((3, 1), draw(3, 1))],
+        {"mxnet", "onnx"},
+    ),
+    "a bias of open length": (
+        lambda x, y: relay.nn.bias_add(x, y, axis=-1),
+        [((2, 3, 4), draw(2, 3, 4)), ((A,), draw(4))],
+        {"mxnet", "onnx", "coreml"},
+    ),
+    "unknown counts": (suppressed, [((1, 4, 4), draw(1, 4, 4))], {"coreml", "onnx"}),
+    "lengths outside the axis": (
+        reversed_rows,
+        [((5, 4, 2), draw(5, 4, 2))],
+        {"coreml", "mlmodel", "mxnet", "onnx", "nnef"},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "name"), [(case, name) for case, row in CASES.items() for name in sorted(row[2])]
+)
+def test_a_file_and_what_is_read_of_it(case: str, name: str, tmp_path: Path) -> None:
+    build, inputs, _formats = CASES[case]
+    params = [
+        Var(f"x{i}", relay.TensorType(shape, "float32")) for i, (shape, _) in enumerate(inputs)
+    ]
+    feeds = {each.name_hint: value for each, (_, value) in zip(params, inputs, strict=True)}
+    mod = relay.IRModule.from_expr(relay.Function(params, build(*params)))
+    meta = ModelMeta(inputs=tuple(feeds), outputs=("y",))
+    model = RelayModel(relay.transform.InferType()(mod), {}, meta)
+    (expected,) = evaluate(model, feeds)
+    judge = JUDGES[name]
+    path = judge.write(model, tmp_path)
+    (found,) = judge.run(path, model, list(feeds.values()))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    (read,) = evaluate(judge.read(path, model), feeds)
+    np.testing.assert_allclose(read, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_open_lengths_that_a_file_declares_are_no_batch_of_one(tmp_path: Path) -> None:
+    """The 1 in a reshape of a bias is none of the source's lengths."""
+    x, bias = relay.var("x", shape=(2, 3, 4)), relay.var("b", shape=(A,))
+    mod = relay.IRModule.from_expr(relay.Function([x, bias], relay.nn.bias_add(x, bias, axis=-1)))
+    meta = ModelMeta(inputs=("x", "b"), outputs=("y",))
+    model = RelayModel(relay.transform.InferType()(mod), {}, meta)
+    path = JUDGES["mxnet"].write(model, tmp_path)
+    again = JUDGES["mxnet"].read(path, model)
+    assert again.meta.opened is None
+    assert "newshape=[1, 1, -1]" in again.mod.astext()
