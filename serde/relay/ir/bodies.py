@@ -16,7 +16,7 @@ from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Var
 from serde.relay.ir.registry import OpDef, infer_call
 from serde.relay.ir.specialize import specialize_for
 from serde.relay.ir.types import Type
-from serde.relay.ir.visit import bound_vars, post_order, rewrite, rewrite_function
+from serde.relay.ir.visit import bound_vars, kinds, post_order, rewrite, rewrite_function
 
 __all__ = [
     "Apply",
@@ -28,6 +28,7 @@ __all__ = [
     "inner_first",
     "instantiate",
     "map_bodies",
+    "names_functions",
     "substitute",
 ]
 
@@ -72,7 +73,8 @@ def inner_first(*roots: Expr) -> Sequence[Function]:
         return _find_bodies(roots)
     function = roots[0]
     if function.carried is None:
-        function.carried = tuple(_find_bodies(roots))
+        carries = any(isinstance(op, OpDef) and op.carries for op in kinds(function))
+        function.carried = tuple(_find_bodies(roots)) if carries else ()
     return function.carried
 
 
@@ -102,6 +104,11 @@ def all_nodes(*roots: Expr) -> Iterator[Expr]:
     yield from post_order(*roots)
     for body in inner_first(*roots):
         yield from post_order(body)
+
+
+def names_functions(function: Function) -> bool:
+    """Whether `function`, its bodies included, has the name of a function of the module."""
+    return any(GlobalVar in kinds(each) for each in (function, *inner_first(function)))
 
 
 def map_bodies(function: Function, transform: Callable[[Function], Function]) -> Function:

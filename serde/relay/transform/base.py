@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar, Final
 
 from serde.errors import RelayError
@@ -13,6 +14,7 @@ from serde.relay.ir.bodies import map_bodies
 from serde.relay.ir.expr import Function, GlobalVar
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.visit import has_kind
 from serde.relay.transform.context import PassContext, PassInfo
 
 __all__ = ["FunctionPass", "ModulePass", "Pass", "Sequential", "TvmFunctionPass", "is_marked"]
@@ -73,7 +75,18 @@ class ModulePass(Pass):
 
 
 class FunctionPass(Pass):
-    """A pass that looks at one function at a time: those of the module, and bodies of loops."""
+    """A pass that looks at one function at a time: those of the module, and bodies of loops.
+
+    Attributes:
+        changes: Names and traits of operators, and classes of nodes, of which a function has
+            one or stays as it is; empty where that cannot be told so.
+    """
+
+    changes: ClassVar[Sequence[str | type]] = ()
+
+    def concerns(self, function: Function) -> bool:
+        """Whether `function` may have something that the pass changes."""
+        return not self.changes or has_kind(function, *self.changes)
 
     def leaves(self, function: Function) -> bool:
         """Whether a function of the module stays as it is; none does where nobody says so."""
@@ -87,14 +100,23 @@ class FunctionPass(Pass):
         """Return what a function that a call carries becomes; its parameters keep their types."""
         return self.transform(body)
 
+    def _transform_if_concerned(
+        self, transform: Callable[[Function], Function], function: Function
+    ) -> Function:
+        return transform(function) if self.concerns(function) else function
+
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Transform every function, after the bodies it carries."""
+        of_function, of_body = (
+            partial(self._transform_if_concerned, each)
+            for each in (self.transform, self.transform_body)
+        )
         functions: dict[GlobalVar, Function] = {}
         changed = False
         for variable, function in mod.functions.items():
             functions[variable] = function
             if not self.leaves(function):
-                functions[variable] = self.transform(map_bodies(function, self.transform_body))
+                functions[variable] = of_function(map_bodies(function, of_body))
             changed |= functions[variable] is not function
         return (mod.with_functions(functions), True) if changed else (mod, False)
 
