@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 from typing import Any as AnyValue
 from typing import Final
 
@@ -42,6 +43,9 @@ __all__ = [
 
 _NAMELESS: Final = "value"
 """What had an empty name, by which ONNX means what is absent."""
+
+_FORMS: Final = 2**12
+"""Forms of nodes that are known to be sound; each is checked once."""
 
 FUNCTION_DOMAIN: Final = "serde"
 """Domain of local functions."""
@@ -222,7 +226,8 @@ class GraphBuilder:
         """
         in_force = _version_in_force(op, self.version)
         dtypes = result_dtypes(op, self.version, list(map(self._dtype, inputs)), attrs, outputs)
-        _check_form(op, in_force, len(inputs), outputs, attrs)
+        given = tuple(name for name, value in attrs.items() if value is not None)
+        _check_form(op, in_force, len(inputs), outputs, given)
         results = self._append(scope, op, inputs, outputs, attrs, self.reserve(source or op))
         self._dtypes |= {
             value.name: dtype
@@ -366,6 +371,7 @@ def _declare_input(value: Value) -> onnx.ValueInfoProto:
     return value_type_proto(value.name, value.type)
 
 
+@cache
 def _version_in_force(op: str, version: int) -> int:
     """Return the last version up to `version` at which an operator changed.
 
@@ -385,14 +391,11 @@ def _version_in_force(op: str, version: int) -> int:
     return known[index - 1]
 
 
-def _check_form(
-    op: str, version: int, inputs: int, outputs: int, attrs: Mapping[str, AnyValue]
-) -> None:
+@lru_cache(maxsize=_FORMS)
+def _check_form(op: str, version: int, inputs: int, outputs: int, attrs: tuple[str, ...]) -> None:
     """Compare a node with the form of the operator that is in force."""
     schema = onnx.defs.get_schema(op, version, "")
-    unknown = sorted(
-        name for name, value in attrs.items() if value is not None and name not in schema.attributes
-    )
+    unknown = sorted(name for name in attrs if name not in schema.attributes)
     if unknown:
         raise ConverterBug(f"{op}-{version} has no attribute {unknown[0]}")
     if not schema.min_input <= inputs <= schema.max_input:

@@ -86,14 +86,15 @@ def tensors(proto: onnx.ModelProto) -> Iterator[tuple[str, onnx.TensorProto]]:
             continue
         found: list[tuple[str, str, Any]] = []
         prefix = f"{path}." if path else ""
-        for name, child, repeats in MESSAGES[kind].values():
+        known = MESSAGES[kind]
+        for descriptor, value in message.ListFields():
+            if descriptor.number not in known:
+                continue
+            name, child, repeats = known[descriptor.number]
             if repeats:
-                found.extend(
-                    (child, f"{prefix}{name}[{index}]", item)
-                    for index, item in enumerate(getattr(message, name))
-                )
-            elif message.HasField(name):
-                found.append((child, f"{prefix}{name}", getattr(message, name)))
+                found += [(child, f"{prefix}{name}[{i}]", each) for i, each in enumerate(value)]
+            else:
+                found.append((child, f"{prefix}{name}", value))
         stack.extend(reversed(found))
 
 
