@@ -19,6 +19,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from serde.errors import ConverterBug, Unsupported
+from serde.limits import MAX_RANK
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.schemas import require_dtype, result_dtypes
 from serde.onnx.versions import CHANGES, Change
@@ -299,10 +300,15 @@ class GraphBuilder:
         names = [self.reserve(plain if outputs == 1 else f"{plain}{i}") for i in range(outputs)]
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
-        given = {key: value for key, value in attrs.items() if value is not None}
-        node = helper.make_node(
-            op, ["" if x is None else x.name for x in inputs], names, name=name, **given
+        node = onnx.NodeProto(
+            op_type=op,
+            name=name,
+            input=["" if x is None else x.name for x in inputs],
+            output=names,
+            domain=attrs.get("domain"),
         )
+        given = sorted((key, value) for key, value in attrs.items() if value is not None)
+        node.attribute.extend(_attribute(*each) for each in given if each[0] != "domain")
         scope.nodes.append(node)
         self.makers.update(dict.fromkeys(names, op))
         return tuple(Value(each) for each in names)
@@ -358,6 +364,18 @@ class GraphBuilder:
                 if name not in there
             )
         return proto
+
+
+def _attribute(name: str, value: AnyValue) -> onnx.AttributeProto:
+    """Return an attribute; that of an integer, a text or a row of integers is made once."""
+    is_row = isinstance(value, (list, tuple)) and len(value) <= MAX_RANK
+    known = tuple(value) if is_row else value
+    if {*map(type, known if is_row else (known,))} in ({int}, {str}):
+        return _made_attribute(name, known)
+    return helper.make_attribute(name, value)
+
+
+_made_attribute = lru_cache(maxsize=_FORMS)(helper.make_attribute)
 
 
 def _known_types(value: Value) -> tuple[ValueType, ...]:

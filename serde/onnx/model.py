@@ -130,10 +130,9 @@ def inline_fault(tensor: onnx.TensorProto) -> str | None:
     size = prod(tensor.dims)
     if tensor.HasField("segment"):
         return "segments of tensors are not supported"
-    typed = {name: len(getattr(tensor, name)) for name in _TYPED_FIELDS}
-    typed["string_data"] = len(tensor.string_data)
-    present = [name for name, count in typed.items() if count]
-    raw = tensor.raw_data if tensor.HasField("raw_data") else None
+    held = {descriptor.name: value for descriptor, value in tensor.ListFields()}
+    present = [name for name in (*_TYPED_FIELDS, "string_data") if name in held]
+    raw = held.get("raw_data")
     if len(present) + bool(raw) > 1:
         return f"more than one of {', '.join([*present, 'raw_data'] if raw else present)}"
     if tensor.data_type == onnx.TensorProto.STRING:
@@ -148,8 +147,9 @@ def inline_fault(tensor: onnx.TensorProto) -> str | None:
         wanted = ELEMENTS[tensor.data_type].entries(size)
     if present and present != [name]:
         return f"expected {name} for data type {tensor.data_type}, found {present[0]}"
-    if typed[name] != wanted:
-        return f"expected {wanted} entries of {name}, found {typed[name]}"
+    found = len(held.get(name, ()))
+    if found != wanted:
+        return f"expected {wanted} entries of {name}, found {found}"
     return None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any as AnyValue
 from typing import Final, TypeVar
 
@@ -451,13 +451,36 @@ def infer_call(node: Call) -> Type | None:
             return None
         given.append(operand_type(definition, operand, argument))
     try:
-        result = definition.infer(*given, **node.attrs)
+        result = _infer(definition, tuple(given), node.attrs)
     except RelayError as error:
         text = str(error)
         if text.startswith(f"{definition.name}: ") and isinstance(error, TypeInferenceError):
             raise
         raise TypeInferenceError(f"{definition.name}: {text}") from None
     return TupleType(result) if isinstance(result, (tuple, list)) else result
+
+
+def _infer(definition: OpDef, given: tuple[AnyValue, ...], attrs: Attrs) -> AnyValue:
+    """Return what a type relation gives; calls that are alike are told once."""
+    if definition.by_value or definition.carries or not all(map(_is_fixed, given)):
+        return definition.infer(*given, **attrs)
+    known = tuple(attrs.items())
+    try:
+        hash(known)
+    except TypeError:  # no attributes as inference makes them
+        return definition.infer(*given, **attrs)
+    return _infer_fixed(definition, given, known)
+
+
+def _is_fixed(type_: AnyValue) -> bool:
+    return isinstance(type_, TensorType) and type_.concrete_shape is not None
+
+
+@lru_cache(maxsize=2**12)
+def _infer_fixed(
+    definition: OpDef, given: tuple[AnyValue, ...], attrs: tuple[tuple[str, AnyValue], ...]
+) -> AnyValue:
+    return definition.infer(*given, **dict(attrs))
 
 
 def operand_type(definition: OpDef, operand: Operand, argument: Expr) -> AnyValue:
