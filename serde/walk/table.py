@@ -119,7 +119,7 @@ class ConverterTable:
         self._exports: dict[str, dict[int, Entry]] = {}
         self._expansions: dict[str, Callable[..., AnyValue]] = {}
         self._refusals: dict[str, tuple[str, str | None]] = {}
-        self._found: dict[tuple[str, str, int], Converter | None] = {}
+        self._found: dict[tuple[str, str, int], Converter] = {}
 
     def imports(
         self,
@@ -296,12 +296,13 @@ class ConverterTable:
     def _look_up(
         self, kind: str, name: str, version: int, find: Callable[[str, int], Converter | None]
     ) -> Converter | None:
-        """Return what `find` says; it is asked once, until something is registered."""
-        key = kind, name, version
-        if key not in self._found:
+        """Return what `find` finds; it is asked once, until something is registered."""
+        found = self._found.get((kind, name, version))
+        if found is None:
             found = find(name, version)
-            self._found[key] = found
-        return self._found[key]
+        if found is not None:
+            self._found[kind, name, version] = found
+        return found
 
     def _find_exporter(self, name: str, version: int) -> Converter | None:
         self._load("exports", name)

@@ -476,7 +476,7 @@ def _is_fixed(type_: AnyValue) -> bool:
     return isinstance(type_, TensorType) and type_.concrete_shape is not None
 
 
-@lru_cache(maxsize=2**12)
+@lru_cache(maxsize=2**10)
 def _infer_fixed(
     definition: OpDef, given: tuple[AnyValue, ...], attrs: tuple[tuple[str, AnyValue], ...]
 ) -> AnyValue:

@@ -174,7 +174,7 @@ def bound_vars(nodes: Iterable[Expr]) -> set[Var]:
 
 def free_vars(*roots: Expr) -> list[Var]:
     """Return the variables below `roots` that nothing there binds, in order of appearance."""
-    nodes = post_order(*roots)
+    nodes = _walk(roots)  # Of functions inside others, each would keep what all share.
     bound = bound_vars(nodes)
     return [node for node in nodes if isinstance(node, Var) and node not in bound]
 
