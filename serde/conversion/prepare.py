@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from serde.errors import OptionError, raise_if_refused
 from serde.lossy import FLOAT16_OVERFLOW, check_allowed
 from serde.relay import transform
-from serde.relay.ir.bodies import all_nodes, inner_first
+from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
-from serde.relay.ir.visit import has_kind
 from serde.report import Report
 from serde.texts import weights_text
 from serde.walk.lacking import why_without_value
@@ -211,11 +210,7 @@ def _note_scaled(model: RelayModel, report: Report) -> None:
 
 
 def _references(model: RelayModel) -> list[Expr]:
-    functions = model.mod.functions.values()
-    scopes = (each for function in functions for each in (function, *inner_first(function)))
-    if not any(has_kind(each, RefCreate, RefRead, RefWrite) for each in scopes):
-        return []
-    nodes = all_nodes(*functions)
+    nodes = (node for each in model.mod.functions.values() for node in all_nodes(each))
     return [node for node in nodes if isinstance(node, (RefCreate, RefRead, RefWrite))]
 
 

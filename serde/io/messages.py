@@ -138,17 +138,6 @@ class Payload:
     def __len__(self) -> int:
         return self.length
 
-    def whole(self) -> bytes:
-        """Return the bytes of a small weight.
-
-        Raises:
-            ConverterBug: It is not as long as it says.
-        """
-        found = b"".join(self.chunks())
-        if len(found) != self.length:
-            raise self.fault(len(found))
-        return found
-
     def fault(self, found: int) -> ConverterBug:
         """Return the error of a weight that is not as long as it says."""
         return ConverterBug(

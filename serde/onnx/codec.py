@@ -246,8 +246,10 @@ def _layout(
             continue
         if location is None or not is_main or len(payload) < EMBEDDED_BYTES:
             if isinstance(weight, ArrayWeight) and len(payload) < EMBEDDED_BYTES:
-                tensor.raw_data = payload.whole()
-                continue
+                small = b"".join(payload.chunks())
+                if len(small) == len(payload):  # Of another length it is refused below.
+                    tensor.raw_data = small
+                    continue
             mark = partial(setattr, tensor, "raw_data")
             places.append(Place(mark, _RAW_DATA, payload))
             continue

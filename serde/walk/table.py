@@ -119,7 +119,6 @@ class ConverterTable:
         self._exports: dict[str, dict[int, Entry]] = {}
         self._expansions: dict[str, Callable[..., AnyValue]] = {}
         self._refusals: dict[str, tuple[str, str | None]] = {}
-        self._found: dict[tuple[str, str, int], Converter] = {}
 
     def imports(
         self,
@@ -154,7 +153,6 @@ class ConverterTable:
                         raise RelayError(f"{self.format_name}: {name}-{version} is imported twice")
                     entry = Entry(function, version, ignored, uses, renamed=renamed)
                     self._imports[name, version] = entry
-                    self._found.clear()
             return function
 
         return register
@@ -211,7 +209,6 @@ class ConverterTable:
                 if since in entries:
                     raise RelayError(f"{self.format_name}: {name} is exported twice from {since}")
                 entries[since] = Entry(function, since, ignored, when=when)
-                self._found.clear()
             return function
 
         return register
@@ -280,9 +277,6 @@ class ConverterTable:
 
     def importer(self, name: str, version: int) -> Converter | None:
         """Return the importer for an operator as it stands at a version of the operator set."""
-        return self._look_up("imports", name, version, self._find_importer)
-
-    def _find_importer(self, name: str, version: int) -> Converter | None:
         changes = (1,) if self._changes is None else self._changes.get(name, (1,))
         self._load("imports", name)
         index = bisect_right(changes, version)
@@ -291,20 +285,6 @@ class ConverterTable:
 
     def exporter(self, name: str, version: int) -> Converter | None:
         """Return the exporter for a Relay operator at a target version."""
-        return self._look_up("exports", name, version, self._find_exporter)
-
-    def _look_up(
-        self, kind: str, name: str, version: int, find: Callable[[str, int], Converter | None]
-    ) -> Converter | None:
-        """Return what `find` finds; it is asked once, until something is registered."""
-        found = self._found.get((kind, name, version))
-        if found is None:
-            found = find(name, version)
-        if found is not None:
-            self._found[kind, name, version] = found
-        return found
-
-    def _find_exporter(self, name: str, version: int) -> Converter | None:
         self._load("exports", name)
         known = [since for since in self._exports.get(name, ()) if since <= version]
         return self._exports[name][max(known)].converter if known else None

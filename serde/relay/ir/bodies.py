@@ -28,7 +28,6 @@ __all__ = [
     "inner_first",
     "instantiate",
     "map_bodies",
-    "names_functions",
     "substitute",
 ]
 
@@ -104,11 +103,6 @@ def all_nodes(*roots: Expr) -> Iterator[Expr]:
     yield from post_order(*roots)
     for body in inner_first(*roots):
         yield from post_order(body)
-
-
-def names_functions(function: Function) -> bool:
-    """Whether `function`, its bodies included, has the name of a function of the module."""
-    return any(GlobalVar in kinds(each) for each in (function, *inner_first(function)))
 
 
 def map_bodies(function: Function, transform: Callable[[Function], Function]) -> Function:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from serde.relay.ir.bodies import all_nodes, names_functions
+from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, GlobalVar
 from serde.relay.ir.module import IRModule
 
@@ -19,8 +19,7 @@ def find_callees(mod: IRModule) -> Callees:
     names = {variable.name_hint: variable for variable in mod.functions}
     calls: dict[GlobalVar, list[GlobalVar]] = {}
     for variable, function in mod.functions.items():
-        nodes = all_nodes(function) if names_functions(function) else ()
-        used = (node.op if isinstance(node, Call) else node for node in nodes)
+        used = (node.op if isinstance(node, Call) else node for node in all_nodes(function))
         found = (names.get(u.name_hint) for u in used if isinstance(u, GlobalVar))
         calls[variable] = [callee for callee in found if callee is not None]
     return calls

@@ -335,9 +335,7 @@ class Function(Expr):
         RelayError: A type parameter is no type variable.
     """
 
-    __slots__ = (
-        "attrs", "body", "carried", "kinds", "order", "params", "ret_type", "type_params",
-    )  # fmt: skip
+    __slots__ = ("attrs", "body", "carried", "kinds", "order", "params", "ret_type", "type_params")
 
     def __init__(
         self,

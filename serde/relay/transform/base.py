@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from serde.errors import RelayError
@@ -100,23 +99,18 @@ class FunctionPass(Pass):
         """Return what a function that a call carries becomes; its parameters keep their types."""
         return self.transform(body)
 
-    def _transform_if_concerned(
-        self, transform: Callable[[Function], Function], function: Function
-    ) -> Function:
-        return transform(function) if self.concerns(function) else function
+    def _body(self, body: Function) -> Function:
+        return self.transform_body(body) if self.concerns(body) else body
 
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Transform every function, after the bodies it carries."""
-        of_function, of_body = (
-            partial(self._transform_if_concerned, each)
-            for each in (self.transform, self.transform_body)
-        )
         functions: dict[GlobalVar, Function] = {}
         changed = False
         for variable, function in mod.functions.items():
             functions[variable] = function
             if not self.leaves(function):
-                functions[variable] = of_function(map_bodies(function, of_body))
+                new = map_bodies(function, self._body)
+                functions[variable] = self.transform(new) if self.concerns(new) else new
             changed |= functions[variable] is not function
         return (mod.with_functions(functions), True) if changed else (mod, False)
 

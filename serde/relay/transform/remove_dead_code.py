@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.ir.adt import Constructor
-from serde.relay.ir.bodies import all_nodes, names_functions
+from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefWrite
@@ -163,8 +163,7 @@ def _reachable(mod: IRModule, entries: Iterable[str]) -> set[GlobalVar]:
         if variable in seen:
             continue
         seen.add(variable)
-        function = mod.functions[variable]
-        for node in all_nodes(function) if names_functions(function) else ():
+        for node in all_nodes(mod.functions[variable]):
             used = node.op if isinstance(node, Call) else node
             if isinstance(used, GlobalVar) and used.name_hint in names:
                 pending.append(names[used.name_hint])

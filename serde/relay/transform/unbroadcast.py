@@ -15,9 +15,7 @@ from serde.weights import Array
 
 __all__ = ["UNIFORM", "flag_again", "unbroadcast"]
 
-UNIFORM: Final = (
-    Constant, "full", "full_like", "ones", "ones_like", "zeros", "zeros_like",
-)  # fmt: skip
+UNIFORM: Final = (Constant, "full", "full_like", "ones", "ones_like", "zeros", "zeros_like")
 """What tensors are made of whose elements are all the same."""
 
 _ON_SCALARS: Final = frozenset({"add", "subtract", "multiply", "cast"})
