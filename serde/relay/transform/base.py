@@ -99,7 +99,7 @@ class FunctionPass(Pass):
         """Return what a function that a call carries becomes; its parameters keep their types."""
         return self.transform(body)
 
-    def _body(self, body: Function) -> Function:
+    def _carried_body(self, body: Function) -> Function:
         return self.transform_body(body) if self.concerns(body) else body
 
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
@@ -109,7 +109,7 @@ class FunctionPass(Pass):
         for variable, function in mod.functions.items():
             functions[variable] = function
             if not self.leaves(function):
-                new = map_bodies(function, self._body)
+                new = map_bodies(function, self._carried_body)
                 functions[variable] = self.transform(new) if self.concerns(new) else new
             changed |= functions[variable] is not function
         return (mod.with_functions(functions), True) if changed else (mod, False)
