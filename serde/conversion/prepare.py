@@ -210,7 +210,7 @@ def _note_scaled(model: RelayModel, report: Report) -> None:
 
 
 def _references(model: RelayModel) -> list[Expr]:
-    nodes = all_nodes(*model.mod.functions.values())
+    nodes = (node for each in model.mod.functions.values() for node in all_nodes(each))
     return [node for node in nodes if isinstance(node, (RefCreate, RefRead, RefWrite))]
 
 

@@ -26,6 +26,7 @@ from serde.limits import budget, spending
 from serde.options import option_names, refuse_options
 from serde.progress import expect
 from serde.relay.ir.expr import Call
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import post_order
@@ -250,6 +251,7 @@ class Conversion:
         return self.chosen is self.model
 
 
+@pause_garbage_collection()
 def convert_source(
     reader: AnyBridge,
     writer: AnyBridge,

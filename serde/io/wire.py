@@ -241,6 +241,8 @@ class Scanner:
             self._window = self._source.read(position, end)
             self._base, offset = position, 0
         window = self._window
+        if offset < len(window) and window[offset] < 0x80 and position < stop:
+            return window[offset], position + 1
         value = shift = 0
         for index in range(offset, min(offset + 10, len(window))):
             byte = window[index]

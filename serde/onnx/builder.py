@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 from typing import Any as AnyValue
 from typing import Final
 
@@ -18,6 +19,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from serde.errors import ConverterBug, Unsupported
+from serde.limits import MAX_RANK
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.schemas import require_dtype, result_dtypes
 from serde.onnx.versions import CHANGES, Change
@@ -42,6 +44,9 @@ __all__ = [
 
 _NAMELESS: Final = "value"
 """What had an empty name, by which ONNX means what is absent."""
+
+_FORMS: Final = 2**12
+"""Forms of nodes that are known to be sound; each is checked once."""
 
 FUNCTION_DOMAIN: Final = "serde"
 """Domain of local functions."""
@@ -222,7 +227,8 @@ class GraphBuilder:
         """
         in_force = _version_in_force(op, self.version)
         dtypes = result_dtypes(op, self.version, list(map(self._dtype, inputs)), attrs, outputs)
-        _check_form(op, in_force, len(inputs), outputs, attrs)
+        given = tuple(name for name, value in attrs.items() if value is not None)
+        _check_form(op, in_force, len(inputs), outputs, given)
         results = self._append(scope, op, inputs, outputs, attrs, self.reserve(source or op))
         self._dtypes |= {
             value.name: dtype
@@ -294,10 +300,15 @@ class GraphBuilder:
         names = [self.reserve(plain if outputs == 1 else f"{plain}{i}") for i in range(outputs)]
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
-        given = {key: value for key, value in attrs.items() if value is not None}
-        node = helper.make_node(
-            op, ["" if x is None else x.name for x in inputs], names, name=name, **given
+        node = onnx.NodeProto(
+            op_type=op,
+            name=name,
+            input=["" if x is None else x.name for x in inputs],
+            output=names,
+            domain=attrs.get("domain"),
         )
+        given = sorted((key, value) for key, value in attrs.items() if value is not None)
+        node.attribute.extend(_attribute(*each) for each in given if each[0] != "domain")
         scope.nodes.append(node)
         self.makers.update(dict.fromkeys(names, op))
         return tuple(Value(each) for each in names)
@@ -355,6 +366,18 @@ class GraphBuilder:
         return proto
 
 
+def _attribute(name: str, value: AnyValue) -> onnx.AttributeProto:
+    """Return an attribute; that of an integer, a text or a row of integers is made once."""
+    is_row = isinstance(value, (list, tuple)) and len(value) <= MAX_RANK
+    known = tuple(value) if is_row else value
+    if {*map(type, known if is_row else (known,))} in ({int}, {str}):
+        return _made_attribute(name, known)
+    return helper.make_attribute(name, value)
+
+
+_made_attribute = lru_cache(maxsize=_FORMS)(helper.make_attribute)
+
+
 def _known_types(value: Value) -> tuple[ValueType, ...]:
     return () if value.type is None else (value.type,)
 
@@ -366,6 +389,7 @@ def _declare_input(value: Value) -> onnx.ValueInfoProto:
     return value_type_proto(value.name, value.type)
 
 
+@cache
 def _version_in_force(op: str, version: int) -> int:
     """Return the last version up to `version` at which an operator changed.
 
@@ -385,14 +409,11 @@ def _version_in_force(op: str, version: int) -> int:
     return known[index - 1]
 
 
-def _check_form(
-    op: str, version: int, inputs: int, outputs: int, attrs: Mapping[str, AnyValue]
-) -> None:
+@lru_cache(maxsize=_FORMS)
+def _check_form(op: str, version: int, inputs: int, outputs: int, attrs: tuple[str, ...]) -> None:
     """Compare a node with the form of the operator that is in force."""
     schema = onnx.defs.get_schema(op, version, "")
-    unknown = sorted(
-        name for name, value in attrs.items() if value is not None and name not in schema.attributes
-    )
+    unknown = sorted(name for name in attrs if name not in schema.attributes)
     if unknown:
         raise ConverterBug(f"{op}-{version} has no attribute {unknown[0]}")
     if not schema.min_input <= inputs <= schema.max_input:

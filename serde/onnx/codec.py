@@ -48,7 +48,7 @@ from serde.onnx.model import (
 )
 from serde.onnx.reader import detect, load
 from serde.progress import expect
-from serde.weights import OpenFile
+from serde.weights import ArrayWeight, OpenFile
 
 __all__ = ["OnnxModel", "detect", "external_locations", "load", "save", "source_paths"]
 
@@ -245,6 +245,11 @@ def _layout(
             _point_to(tensor, link.location, source.offset, len(payload), link.checksum)
             continue
         if location is None or not is_main or len(payload) < EMBEDDED_BYTES:
+            if isinstance(weight, ArrayWeight) and len(payload) < EMBEDDED_BYTES:
+                small = b"".join(payload.chunks())
+                if len(small) == len(payload):  # Of another length it is refused below.
+                    tensor.raw_data = small
+                    continue
             mark = partial(setattr, tensor, "raw_data")
             places.append(Place(mark, _RAW_DATA, payload))
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import ClassVar, Final
@@ -18,13 +18,13 @@ from serde.onnx.linear_pairs import (
 )
 from serde.onnx.ops import TABLE
 from serde.relay import transform
-from serde.relay.ir.bodies import all_nodes
+from serde.relay.ir.bodies import inner_first
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite, rewrite_function
+from serde.relay.ir.visit import has_kind, rewrite, rewrite_function
 from serde.report import Report
 from serde.walk.lowering import quantized_as_floats
 
@@ -173,6 +173,7 @@ class _BytesForNibbles(transform.FunctionPass):
     """
 
     name: ClassVar[str] = "BytesForNibbles"
+    changes: ClassVar[Sequence[str | type]] = ("serde.dequantize_linear",)
 
     def transform(self, function: Function) -> Function:
         """Rewrite the calls that make floats of them."""
@@ -226,7 +227,10 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
     What is inlined may bring calls of functions that were arguments until then, and functions
     that call themselves last, so it goes on until nothing changes.
     """
-    if len(mod.functions) == 1 and not any(map(_is_function_or_let, all_nodes(mod["main"].body))):
+    main = mod["main"]
+    if len(mod.functions) == 1 and not any(
+        has_kind(each, Function, Let) for each in (main, *inner_first(main))
+    ):
         return mod
     step = transform.Sequential(
         [
@@ -249,15 +253,12 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
     return again.run(result.with_functions(result.functions, checked=False))[0]
 
 
-def _is_function_or_let(node: Expr) -> bool:
-    return isinstance(node, (Function, Let))
-
-
 @dataclass(frozen=True)
 class _CallsIntoBranches(transform.FunctionPass):
     """A call of the function that a condition chooses becomes a choice between two calls."""
 
     name: ClassVar[str] = "CallsIntoBranches"
+    changes: ClassVar[Sequence[str | type]] = (If,)
 
     def transform(self, function: Function) -> Function:
         return rewrite_function(function, lambda _old, node: _into_branches(node))
@@ -281,6 +282,7 @@ class _DenseAsProduct(transform.FunctionPass):
     """A dense layer on other than two axes becomes a product with the weight turned."""
 
     name: ClassVar[str] = "DenseAsProduct"
+    changes: ClassVar[Sequence[str | type]] = ("nn.dense",)
 
     def transform(self, function: Function) -> Function:
         body = rewrite(function.body, lambda _old, node: _as_product(node))

@@ -86,14 +86,15 @@ def tensors(proto: onnx.ModelProto) -> Iterator[tuple[str, onnx.TensorProto]]:
             continue
         found: list[tuple[str, str, Any]] = []
         prefix = f"{path}." if path else ""
-        for name, child, repeats in MESSAGES[kind].values():
+        known = MESSAGES[kind]
+        for descriptor, value in message.ListFields():
+            if descriptor.number not in known:
+                continue
+            name, child, repeats = known[descriptor.number]
             if repeats:
-                found.extend(
-                    (child, f"{prefix}{name}[{index}]", item)
-                    for index, item in enumerate(getattr(message, name))
-                )
-            elif message.HasField(name):
-                found.append((child, f"{prefix}{name}", getattr(message, name)))
+                found += [(child, f"{prefix}{name}[{i}]", each) for i, each in enumerate(value)]
+            else:
+                found.append((child, f"{prefix}{name}", value))
         stack.extend(reversed(found))
 
 
@@ -129,10 +130,9 @@ def inline_fault(tensor: onnx.TensorProto) -> str | None:
     size = prod(tensor.dims)
     if tensor.HasField("segment"):
         return "segments of tensors are not supported"
-    typed = {name: len(getattr(tensor, name)) for name in _TYPED_FIELDS}
-    typed["string_data"] = len(tensor.string_data)
-    present = [name for name, count in typed.items() if count]
-    raw = tensor.raw_data if tensor.HasField("raw_data") else None
+    held = {descriptor.name: value for descriptor, value in tensor.ListFields()}
+    present = [name for name in (*_TYPED_FIELDS, "string_data") if name in held]
+    raw = held.get("raw_data")
     if len(present) + bool(raw) > 1:
         return f"more than one of {', '.join([*present, 'raw_data'] if raw else present)}"
     if tensor.data_type == onnx.TensorProto.STRING:
@@ -147,8 +147,9 @@ def inline_fault(tensor: onnx.TensorProto) -> str | None:
         wanted = ELEMENTS[tensor.data_type].entries(size)
     if present and present != [name]:
         return f"expected {name} for data type {tensor.data_type}, found {present[0]}"
-    if typed[name] != wanted:
-        return f"expected {wanted} entries of {name}, found {typed[name]}"
+    found = len(held.get(name, ()))
+    if found != wanted:
+        return f"expected {wanted} entries of {name}, found {found}"
     return None
 
 

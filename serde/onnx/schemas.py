@@ -130,7 +130,7 @@ def require_dtype(dtype: str, version: int) -> None:
 
 def result_dtypes(
     op: str, version: int, given: Sequence[str | None], attrs: Mapping[str, AnyValue], count: int
-) -> list[str | None]:
+) -> Sequence[str | None]:
     """Return the dtypes of a node's outputs, None where its schema does not tell.
 
     Args:
@@ -143,6 +143,13 @@ def result_dtypes(
     Raises:
         Unsupported: The operator does not take or give one of the dtypes at that version.
     """
+    return _result_dtypes(op, version, tuple(given), _asked_dtype(attrs), count)
+
+
+@functools.lru_cache(maxsize=2**12)
+def _result_dtypes(
+    op: str, version: int, given: tuple[str | None, ...], asked: str | None, count: int
+) -> Sequence[str | None]:
     inputs, outputs = _formals(op, version)
     bound: dict[str, str] = {}
     for place, dtype in enumerate(given):
@@ -155,7 +162,6 @@ def result_dtypes(
             raise Unsupported(f"{op} takes no {dtype} at version {version}", hint=hint)
         if formal.binds:
             bound.setdefault(formal.type_text, dtype)
-    asked = _asked_dtype(attrs)
     if asked is not None:
         require_dtype(asked, version)
     results = []

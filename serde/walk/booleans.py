@@ -17,7 +17,7 @@ HINT: Final = "cast them, or use logical operators"
 
 def counts_bits(node: Expr) -> bool:
     """Whether a node calculates, element by element, with booleans as integers of one bit."""
-    if not isinstance(node, Call):
+    if not isinstance(node, Call) or getattr(node.type, "dtype", None) != "bool":
         return False
     types = [node.type, *(arg.type for arg in node.args)]
     is_bool = all(isinstance(type_, TensorType) and type_.dtype == "bool" for type_ in types)

@@ -120,6 +120,8 @@ class Converter:
         self, ctx: AnyValue, operands: Sequence[AnyValue], attrs: Mapping[str, AnyValue]
     ) -> AnyValue:
         """Call the function, shared attributes as one object of their dataclass."""
+        if not self.renamed and not self.shared:
+            return self.function(ctx, *operands, **attrs)
         keywords = {self.renamed.get(name, name): value for name, value in attrs.items()}
         for name, kind in self.shared.items():
             own = [each.name for each in fields(kind) if each.name in keywords]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from typing import Any as AnyValue
 
 __all__ = ["Attrs"]
@@ -33,6 +33,10 @@ class Attrs(Mapping[str, AnyValue]):
 
     def __setattr__(self, name: str, value: AnyValue) -> None:
         raise AttributeError("attributes of a call do not change")
+
+    def items(self) -> ItemsView[str, AnyValue]:
+        """Return names and values."""
+        return self._values.items()
 
     def get_int(self, name: str) -> int:
         """Return an attribute that is an integer."""

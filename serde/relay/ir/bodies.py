@@ -16,7 +16,7 @@ from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Var
 from serde.relay.ir.registry import OpDef, infer_call
 from serde.relay.ir.specialize import specialize_for
 from serde.relay.ir.types import Type
-from serde.relay.ir.visit import bound_vars, post_order, rewrite, rewrite_function
+from serde.relay.ir.visit import bound_vars, kinds, post_order, rewrite, rewrite_function
 
 __all__ = [
     "Apply",
@@ -72,7 +72,8 @@ def inner_first(*roots: Expr) -> Sequence[Function]:
         return _find_bodies(roots)
     function = roots[0]
     if function.carried is None:
-        function.carried = tuple(_find_bodies(roots))
+        carries = any(isinstance(op, OpDef) and op.carries for op in kinds(function))
+        function.carried = tuple(_find_bodies(roots)) if carries else ()
     return function.carried
 
 

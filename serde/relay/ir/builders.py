@@ -116,12 +116,18 @@ def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
     parameters |= {each.name: each for each in ordered}
     shown = {name: arguments.names.get(name, name) for name in parameters}
     signature = inspect.Signature([p.replace(name=shown[n]) for n, p in parameters.items()])
+    listed = signature.parameters.values()
+    positional = [p.name for p in listed if p.kind is keyword]
+    must_have = {p.name for p in listed if p.default is REQUIRED}
 
     def build(*args: AnyValue, **kwargs: AnyValue) -> AnyValue:
-        try:
-            bound = signature.bind(*args, **kwargs).arguments
-        except TypeError as error:
-            raise TypeInferenceError(f"{definition.name}: {error}") from None
+        bound = {**dict(zip(positional, args, strict=False)), **kwargs}
+        fits = len(bound) == len(args) + len(kwargs) and must_have <= bound.keys()
+        if not fits or not bound.keys() <= signature.parameters.keys():
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeInferenceError(f"{definition.name}: {error}") from None
         given = {name: bound[shown[name]] for name in parameters if shown[name] in bound}
         given = {**arguments.defaults, **given}
         for name, convert in arguments.convert.items():

@@ -328,12 +328,14 @@ class Function(Expr):
 
     Attributes:
         carried: The bodies below it, once :func:`serde.relay.ir.bodies.inner_first` has found them.
+        kinds: What :func:`serde.relay.ir.visit.kinds` has found below it.
+        order: The nodes below it, once :func:`serde.relay.ir.visit.post_order` has found them.
 
     Raises:
         RelayError: A type parameter is no type variable.
     """
 
-    __slots__ = ("attrs", "body", "carried", "params", "ret_type", "type_params")
+    __slots__ = ("attrs", "body", "carried", "kinds", "order", "params", "ret_type", "type_params")
 
     def __init__(
         self,
@@ -348,6 +350,8 @@ class Function(Expr):
         self.body = body = astuple(body)
         self.below = (*self.params, body)
         self.carried: tuple[Function, ...] | None = None
+        self.kinds: frozenset[Op | type[Expr]] | None = None
+        self.order: tuple[Expr, ...] | None = None
         self.ret_type = ret_type
         self.type_params: tuple[TypeVar, ...] = _read_type_params(type_params)
         self.attrs: dict[str, AnyValue] = dict(attrs or {})

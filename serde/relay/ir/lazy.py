@@ -26,6 +26,7 @@ class LazyPackage:
     def __init__(self, name: str) -> None:
         self.name = name
         self._complete = False
+        self._loaded: set[str] = set()
 
     @cached_property
     def index(self) -> dict[str, AnyValue]:
@@ -43,7 +44,9 @@ class LazyPackage:
 
     def load(self, module: str) -> None:
         """Import a module of the package, given by its relative name."""
-        importlib.import_module(f"{self.name}.{module}")
+        if module not in self._loaded:
+            importlib.import_module(f"{self.name}.{module}")
+            self._loaded.add(module)
 
     def has(self, module: str) -> bool:
         """Whether a module, given by its full name, is in the package."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any as AnyValue
 from typing import Final, TypeVar
 
@@ -451,13 +452,33 @@ def infer_call(node: Call) -> Type | None:
             return None
         given.append(operand_type(definition, operand, argument))
     try:
-        result = definition.infer(*given, **node.attrs)
+        result = _infer(definition, tuple(given), node.attrs)
     except RelayError as error:
         text = str(error)
         if text.startswith(f"{definition.name}: ") and isinstance(error, TypeInferenceError):
             raise
         raise TypeInferenceError(f"{definition.name}: {text}") from None
     return TupleType(result) if isinstance(result, (tuple, list)) else result
+
+
+def _infer(definition: OpDef, given: tuple[AnyValue, ...], attrs: Attrs) -> AnyValue:
+    """Return what a type relation gives; of calls that are alike it is asked once."""
+    told = definition.by_value or definition.carries
+    if not told and all(map(_is_fixed, given)):
+        with suppress(TypeError):  # of attributes that have no hash
+            return _infer_fixed(definition, given, tuple(attrs.items()))
+    return definition.infer(*given, **attrs)
+
+
+def _is_fixed(type_: AnyValue) -> bool:
+    return isinstance(type_, TensorType) and type_.concrete_shape is not None
+
+
+@lru_cache(maxsize=2**10)
+def _infer_fixed(
+    definition: OpDef, given: tuple[AnyValue, ...], attrs: tuple[tuple[str, AnyValue], ...]
+) -> AnyValue:
+    return definition.infer(*given, **dict(attrs))
 
 
 def operand_type(definition: OpDef, operand: Operand, argument: Expr) -> AnyValue:

@@ -42,6 +42,8 @@ __all__ = [
 _C_NAMES: Final = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
 """Names of element types that TVM takes as C does, and that of a single bit."""
 
+_INTEGERS: Final = frozenset({int})
+
 MAX_LEAVES: Final = 50_000
 """Most tensors in a tuple; shared fields make a short text unfold to any number of them."""
 
@@ -57,7 +59,7 @@ class TensorType:
         TypeInferenceError: It has more axes than a tensor may have.
     """
 
-    __slots__ = ("_hash", "dtype", "shape")
+    __slots__ = ("_fixed", "_hash", "dtype", "shape")
 
     def __init__(self, shape: Iterable[DimLike] = (), dtype: AnyValue = "float32") -> None:
         self.shape: tuple[Dim, ...] = tuple(map(as_dim, shape))
@@ -67,6 +69,7 @@ class TensorType:
             )
         self.dtype: str = _C_NAMES.get(dtype) or dtype_name(dtype)
         self._hash = hash((self.shape, self.dtype))
+        self._fixed = {*map(type, self.shape)} <= _INTEGERS
 
     @property
     def rank(self) -> int:
@@ -81,9 +84,7 @@ class TensorType:
     @property
     def concrete_shape(self) -> tuple[int, ...] | None:
         """The shape where every dimension is an integer, else None."""
-        if all(type(dim) is int for dim in self.shape):
-            return self.shape  # type: ignore[return-value]
-        return None
+        return self.shape if self._fixed else None  # type: ignore[return-value]
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -21,7 +21,7 @@ from serde.relay.ir.expr import (
     astuple,
 )
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
-from serde.relay.ir.registry import infer_call
+from serde.relay.ir.registry import OpDef, infer_call
 
 __all__ = [
     "Binding",
@@ -29,6 +29,8 @@ __all__ = [
     "bound_vars",
     "children",
     "free_vars",
+    "has_kind",
+    "kinds",
     "post_order",
     "rebuild",
     "rewrite",
@@ -52,7 +54,40 @@ def _no_expression(found: object) -> TypeError:
 
 
 def post_order(*roots: Expr) -> list[Expr]:
-    """Return every node below and including `roots` once, children first."""
+    """Return every node below and including `roots` once, children first.
+
+    A function keeps what is below it, which never changes.
+    """
+    if len(roots) != 1 or not isinstance(roots[0], Function):
+        return _walk(roots)
+    function = roots[0]
+    if function.order is None:
+        function.order = tuple(_walk(function.below))
+    return [*function.order, function]
+
+
+def kinds(function: Function) -> frozenset[Op | type[Expr]]:
+    """Return the operators that `function` calls, and the classes of all else that is below it.
+
+    That of a global function is among them which is only called.
+    """
+    if function.kinds is None:
+        used = (node.op if isinstance(node, Call) else node for node in post_order(function)[:-1])
+        function.kinds = frozenset(each if isinstance(each, Op) else type(each) for each in used)
+    return function.kinds
+
+
+def has_kind(function: Function, *wanted: str | type) -> bool:
+    """Whether `function` calls an operator of a name or trait, or has a node of a class."""
+    names = set(wanted)
+    return any(
+        each in names
+        or (isinstance(each, OpDef) and (each.name in names or not names.isdisjoint(each.traits)))
+        for each in kinds(function)
+    )
+
+
+def _walk(roots: Sequence[Expr]) -> list[Expr]:
     order: list[Expr] = []
     seen: set[Expr] = set()
     stack: list[Expr | None] = [astuple(root) for root in reversed(roots)]
@@ -139,7 +174,7 @@ def bound_vars(nodes: Iterable[Expr]) -> set[Var]:
 
 def free_vars(*roots: Expr) -> list[Var]:
     """Return the variables below `roots` that nothing there binds, in order of appearance."""
-    nodes = post_order(*roots)
+    nodes = _walk(roots)  # Of functions inside others, each would keep what all share.
     bound = bound_vars(nodes)
     return [node for node in nodes if isinstance(node, Var) and node not in bound]
 
@@ -248,8 +283,10 @@ def rewrite(
     Returns:
         What stands for `root`; `root` itself if nothing changed.
     """
-    done: dict[Expr, Expr] = {} if memo is None else memo
     root = astuple(root)
+    if memo is None:
+        return _rewrite_in_order(root, replace)
+    done = memo
     stack: list[Expr | None] = [root]
     opened: list[Expr] = []
     while stack:
@@ -272,6 +309,18 @@ def rewrite(
             else:
                 done[node] = replace(node, node)
     return done[root]
+
+
+def _rewrite_in_order(root: Expr, replace: Callable[[Expr, Expr], Expr]) -> Expr:
+    changed: dict[Expr, Expr] = {}
+    for node in post_order(root):
+        new = node
+        if changed and not changed.keys().isdisjoint(node.below):
+            new = rebuild(node, [changed.get(child, child) for child in node.below])
+        found = replace(node, new)
+        if found is not node:
+            changed[node] = found
+    return changed.get(root, root)
 
 
 def rewrite_function(

@@ -13,6 +13,7 @@ from serde.relay.ir.bodies import map_bodies
 from serde.relay.ir.expr import Function, GlobalVar
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.visit import has_kind
 from serde.relay.transform.context import PassContext, PassInfo
 
 __all__ = ["FunctionPass", "ModulePass", "Pass", "Sequential", "TvmFunctionPass", "is_marked"]
@@ -73,7 +74,18 @@ class ModulePass(Pass):
 
 
 class FunctionPass(Pass):
-    """A pass that looks at one function at a time: those of the module, and bodies of loops."""
+    """A pass that looks at one function at a time: those of the module, and bodies of loops.
+
+    Attributes:
+        changes: Names and traits of operators, and classes of nodes, of which a function has
+            one or stays as it is; empty where that cannot be told so.
+    """
+
+    changes: ClassVar[Sequence[str | type]] = ()
+
+    def concerns(self, function: Function) -> bool:
+        """Whether `function` may have something that the pass changes."""
+        return not self.changes or has_kind(function, *self.changes)
 
     def leaves(self, function: Function) -> bool:
         """Whether a function of the module stays as it is; none does where nobody says so."""
@@ -87,6 +99,9 @@ class FunctionPass(Pass):
         """Return what a function that a call carries becomes; its parameters keep their types."""
         return self.transform(body)
 
+    def _carried_body(self, body: Function) -> Function:
+        return self.transform_body(body) if self.concerns(body) else body
+
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Transform every function, after the bodies it carries."""
         functions: dict[GlobalVar, Function] = {}
@@ -94,7 +109,8 @@ class FunctionPass(Pass):
         for variable, function in mod.functions.items():
             functions[variable] = function
             if not self.leaves(function):
-                functions[variable] = self.transform(map_bodies(function, self.transform_body))
+                new = map_bodies(function, self._carried_body)
+                functions[variable] = self.transform(new) if self.concerns(new) else new
             changed |= functions[variable] is not function
         return (mod.with_functions(functions), True) if changed else (mod, False)
 

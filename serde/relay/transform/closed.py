@@ -7,7 +7,7 @@ from collections.abc import Collection
 from serde.relay.ir.dims import SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.visit import children, post_order
+from serde.relay.ir.visit import post_order
 from serde.relay.transform.purity import must_wait
 
 __all__ = ["closed_nodes"]
@@ -21,8 +21,8 @@ def closed_nodes(function: Function, weights: Collection[str]) -> set[Expr]:
         weights: Names of its parameters that are weights.
     """
     closed: set[Expr] = {param for param in function.params if param.name_hint in weights}
-    for node in post_order(function.body):
-        if isinstance(node, Constant) or (_all_in(node, closed) and _is_plain(node)):
+    for node in post_order(function)[:-1]:
+        if isinstance(node, Constant) or (closed.issuperset(node.below) and _is_plain(node)):
             closed.add(node)
     return closed
 
@@ -40,7 +40,3 @@ def _has_symbol(value: object) -> bool:
     if isinstance(value, tuple):
         return any(map(_has_symbol, value))
     return isinstance(value, SymDim)
-
-
-def _all_in(node: Expr, closed: set[Expr]) -> bool:
-    return closed.issuperset(children(node))

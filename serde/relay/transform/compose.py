@@ -86,6 +86,8 @@ class Compose(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Find matches from the result downwards, then replace them."""
+        if not self.patterns:
+            return function
         by_root: dict[str, list[Pattern]] = {}
         for pattern in sorted(self.patterns, key=lambda p: -len(post_order(p.template))):
             if isinstance(pattern.template.op, OpDef):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -31,6 +32,7 @@ class CountLoops(FunctionPass):
     """
 
     name: ClassVar[str] = "CountLoops"
+    changes: ClassVar[Sequence[str | type]] = ("serde.loop",)
 
     def transform(self, function: Function) -> Function:
         """Rewrite loops bottom-up."""

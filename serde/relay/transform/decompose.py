@@ -13,7 +13,7 @@ from serde.relay.ir.expr import Call, Expr, Function, Span, Tuple, astuple
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import Foreign
 from serde.relay.ir.types import TensorType, accepts
-from serde.relay.ir.visit import children, rewrite, rewrite_function
+from serde.relay.ir.visit import children, kinds, rewrite, rewrite_function
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["Decompose", "decompose"]
@@ -53,6 +53,15 @@ class Decompose(FunctionPass):
     supported: Callable[[Call], bool] | Collection[str]
     expansion: Callable[[str], Callable[..., AnyValue] | None] = _no_expansion
 
+    def concerns(self, function: Function) -> bool:
+        """Whether there is an operator that can be made of others."""
+        return any(isinstance(each, OpDef) and self._body(each) for each in kinds(function))
+
+    def _body(self, operator: OpDef) -> Callable[..., AnyValue] | None:
+        """Return what makes an operator of others; of one that is kept as it is, nothing does."""
+        known = not operator.has(Foreign)
+        return self.expansion(operator.name) or operator.decompose if known else None
+
     def transform(self, function: Function) -> Function:
         """Decompose bottom-up, and what comes out of it again."""
         return rewrite_function(function, lambda _node, new: self._legal(new))
@@ -61,8 +70,8 @@ class Decompose(FunctionPass):
         """An operator of Relay stays that leads to what has been decomposed, or to itself."""
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             return node
-        body = self.expansion(node.op.name) or node.op.decompose
-        if body is None or node.op.has(Foreign):
+        body = self._body(node.op)
+        if body is None:
             return node
         kind = _kind(node)
         if kind in within and not self._has(node):

@@ -27,7 +27,7 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.registry import OpDef, trait_of
 from serde.relay.ir.traits import Selects
-from serde.relay.ir.visit import children, post_order, rewrite_function
+from serde.relay.ir.visit import children, has_kind, kinds, post_order, rewrite_function
 from serde.relay.ir.work import elements
 from serde.relay.run.cost import fixed_bytes, temporary_bytes, work
 from serde.relay.run.interpreter import evaluate
@@ -55,6 +55,11 @@ class EvaluateConstants(FunctionPass):
     name: ClassVar[str] = "EvaluateConstants"
 
     max_bytes: int = sys.maxsize
+
+    def concerns(self, function: Function) -> bool:
+        """Whether there is a constant, a tuple, or a call of no operands."""
+        alone = (isinstance(each, OpDef) and not each.operands for each in kinds(function))
+        return has_kind(function, Constant, Tuple) or any(alone)
 
     def transform(self, function: Function) -> Function:
         """Evaluate bottom-up."""

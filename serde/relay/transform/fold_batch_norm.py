@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -47,6 +48,7 @@ class FoldBatchNorm(FunctionPass):
     """
 
     name: ClassVar[str] = "FoldBatchNorm"
+    changes: ClassVar[Sequence[str | type]] = ("nn.dropout", "nn.batch_norm")
 
     weights: frozenset[str] | None = None
     fold_batch_norm: bool = True

@@ -23,7 +23,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetI
 from serde.relay.ir.registry import OpDef, call, get
 from serde.relay.ir.traits import Moves
 from serde.relay.ir.types import TensorType, TupleType, Type, accepts
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import has_kind, post_order, rewrite
 from serde.relay.run.interpreter import apply_kernel
 from serde.relay.transform.base import FunctionPass
 from serde.weights import numpy_dtype
@@ -95,6 +95,13 @@ _OF_ONE = frozenset([
 """Dynamic operators whose operand stands for a number and may be a vector of one."""
 
 
+_LIKE = ("broadcast_to_like", "reshape_like", "slice_like")
+"""Operators that take their result's shape from that of an operand."""
+
+_INTEGERS = ("int", "uint", "bool")
+"""What the dtypes of tensors begin with that are followed."""
+
+
 @dataclass(frozen=True)
 class FoldShape(FunctionPass):
     """Make shape arithmetic constants, and operators that read shapes static.
@@ -105,6 +112,13 @@ class FoldShape(FunctionPass):
     """
 
     name: ClassVar[str] = "FoldShape"
+
+    def concerns(self, function: Function) -> bool:
+        """Whether there is an operator that reads a shape, or a tensor of integers or flags."""
+        return has_kind(function, *_LIKE, *_STATIC) or any(
+            isinstance(node.type, TensorType) and node.type.dtype.startswith(_INTEGERS)
+            for node in post_order(function)
+        )
 
     def transform(self, function: Function) -> Function:
         """Follow shapes bottom-up."""
@@ -215,7 +229,7 @@ def _look_up(node: Expr, values: Values) -> DimArray | None:
 def _is_small_integer(type_: Type | None) -> bool:
     if not isinstance(type_, TensorType):
         return False
-    if not type_.dtype.startswith(("int", "uint", "bool")):
+    if not type_.dtype.startswith(_INTEGERS):
         return False
     # A tensor without elements may have long axes, which Python's lists would hold.
     shape = type_.concrete_shape

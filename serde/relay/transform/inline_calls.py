@@ -15,7 +15,7 @@ from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefRead, RefWrite
 from serde.relay.ir.types import FuncType, TensorType, TupleType
-from serde.relay.ir.visit import children, free_vars, post_order, rebuild, rewrite_function
+from serde.relay.ir.visit import children, free_vars, kinds, post_order, rebuild, rewrite_function
 from serde.relay.transform.base import FunctionPass, Pass
 
 __all__ = ["InlineCalls", "ToGraphNormalForm", "symbols_agree"]
@@ -65,6 +65,8 @@ class InlineCalls(Pass):
 
     def _inline(self, function: Function, ready: Mapping[GlobalVar, Function]) -> Function:
         """Return `function` with calls replaced by bodies, as far as `max_nodes` allows."""
+        if kinds(function).isdisjoint((Function, GlobalVar)):
+            return function
         names = {variable.name_hint: body for variable, body in ready.items()}
         sizes: dict[Function, int] = {}
         total = 0
@@ -137,6 +139,7 @@ class ToGraphNormalForm(FunctionPass):
     """
 
     name: ClassVar[str] = "ToGraphNormalForm"
+    changes: ClassVar[Sequence[str | type]] = (Let,)
     opt_level: ClassVar[int] = 1
 
     def transform(self, function: Function) -> Function:

@@ -37,8 +37,15 @@ class MergeEqualNodes(FunctionPass):
     def transform(self, function: Function) -> Function:
         """Number values bottom-up; the first node with a number stands for all."""
         known: dict[Hashable, Expr] = {}
+        calls: dict[Hashable, Expr] = {}
 
         def replace(_node: Expr, new: Expr) -> Expr:
+            if isinstance(new, Call):
+                # What attributes there are is asked of those alone that have equal operands.
+                twin = calls.setdefault((new.op, new.args), new)
+                if twin is new:
+                    return new
+                known.setdefault(value_key(twin), twin)
             key = value_key(new)
             return new if key is None else known.setdefault(key, new)
 

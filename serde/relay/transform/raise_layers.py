@@ -17,7 +17,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem
 from serde.relay.ir.registry import OpDef, call, get
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import post_order
+from serde.relay.ir.visit import kinds, post_order
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.compose import Compose, Match, Pattern
 
@@ -97,8 +97,7 @@ def _constants(template: Expr) -> Iterator[Constant]:
 
 def _templates(function: Function) -> Iterator[tuple[Call, _Build]]:
     """Yield the forms of layers of which `function` has a telling operator."""
-    nodes = post_order(function)
-    names = {node.op.name for node in nodes if isinstance(node, Call) and isinstance(node.op, Op)}
+    names = {each.name for each in kinds(function) if isinstance(each, Op)}
     for telling, forms, build in _LAYERS:
         if not names.isdisjoint(telling):
             yield from ((each, build) for each in _list_forms(forms))

@@ -34,7 +34,7 @@ from serde.relay.ir.infer import infer_function
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import SequenceType, TensorType, accepts
-from serde.relay.ir.visit import children, free_vars, post_order, rewrite, rewrite_function
+from serde.relay.ir.visit import children, free_vars, kinds, post_order, rewrite, rewrite_function
 from serde.relay.transform.base import Pass
 from serde.relay.transform.fold_shape import shape_value
 from serde.relay.transform.inline_calls import ToGraphNormalForm
@@ -71,6 +71,8 @@ class RaiseRecursion(Pass):
 
 
 def _raise_lets(function: Function) -> Function:
+    if Let not in kinds(function):
+        return function
     return rewrite_function(function, lambda _node, new: _without_recursion(new))
 
 
@@ -105,6 +107,8 @@ def _without_recursion(node: Expr) -> Expr:
 
 
 def _raise_global(variable: GlobalVar, function: Function) -> Function:
+    if GlobalVar not in kinds(function):
+        return function
     used = (node.op for node in post_order(function.body) if isinstance(node, Call))
     own = next((u for u in used if _is_self(u, variable)), None)
     found = None if own is None else _parse_recursion(function, own)

@@ -30,6 +30,7 @@ class RemoveDeadCode(FunctionPass):
     """
 
     name: ClassVar[str] = "RemoveDeadCode"
+    changes: ClassVar[Sequence[str | type]] = (Let, Tuple, "serde.loop", "serde.scan")
 
     def transform(self, function: Function) -> Function:
         """Remove dead bindings and the tuples that only one field is taken from."""

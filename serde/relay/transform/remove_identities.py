@@ -11,9 +11,9 @@ from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef, call, has_trait
 from serde.relay.ir.traits import Elementwise, Reshape
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite_function
+from serde.relay.ir.visit import has_kind, rewrite_function
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.unbroadcast import flag_again, unbroadcast
+from serde.relay.transform.unbroadcast import UNIFORM, flag_again, unbroadcast
 
 __all__ = ["RemoveIdentities"]
 
@@ -39,6 +39,10 @@ class RemoveIdentities(FunctionPass):
     name: ClassVar[str] = "RemoveIdentities"
 
     keep_training: bool = False
+
+    def concerns(self, function: Function) -> bool:
+        """Whether there is an operator with a rule, or what :func:`unbroadcast` looks for."""
+        return has_kind(function, Reshape, Tuple, "nn.dropout", *_RULES, *UNIFORM)
 
     def transform(self, function: Function) -> Function:
         """Simplify bottom-up."""

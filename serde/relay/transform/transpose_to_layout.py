@@ -12,7 +12,7 @@ from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef, call, get
 from serde.relay.ir.traits import Elementwise, Layout, Reduction, SameAxes
 from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.relay.ir.visit import children, post_order, rebuild
+from serde.relay.ir.visit import children, has_kind, post_order, rebuild
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.layout_rules import (
     RULES,
@@ -64,12 +64,10 @@ class TransposeToLayout(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Convert children first."""
-        if (
-            self.usual
-            and not self.desired_layouts
-            and not any(map(_orders_axes, post_order(function)))
-        ):
-            return function
+        if self.usual and not self.desired_layouts:
+            nodes = post_order(function) if has_kind(function, Layout, "transpose") else ()
+            if not any(map(_orders_axes, nodes)):
+                return function
         result = _Converter(self.desired_layouts, usual=self.usual).run(function)
         return result if isinstance(result, Function) else function
 

@@ -13,7 +13,10 @@ from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.weights import Array
 
-__all__ = ["flag_again", "unbroadcast"]
+__all__ = ["UNIFORM", "flag_again", "unbroadcast"]
+
+UNIFORM: Final = (Constant, "full", "full_like", "ones", "ones_like", "zeros", "zeros_like")
+"""What tensors are made of whose elements are all the same."""
 
 _ON_SCALARS: Final = frozenset({"add", "subtract", "multiply", "cast"})
 _LOGICAL: Final = {"add": "logical_or", "multiply": "logical_and"}

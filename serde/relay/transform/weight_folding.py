@@ -62,12 +62,12 @@ def fold_weights(
     main = mod["main"]
     weights = {p: model.params[p.name_hint] for p in main.params if p.name_hint in model.params}
     folds = _folds(main, weights, report=report, share=share, packing=packing, in_place=in_place)
+    if not folds and mod is model.mod and _uses_all(main, weights):
+        return model
     stay = _used_outside(main.body, {expr for fold in folds for expr in fold.exprs})
     _choose_names(folds, main, stay, weights)
     for fold in folds:
         _note(fold, report)
-    if not folds and mod is model.mod and not _has_unused(main, weights):
-        return model
     memo: dict[Expr, Expr] = {expr: fold.variable for fold in folds for expr in fold.exprs}
     body = rewrite(main.body, lambda _node, new: new, memo)
     params = _params(main, body, folds, weights)
@@ -143,8 +143,10 @@ def _folds(
     packing: Collection[str],
     in_place: bool,
 ) -> list[_Fold]:
-    order = post_order(main.body)
     before = closed_nodes(main, {variable.name_hint for variable in weights})
+    if not any(map(_folds_away, before)):
+        return []
+    order = post_order(main)[:-1]
     closed = _in_proportion(order, before - _find_packed(order, packing), weights)
     numbers = _numbers(node for node in order if node in closed)
     wanted = _find_wanted(main.body, order, closed)
@@ -365,9 +367,9 @@ def _used_outside(body: Expr, folded: Collection[Expr]) -> set[Expr]:
     return found
 
 
-def _has_unused(main: Function, weights: Mapping[Var, Weight]) -> bool:
-    used = set(free_vars(main.body))
-    return any(variable not in used for variable in weights)
+def _uses_all(main: Function, weights: Mapping[Var, Weight]) -> bool:
+    used = {main.body}.union(*(node.below for node in post_order(main)[:-1]))
+    return used.issuperset(weights)
 
 
 def _params(
