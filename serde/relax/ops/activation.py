@@ -6,11 +6,15 @@ from functools import partial
 from typing import Final
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
 from serde.relax.precision import compute_wide, make_wide_expansion
 from serde.relay.ir.expr import Call, Expr, tensor_type
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.walk.pairs import reads
 
 __all__: list[str] = []
 
@@ -92,6 +96,16 @@ def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) ->
     return ctx.emit("where", positive, data, ctx.emit("multiply", data, slope))
 
 
+@OPS.imports("relax.nn.prelu")
+def import_prelu(ctx: ImportContext, data: Expr, alpha: Expr, *, axis: int) -> Expr:
+    """One slope stands for all channels."""
+    length = ctx.type(data).shape[axis]
+    if ctx.type(alpha).shape == (1,) and length != 1:
+        scaled = relay.multiply(data, alpha)
+        return relay.where(relay.greater(data, ctx.like(data, 0)), data, scaled)
+    return relay.nn.prelu(data, alpha, axis=axis)
+
+
 @OPS.exports("serde.silu")
 def export_silu(ctx: ExportContext, data: Value) -> Value:
     return compute_wide(ctx, lambda x: ctx.emit("nn.silu", x), data)
@@ -102,6 +116,19 @@ def export_softplus(ctx: ExportContext, data: Value) -> Value:
     """From the threshold on it is the identity, as exactly as the dtype tells."""
     threshold = 40.0 if ctx.type(data).dtype == "float64" else 20.0
     return compute_wide(ctx, lambda x: ctx.emit("nn.softplus", x, threshold=threshold), data)
+
+
+@OPS.imports("relax.nn.softplus")
+def import_softplus(ctx: ImportContext, data: Expr, *, beta: float, threshold: float) -> Expr:
+    """Above the threshold it is the identity, as rounding has it from 20 on."""
+    if beta == 0:
+        raise Unsupported("beta=0.0 divides by zero")
+    scaled = data if beta == 1 else relay.multiply(data, ctx.like(data, beta))
+    grown = call("serde.softplus", scaled)
+    found = grown if beta == 1 else relay.divide(grown, ctx.like(data, beta))
+    if threshold >= 20 and ctx.dtype(data) in ("float16", "float32", "bfloat16"):
+        return found
+    return relay.where(relay.greater(scaled, ctx.like(data, threshold)), data, found)
 
 
 def _is_usual_selu(node: Call) -> bool:
@@ -117,3 +144,24 @@ def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) 
 def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
     op = "nn.gelu" if approximate == "none" else "nn.gelu_tanh"
     return compute_wide(ctx, lambda x: ctx.emit(op, x), data)
+
+
+__all__: list[str] = []
+
+
+@OPS.imports("relax.nn.dropout")
+def import_dropout(ctx: ImportContext, data: Expr, *, rate: float) -> tuple[Expr, Expr]:
+    """The second result is the mask, all ones outside of training."""
+    return relay.nn.dropout(data, rate=rate), relay.ones_like(data)
+
+
+OPS.pairs(
+    reads("relax.nn.relu", "nn.relu"),
+    reads("relax.nn.leakyrelu", "nn.leaky_relu", "alpha"),
+    reads("relax.nn.gelu", "serde.gelu"),
+    reads("relax.nn.gelu_tanh", "serde.gelu", fixed={"approximate": "tanh"}),
+    reads("relax.nn.silu", "serde.silu"),
+    reads("relax.nn.selu", "serde.selu"),
+    reads("relax.nn.softmax", "nn.softmax", "axis"),
+    reads("relax.nn.log_softmax", "nn.log_softmax", "axis"),
+)

@@ -8,8 +8,10 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import DType, cast
 
 PLACEMENT = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "copy")
 """Arguments that say where and how a tensor lies in memory."""
@@ -93,3 +95,30 @@ def as_float(number: Scalar) -> float:
 def widen(ctx: ImportContext, x: Expr) -> Expr:
     """Return floats of less than 32 bits as float32, in which PyTorch computes with them."""
     return ctx.cast(x, "float32") if ctx.dtype(x) in ("float16", "bfloat16") else x
+
+
+@OPS.exports("cast")
+def export_cast(ctx: ExportContext, data: Value, *, dtype: DType) -> Value:
+    """PyTorch saturates where a float of 8 bits has no infinity; Relay gives NaN."""
+    if dtype.name == "float8_e8m0fnu":
+        raise Unsupported("PyTorch rounds zeros and negative numbers to float8_e8m0fnu otherwise")
+    if dtype.name == "float8_e4m3fn" and ctx.type(data).dtype != "float8_e4m3fn":
+        return ctx.call(ctx.helper("to_float8"), data)
+    return cast(ctx, data, dtype.name)
+
+
+@OPS.exports("cast_like")
+def export_cast_like(ctx: ExportContext, data: Value, dtype_like: Value) -> Value:
+    return cast(ctx, data, ctx.type(dtype_like).dtype)
+
+
+@OPS.exports("reinterpret")
+def export_reinterpret(ctx: ExportContext, data: Value, *, dtype: DType) -> Value:
+    """TorchScript does not know ``view`` of a dtype."""
+    return ctx.call("torch.view_copy", data, dtype=ctx.dtype(dtype.name))
+
+
+@OPS.exports("copy")
+def export_copy(ctx: ExportContext, data: Value) -> Value:
+    """No tensor is written to, so that one serves as its own copy."""
+    return data

@@ -13,10 +13,13 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import cast, in_computed_dtype
+from serde.walk.pairs import writes
 
 FLOAT_FUNCTIONS = {
     "acos": "acos",
@@ -242,3 +245,79 @@ def import_mvlgamma(ctx: ImportContext, self: Expr, *, p: int) -> Expr:
         return total
 
     return round_once(ctx, function, self)
+
+
+SAME = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "isfinite",
+    "isinf", "isnan", "log", "log10", "log2", "ones_like", "rsqrt", "sigmoid", "sin", "sinh",
+    "sqrt", "tan", "tanh", "zeros_like",
+)  # fmt: skip
+"""Functions that PyTorch calls as Relay does."""
+
+
+OPS.pairs(
+    *(writes(f"torch.{name}", name) for name in SAME),
+    writes("torch.erf", "fast_erf"),
+    writes("torch.exp", "fast_exp"),
+    writes("torch.tanh", "fast_tanh"),
+    writes("torch.erfinv", "serde.erfinv"),
+    writes("torch.expm1", "serde.expm1"),
+    writes("torch.lgamma", "serde.lgamma"),
+    writes("torch.log1p", "serde.log1p"),
+    writes("torch.round", "serde.round_even"),
+)
+
+
+@OPS.exports("abs")
+def export_abs(ctx: ExportContext, data: Value) -> Value:
+    return data if _is_unsigned(ctx, data) else ctx.call("torch.abs", data)
+
+
+def _is_unsigned(ctx: ExportContext, data: Value) -> bool:
+    return ctx.type(data).dtype.startswith("uint")
+
+
+@OPS.exports("sign")
+def export_sign(ctx: ExportContext, data: Value) -> Value:
+    """Of NaN PyTorch's sign is zero, Relay's NaN."""
+    if is_float(ctx.type(data).dtype):
+        return ctx.call(ctx.helper("sign"), data)
+    if _is_unsigned(ctx, data):
+        positive = ctx.method(data, "to", ctx.dtype("bool"))
+        return ctx.method(positive, "to", ctx.dtype(ctx.type(data).dtype))
+    return ctx.call("torch.sign", data)
+
+
+@OPS.exports("negative")
+def export_negative(ctx: ExportContext, data: Value) -> Value:
+    return in_computed_dtype(ctx, lambda x: ctx.prefix("-", x), data)
+
+
+@OPS.exports("bitwise_not")
+def export_bitwise_not(ctx: ExportContext, data: Value) -> Value:
+    return in_computed_dtype(ctx, lambda x: ctx.prefix("~", x), data)
+
+
+def _export_rounding(ctx: ExportContext, data: Value, *, target: str) -> Value:
+    """Integers stay as they are."""
+    return ctx.call(target, data) if is_float(ctx.type(data).dtype) else data
+
+
+for _name in ("ceil", "floor", "trunc"):
+    OPS.exports(_name)(partial(_export_rounding, target=f"torch.{_name}"))
+
+
+@OPS.exports("round")
+def export_round(ctx: ExportContext, data: Value) -> Value:
+    """PyTorch rounds halves to even numbers, Relay away from zero."""
+    if not is_float(ctx.type(data).dtype):
+        return data
+    return ctx.call(ctx.helper("round_half_away"), data)
+
+
+@OPS.exports("serde.tgamma")
+def export_tgamma(ctx: ExportContext, data: Value) -> Value:
+    """In float64, where the logarithm of a large value keeps its digits."""
+    dtype = ctx.type(data).dtype
+    wide = cast(ctx, data, "float64")
+    return cast(ctx, ctx.call(ctx.helper("gamma"), wide), dtype, "float64")
