@@ -10,7 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.elementwise.unary import clip_limits
@@ -20,8 +20,8 @@ from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import as_float
 from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.table import OPS
-from serde.torch.ops.written import FIRST_BIT, in_computed_dtype, reshape
-from serde.walk.pairs import reads, writes
+from serde.torch.ops.written import FIRST_BIT, in_computed_dtype
+from serde.walk.pairs import of_floats, of_signed, reads, writes
 from serde.weights import numpy_dtype
 
 DType = np.dtype[AnyValue] | None
@@ -250,12 +250,6 @@ def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) 
 _SELU = {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}
 
 
-@OPS.exports("nn.relu")
-def export_relu(ctx: ExportContext, data: Value) -> Value:
-    """Nothing happens to numbers without a sign."""
-    return data if ctx.type(data).dtype.startswith("uint") else ctx.call("F.relu", data)
-
-
 def _export_with_alpha(ctx: ExportContext, data: Value, *, target: str, alpha: float) -> Value:
     return ctx.call(target, data, alpha=alpha) if alpha != 1 else ctx.call(target, data)
 
@@ -264,32 +258,19 @@ for _name, _target in {"serde.celu": "F.celu", "serde.elu": "F.elu"}.items():
     OPS.exports(_name)(partial(_export_with_alpha, target=_target))
 
 
-@OPS.exports("nn.leaky_relu")
-def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
-    """PyTorch has it of floats; of integers, the factor is cut to one."""
-    if is_float(ctx.type(data).dtype):
-        return ctx.call("F.leaky_relu", data, alpha)
-    if ctx.type(data).dtype.startswith("uint"):
-        return data
-    below = ctx.infix("*", data, int(alpha))
-    return ctx.call("torch.where", ctx.infix(">", data, 0), data, below)
+def _has_channels(node: Call) -> bool:
+    """Whether there is a slope for each index of axis 1, or one for a vector."""
+    data, slopes = map(tensor_type, node.args)
+    single = data.rank == 1 and slopes.shape == (1,)
+    return is_float(data.dtype) and (single or node.attrs["axis"] % data.rank == 1)
 
 
-@OPS.exports("nn.prelu")
-def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
-    """PyTorch's channels are on axis 1."""
-    rank = ctx.type(data).rank
+@OPS.exports("nn.prelu", when=_has_channels, ignored=("axis",))
+def export_prelu(ctx: ExportContext, data: Value, alpha: Value) -> Value:
     (count,) = ctx.type(alpha).shape
-    if not is_float(ctx.type(data).dtype):
-        raise Unsupported(f"a parametric activation of {ctx.type(data).dtype}")
-    if axis % rank == 1 or (rank == 1 and count == 1):
-        if ctx.is_weight(alpha) and isinstance(count, int):
-            return ctx.layer("nn.PReLU", (data,), {"weight": alpha}, num_parameters=count)
-        return ctx.call("F.prelu", data, alpha)
-    shape = [1] * (rank - axis % rank - 1)
-    slope = reshape(ctx, alpha, (-1, *shape)) if shape else alpha
-    below = ctx.infix("*", data, slope)
-    return ctx.call("torch.where", ctx.infix(">", data, 0), data, below)
+    if ctx.is_weight(alpha) and isinstance(count, int):
+        return ctx.layer("nn.PReLU", (data,), {"weight": alpha}, num_parameters=count)
+    return ctx.call("F.prelu", data, alpha)
 
 
 @OPS.exports("serde.hardmax")
@@ -305,14 +286,6 @@ def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
     return ctx.call("F.gelu", data, approximate=approximate)
 
 
-@OPS.exports("serde.selu")
-def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) -> Value:
-    """PyTorch has it with the constants of the paper."""
-    if {"alpha": alpha, "gamma": gamma} == _SELU:
-        return ctx.call("F.selu", data)
-    return ctx.infix("*", gamma, ctx.call("F.elu", data, alpha=alpha))
-
-
 @OPS.exports("serde.softplus")
 def export_softplus(ctx: ExportContext, data: Value) -> Value:
     """Above a threshold PyTorch returns the data: at 20 that is as near as float32 can tell."""
@@ -321,12 +294,8 @@ def export_softplus(ctx: ExportContext, data: Value) -> Value:
     return ctx.call("F.softplus", data)
 
 
-@OPS.exports("serde.hard_sigmoid")
-def export_hard_sigmoid(ctx: ExportContext, data: Value, *, alpha: float, beta: float) -> Value:
-    if np.float32(alpha) == np.float32(1 / 6) and beta == 0.5:
-        return ctx.call("F.hardsigmoid", data)
-    line = ctx.infix("+", ctx.infix("*", alpha, data), beta)
-    return ctx.call("torch.clamp", line, 0.0, 1.0)
+def _is_sixth(node: Call) -> bool:
+    return np.float32(node.attrs["alpha"]) == np.float32(1 / 6) and node.attrs["beta"] == 0.5
 
 
 @OPS.exports("serde.swish")
@@ -342,33 +311,26 @@ def export_swiglu(ctx: ExportContext, gate: Value, value: Value, *, alpha: float
     return ctx.infix("*", export_swish(ctx, gate, alpha=alpha), value)
 
 
-@OPS.exports("serde.thresholded_relu")
-def export_thresholded_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
-    """NaN, which ``F.threshold`` keeps, becomes zero."""
-    return ctx.call("torch.where", ctx.infix(">", data, alpha), data, 0.0)
-
-
-@OPS.exports("serde.shrink")
-def export_shrink(ctx: ExportContext, data: Value, *, lambd: float, bias: float) -> Value:
-    """NaN, which PyTorch's forms keep, becomes zero."""
-    lowered = ctx.infix("-", data, bias) if bias else data
-    raised = ctx.infix("+", data, bias) if bias else data
-    rest = ctx.call("torch.where", ctx.infix(">", data, lambd), lowered, 0.0)
-    return ctx.call("torch.where", ctx.infix("<", data, -lambd), raised, rest)
-
-
 OPS.pairs(
     writes("F.softmax", ("nn.softmax", "nn.fast_softmax"), "dim", renamed={"dim": "axis"}),
     writes("F.log_softmax", "nn.log_softmax", "dim", renamed={"dim": "axis"}),
+    writes("F.relu", "nn.relu", when=of_signed),
+    writes(
+        "F.leaky_relu",
+        "nn.leaky_relu",
+        "negative_slope",
+        renamed={"negative_slope": "alpha"},
+        when=of_floats,
+    ),
+    writes("F.selu", "serde.selu", fixed=_SELU),
+    writes(
+        "F.hardsigmoid", "serde.hard_sigmoid", fixed={"alpha": 1 / 6, "beta": 0.5}, when=_is_sixth
+    ),
     writes("F.hardswish", "serde.hard_swish"),
     writes("F.logsigmoid", "serde.log_sigmoid"),
     writes("F.mish", "serde.mish"),
     writes("F.silu", "serde.silu"),
     writes("F.softsign", "serde.softsign"),
-)
-
-
-OPS.pairs(
     reads("aten::relu", "nn.relu"),
     reads("aten::relu6", "clip", fixed={"a_min": 0.0, "a_max": 6.0}),
     reads("aten::gelu", "serde.gelu", approximate="none"),

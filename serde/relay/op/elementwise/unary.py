@@ -26,6 +26,7 @@ from serde.relay.ir.traits import (
     Values,
 )
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.elementwise import DECOMPOSITIONS
 from serde.relay.op.elementwise.erf import erf
 
 __all__ = ["clip_limits"]
@@ -78,7 +79,9 @@ def _unary(
     kernel.__doc__ = doc
     given = samples or [sample((2, 3)), sample(tensor((), "float64"))]
     keeps = () if infer is _predicate else (SameType,)
-    relay_op(name, infer=infer, samples=given, traits=(Elementwise, *keeps, *traits))(kernel)
+    made = DECOMPOSITIONS.get(name)
+    traits = (Elementwise, *keeps, *traits)
+    relay_op(name, infer=infer, samples=given, traits=traits, decompose=made)(kernel)
 
 
 def _declare_each(

@@ -107,18 +107,7 @@ def export_cast(ctx: ExportContext, data: Value, *, dtype: DType) -> Value:
     return cast(ctx, data, dtype.name)
 
 
-@OPS.exports("cast_like")
-def export_cast_like(ctx: ExportContext, data: Value, dtype_like: Value) -> Value:
-    return cast(ctx, data, ctx.type(dtype_like).dtype)
-
-
 @OPS.exports("reinterpret")
 def export_reinterpret(ctx: ExportContext, data: Value, *, dtype: DType) -> Value:
     """TorchScript does not know ``view`` of a dtype."""
     return ctx.call("torch.view_copy", data, dtype=ctx.dtype(dtype.name))
-
-
-@OPS.exports("copy")
-def export_copy(ctx: ExportContext, data: Value) -> Value:
-    """No tensor is written to, so that one serves as its own copy."""
-    return data
