@@ -14,7 +14,7 @@ from serde.relax.precision import compute_wide, make_wide_expansion
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import reads
+from serde.walk.pairs import of_floats, reads, writes
 
 __all__: list[str] = []
 
@@ -59,11 +59,6 @@ def _decompose_mish(data: Expr) -> Expr:
 OPS.expands("serde.mish")(make_wide_expansion("serde.mish", _decompose_mish))
 
 
-@OPS.exports("nn.relu")
-def export_relu(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("nn.relu", data)
-
-
 def _export_softmax(ctx: ExportContext, data: Value, *, op: str, axis: int) -> Value:
     return compute_wide(ctx, lambda x: ctx.emit(op, x, axis=axis), data)
 
@@ -72,28 +67,16 @@ for _name, _op in _LAYERS.items():
     OPS.exports(_name)(partial(_export_softmax, op=_op))
 
 
-@OPS.exports("nn.leaky_relu")
-def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
-    """Of integers the slope is one, too, which Relax has of floats alone."""
-    dtype = ctx.type(data).dtype
-    if is_float(dtype):
-        return ctx.emit("nn.leakyrelu", data, alpha=alpha)
-    slope = ctx.const(alpha, dtype)
-    positive = ctx.emit("greater", data, ctx.const(0, dtype))
-    return ctx.emit("where", positive, data, ctx.emit("multiply", data, slope))
-
-
-@OPS.exports("nn.prelu")
-def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
+def _has_known_channels(node: Call) -> bool:
     """TVM needs to know how many channels there are, and floats that are not brain floats."""
-    type_ = ctx.type(data)
+    type_ = tensor_type(node.args[0])
     known = is_float(type_.dtype) and type_.dtype != "bfloat16"
-    if known and isinstance(type_.shape[axis], int):
-        return ctx.emit("nn.prelu", data, alpha, axis=axis % type_.rank)
-    behind = list(range(1, type_.rank - axis % type_.rank))
-    slope = ctx.emit("expand_dims", alpha, behind) if behind else alpha
-    positive = ctx.emit("greater", data, ctx.const(0, type_.dtype))
-    return ctx.emit("where", positive, data, ctx.emit("multiply", data, slope))
+    return known and isinstance(type_.shape[node.attrs["axis"]], int)
+
+
+@OPS.exports("nn.prelu", when=_has_known_channels)
+def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
+    return ctx.emit("nn.prelu", data, alpha, axis=axis % ctx.type(data).rank)
 
 
 @OPS.imports("relax.nn.prelu")
@@ -157,6 +140,8 @@ def import_dropout(ctx: ImportContext, data: Expr, *, rate: float) -> tuple[Expr
 
 OPS.pairs(
     reads("relax.nn.relu", "nn.relu"),
+    writes("nn.relu", "nn.relu"),
+    writes("nn.leakyrelu", "nn.leaky_relu", "alpha", when=of_floats),
     reads("relax.nn.leakyrelu", "nn.leaky_relu", "alpha"),
     reads("relax.nn.gelu", "serde.gelu"),
     reads("relax.nn.gelu_tanh", "serde.gelu", fixed={"approximate": "tanh"}),

@@ -15,7 +15,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import limits
 from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import reads, writes
+from serde.walk.pairs import of_floats, reads, writes
 
 EXPORTED = {
     "abs": "Abs",
@@ -48,17 +48,6 @@ def _export_function(ctx: ExportContext, x: Value, *, target: str) -> Value:
 
 for _name, _target in EXPORTED.items():
     OPS.exports(_name)(partial(_export_function, target=_target))
-
-
-def _export_of_floats(ctx: ExportContext, x: Value, *, target: str) -> Value:
-    """An integer is whole already."""
-    return ctx.emit(target, x) if is_float(ctx.type(x).dtype) else x
-
-
-OPS.exports("ceil")(partial(_export_of_floats, target="Ceil"))
-
-
-OPS.exports("floor")(partial(_export_of_floats, target="Floor"))
 
 
 @OPS.exports("isnan")
@@ -94,47 +83,9 @@ def _emit_predicate(ctx: ExportContext, op: str, x: Value) -> Value:
     return ctx.emit(op, x)
 
 
-@OPS.exports("isfinite")
-def export_isfinite(ctx: ExportContext, x: Value) -> Value:
-    return ctx.emit("Not", ctx.emit("Or", export_isnan(ctx, x), export_isinf(ctx, x)))
-
-
 @OPS.exports("rsqrt")
 def export_rsqrt(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Reciprocal", ctx.emit("Sqrt", x))
-
-
-@OPS.exports("log2")
-def export_log2(ctx: ExportContext, x: Value) -> Value:
-    return ctx.emit("Mul", ctx.emit("Log", x), ctx.scalar_like(x, 1 / math.log(2)))
-
-
-@OPS.exports("log10")
-def export_log10(ctx: ExportContext, x: Value) -> Value:
-    return ctx.emit("Mul", ctx.emit("Log", x), ctx.scalar_like(x, 1 / math.log(10)))
-
-
-@OPS.exports("trunc")
-def export_trunc(ctx: ExportContext, x: Value) -> Value:
-    if not is_float(ctx.type(x).dtype):
-        return x
-    return ctx.emit("Mul", ctx.emit("Sign", x), ctx.emit("Floor", ctx.emit("Abs", x)))
-
-
-@OPS.exports("round")
-def export_round(ctx: ExportContext, x: Value) -> Value:
-    """Relay rounds a half away from zero, ONNX to even.
-
-    The fraction is compared on its own: adding a half first would round the
-    number just below one half up.
-    """
-    if not is_float(ctx.type(x).dtype):
-        return x
-    size = ctx.emit("Abs", x)
-    whole = ctx.emit("Floor", size)
-    below = ctx.emit("Less", ctx.emit("Sub", size, whole), ctx.scalar_like(x, 0.5))
-    up = ctx.emit("Add", whole, ctx.scalar_like(x, 1))
-    return ctx.emit("Mul", ctx.emit("Sign", x), ctx.emit("Where", below, whole, up))
 
 
 @OPS.imports("Round", since=(11, 22))
@@ -257,6 +208,8 @@ def export_ones_like(ctx: ExportContext, x: Value) -> Value:
 OPS.pairs(
     writes("Erf", ("erf", "fast_erf")),
     reads("Not", "logical_not"),
+    writes("Ceil", "ceil", when=of_floats),
+    writes("Floor", "floor", when=of_floats),
     writes("Round", "serde.round_even"),
     writes("Equal", "equal"),
 )

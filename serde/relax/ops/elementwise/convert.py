@@ -27,11 +27,6 @@ def export_cast(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -
     return _convert(ctx, data, dtype_name(dtype))
 
 
-@OPS.exports("cast_like")
-def export_cast_like(ctx: ExportContext, data: Value, dtype_like: Value) -> Value:
-    return _convert(ctx, data, ctx.type(dtype_like).dtype)
-
-
 def _convert(ctx: ExportContext, data: Value, dtype: str) -> Value:
     given = ctx.type(data).dtype
     if given == dtype:

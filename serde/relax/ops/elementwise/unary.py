@@ -19,7 +19,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.elementwise.unary import clip_limits
-from serde.walk.pairs import reads, writes
+from serde.walk.pairs import of_floats, of_signed, reads, writes
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -67,12 +67,6 @@ for _name in ("log2", "log10"):
     OPS.exports(_name)(partial(_export_logarithm, op=_name))
 
 
-@OPS.exports("abs")
-def export_abs(ctx: ExportContext, data: Value) -> Value:
-    unsigned = ctx.type(data).dtype.startswith("uint")
-    return data if unsigned else ctx.emit("abs", data)
-
-
 @OPS.exports("negative")
 def export_negative(ctx: ExportContext, data: Value) -> Value:
     """Unsigned numbers are negated as signed ones: differences of theirs must not overflow."""
@@ -90,14 +84,6 @@ def export_sign(ctx: ExportContext, data: Value) -> Value:
     if not dtype.startswith("uint"):
         return ctx.emit("sign", data)
     return ctx.emit("astype", truth_of(ctx, data), dtype)
-
-
-def _export_rounding(ctx: ExportContext, data: Value, *, op: str) -> Value:
-    return ctx.emit(op, data) if is_float(ctx.type(data).dtype) else data
-
-
-for _name in ("ceil", "floor", "trunc"):
-    OPS.exports(_name)(partial(_export_rounding, op=_name))
 
 
 @OPS.exports("round")
@@ -146,11 +132,6 @@ def export_logical_not(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("astype", ctx.emit("equal", data, ctx.const(0, dtype)), dtype)
 
 
-@OPS.exports("copy")
-def export_copy(ctx: ExportContext, data: Value) -> Value:
-    return data
-
-
 @OPS.imports("relax.square")
 def import_square(ctx: ImportContext, x: Expr) -> Expr:
     return relay.multiply(x, x)
@@ -192,6 +173,8 @@ def import_clip(ctx: ImportContext, x: Expr, *, min: Scalar, max: Scalar) -> Exp
 
 OPS.pairs(
     *(reads(f"relax.{op}", op) for op in _ALIKE),
+    writes("abs", "abs", when=of_signed),
+    *(writes(name, name, when=of_floats) for name in ("ceil", "floor", "trunc")),
     writes("round", "serde.round_even"),
     writes("ones_like", "ones_like"),
     writes("zeros_like", "zeros_like"),
