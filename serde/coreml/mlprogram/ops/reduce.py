@@ -9,17 +9,15 @@ from typing import Literal
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.shape.reshape import reshape, transpose
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.type_domains import NUMBERS, cast_to, compute_dtype, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import product
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.op.reduce.plain import reduced_axes
+from serde.relay.op.reduce.plain import reduced_axes, takes_first
 
 REDUCTIONS = {
     "reduce_l1_norm": "serde.reduce_l1",
@@ -91,22 +89,6 @@ for _op, _target in REDUCTIONS.items():
     OPS.exports(_target, when=_when)(partial(_export_reduction, op=_op))
 
 
-@OPS.expands("mean")
-def expand_mean(data: Expr, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool) -> Expr:
-    """Of integers, a sum that is divided towards zero."""
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    axes = reduced_axes(type_.rank, axis, exclude)
-    if not axes:
-        return data
-    count = product(type_.shape[each] for each in axes)
-    if not isinstance(count, int):
-        raise Unsupported("a mean of integers over a length that is not fixed")
-    total = relay.sum(data, axis=axes, keepdims=keepdims)
-    return relay.divide(total, relay.const(count, type_.dtype))
-
-
 @OPS.expands("serde.logsumexp")
 def expand_logsumexp(
     data: Expr, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool
@@ -145,30 +127,12 @@ def _export_extreme(
     select_last_index: bool,
     exclude: bool,
 ) -> Value:
-    """MIL has one axis, and takes the first of equals; the last is the first backwards."""
-    shape = ctx.type(data).shape
-    axes = _along(ctx, data, axis, exclude)
-    if not axes:
-        raise Unsupported("a place along no axes")
-    kept = [each for each in range(len(shape)) if each not in axes]
-    work = compute_dtype(ctx, ctx.type(data).dtype, NUMBERS)
-    x, place = cast_to(ctx, data, work), axes[0]
-    if len(axes) > 1:
-        rows = [*(shape[each] for each in kept), product(shape[each] for each in axes)]
-        x, place = reshape(ctx, transpose(ctx, x, [*kept, *axes]), rows), len(kept)
-    length = ctx.type(x).shape[place]
-    if select_last_index:
-        x = ctx.emit("reverse", ctx.type(x), x=x, axes=[place])
-    dims = [dim for each, dim in enumerate(ctx.type(x).shape) if each != place]
-    found = ctx.emit(op, TensorType(dims, "int32"), x=x, axis=place, keep_dims=False)
-    if select_last_index:
-        if not isinstance(length, int):
-            raise Unsupported("the last place along a length that is not fixed")
-        last = ctx.const(length - 1, "int32")
-        found = ctx.emit("sub", TensorType(dims, "int32"), x=last, y=found)
-    return reshape(ctx, found, ctx.result_type().shape)
+    """MIL takes the first of equals."""
+    (along,) = _along(ctx, data, axis, exclude)
+    x = cast_to(ctx, data, compute_dtype(ctx, ctx.type(data).dtype, NUMBERS))
+    return ctx.emit(op, ctx.result_type(), x=x, axis=along, keep_dims=keepdims)
 
 
 for _op, _target in EXTREMES.items():
     OPS.imports(_op, since=(1, 17))(partial(_import_extreme, target=_target))
-    OPS.exports(_target)(partial(_export_extreme, op=_op))
+    OPS.exports(_target, when=takes_first)(partial(_export_extreme, op=_op))

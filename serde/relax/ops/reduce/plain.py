@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
@@ -19,6 +18,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.reduce.plain import reduced_axes
+from serde.walk.pairs import of_floats
 
 __all__: list[str] = []
 
@@ -88,32 +88,21 @@ for _name, _op in {"max": "max", "min": "min", **_TRUTH}.items():
     OPS.exports(_name)(partial(_export_extreme, op=_op))
 
 
-@OPS.exports("mean")
+@OPS.exports("mean", when=of_floats)
 def export_mean(
     ctx: ExportContext, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
 ) -> Value:
-    """Of integers the quotient is rounded towards zero; of no numbers it is none."""
+    """Of no numbers it is none."""
     type_ = ctx.type(data)
     axes = reduced_axes(type_.rank, axis, exclude)
     if not axes:
         return data
-    if is_float(type_.dtype) and any(type_.shape[each] == 0 for each in axes):
+    if any(type_.shape[each] == 0 for each in axes):
         none = ctx.emit("sum", data, axis=list(axes), keepdims=keepdims)
         return ctx.emit("multiply", none, ctx.const(np.nan, type_.dtype))
-    if is_float(type_.dtype):
-        return compute_wide(
-            ctx, lambda x: ctx.emit("mean", x, axis=list(axes), keepdims=keepdims), data
-        )
-
-    def of_integers(x: Expr) -> Expr:
-        total = relay.sum(x, axis=axes, keepdims=keepdims)
-        lengths = [type_.shape[each] for each in axes]
-        if all(isinstance(each, int) for each in lengths):
-            count = np.array(math.prod(lengths)).astype(type_.dtype)
-            return relay.divide(total, relay.const(count, type_.dtype))
-        return relay.divide(total, relay.sum(relay.ones_like(x), axis=axes, keepdims=keepdims))
-
-    return ctx.spell(of_integers, data)
+    return compute_wide(
+        ctx, lambda x: ctx.emit("mean", x, axis=list(axes), keepdims=keepdims), data
+    )
 
 
 def _export_place(

@@ -12,10 +12,11 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.relay.op.reduce.plain import reduces_one_axis
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.index.scan import run_doubling
-from serde.torch.ops.reduce.plain import Reduction, count_elements
+from serde.torch.ops.reduce.plain import Reduction
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import cast, in_signed
 
@@ -33,35 +34,24 @@ def _make_place_exporter(target: str) -> Callable[..., Value]:
     def export_place(
         ctx: ExportContext, data: Value, *, reduction: Reduction, select_last_index: bool
     ) -> Value:
-        """Of equal elements PyTorch takes the first; of several axes, they are made one."""
-        type_ = ctx.type(data)
-        axes = reduction.axes(ctx, data)
-        if not axes:
-            return ctx.call("torch.zeros_like", data, dtype=ctx.dtype(ctx.result_type().dtype))
+        """Of equal elements PyTorch takes the first."""
+        (axis,), type_ = reduction.axes(ctx, data), ctx.type(data)
         if type_.dtype == "bool":
             data = ctx.method(data, "to", ctx.dtype("uint8"))
-        axis, keepdims = axes[-1], reduction.keepdims
-        if len(axes) > 1:
-            kept = [other for other in range(type_.rank) if other not in axes]
-            data = ctx.method(data, "permute", *kept, *axes)
-            data, axis, keepdims = ctx.method(data, "flatten", len(kept)), len(kept), False
         if select_last_index:
-            length = count_elements(ctx, ctx.typed(data, type_), axes)
             data = ctx.method(data, "flip", axis)
-        options = {"keepdim": True} if keepdims else {}
+        options = {"keepdim": True} if reduction.keepdims else {}
         place = ctx.method(data, target, axis, **options)
         if select_last_index:
-            (last,) = ctx.sizes([length - 1])
+            (last,) = ctx.sizes([type_.shape[axis] - 1])
             place = ctx.infix("-", last, place)
-        if len(axes) > 1 and reduction.keepdims:
-            place = ctx.method(place, "reshape", *ctx.sizes(ctx.result_type().shape))
         return cast(ctx, place, ctx.result_type().dtype, "int64")
 
     return export_place
 
 
 for _name in ("argmax", "argmin"):
-    OPS.exports(_name)(in_signed(_make_place_exporter(_name), ordered=True))
+    OPS.exports(_name, when=reduces_one_axis)(in_signed(_make_place_exporter(_name), ordered=True))
 
 
 _register_place("argmax")

@@ -11,7 +11,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
@@ -20,6 +20,7 @@ from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import dims_of, in_signed
+from serde.walk.pairs import of_floats
 
 DType = np.dtype[AnyValue] | None
 Axes = int | tuple[int, ...] | None
@@ -235,26 +236,7 @@ for _name, _target in {"all": "all", "any": "any", "max": "amax", "min": "amin"}
     OPS.exports(_name)(in_signed(_make_extreme_exporter(_target), ordered=True))
 
 
-def count_elements(ctx: ExportContext, data: Value, axes: tuple[int, ...]) -> Dim:
-    return product([ctx.type(data).shape[axis] for axis in axes])
-
-
-@OPS.exports("mean")
-def export_mean(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
-    """PyTorch has means of floats; of integers it is rounded towards zero."""
-    axes, dtype = reduction.axes(ctx, data), ctx.type(data).dtype
-    if not axes:
-        return data
-    if is_float(dtype):
-        return reduction.write(ctx, "mean", data)
-    number = count_elements(ctx, data, axes)
-    if dtype not in ("int32", "int64") and not (
-        isinstance(number, int) and dtype in ("int8", "uint8", "int16") and number < 128
-    ):
-        raise Unsupported(f"a mean of {number} numbers of {dtype}")
-    total = reduction.write(ctx, "sum", data, dtype=ctx.dtype(dtype))
-    (count,) = ctx.sizes([number])
-    return ctx.call("torch.div", total, count, rounding_mode="trunc")
+OPS.exports("mean", when=of_floats)(_make_extreme_exporter("mean"))
 
 
 @OPS.exports("serde.logsumexp")
