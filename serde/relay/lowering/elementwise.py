@@ -1,18 +1,16 @@
-"""Functions of one tensor in terms of simpler ones."""
+"""Functions of elements in terms of simpler ones."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final
 
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 
-__all__ = ["DECOMPOSITIONS"]
+__all__ = ["RULES"]
 
 
 def _is_float(data: Expr) -> bool:
@@ -73,8 +71,17 @@ def _isfinite(data: Expr) -> Expr:
     return call("less", call("abs", data), _number(math.inf, data))
 
 
-DECOMPOSITIONS: Final[Mapping[str, Callable[[Expr], Expr]]] = {
+def _cast_like(data: Expr, dtype_like: Expr) -> Expr:
+    return call("cast", data, dtype=tensor_type(dtype_like).dtype)
+
+
+def _trunc_divide(lhs: Expr, rhs: Expr) -> Expr:
+    return call("trunc", call("divide", lhs, rhs))
+
+
+RULES = {
     "abs": _abs,
+    "cast_like": _cast_like,
     "ceil": _whole,
     "copy": lambda data: data,
     "floor": _whole,
@@ -85,5 +92,6 @@ DECOMPOSITIONS: Final[Mapping[str, Callable[[Expr], Expr]]] = {
     "log2": partial(_logarithm, base=2),
     "round": _round,
     "trunc": _trunc,
+    "trunc_divide": _trunc_divide,
 }
 """What operators are made of where a target lacks them, or lacks them of a dtype."""

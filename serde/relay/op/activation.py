@@ -50,19 +50,10 @@ def _number_type(data: TensorType, **_: AnyValue) -> TensorType:
     return data
 
 
-def _is_unsigned(data: Expr) -> bool:
-    return tensor_type(data).dtype.startswith("uint")
-
-
-def _decompose_relu(data: Expr) -> Expr:
-    return data if _is_unsigned(data) else call("maximum", data, _scalar(0, data))
-
-
 @relay_op(
     "nn.relu",
     traits=(Values(0), Elementwise, SameType),
     infer=_number_type,
-    decompose=_decompose_relu,
     samples=[sample((2, 3)), sample(tensor((4,), "int32"))],
 )
 def relu(data: Array) -> Array:
@@ -70,18 +61,9 @@ def relu(data: Array) -> Array:
     return np.maximum(data, data.dtype.type(0)).astype(data.dtype, copy=False)
 
 
-def _decompose_leaky_relu(data: Expr, *, alpha: float) -> Expr:
-    return data if _is_unsigned(data) else _where_positive(data, _times(data, alpha))
-
-
-def _where_positive(data: Expr, below: Expr) -> Expr:
-    return call("where", call("greater", data, _scalar(0, data)), data, below)
-
-
 @relay_op(
     "nn.leaky_relu", traits=(Elementwise, SameType),
     infer=_number_type,
-    decompose=_decompose_leaky_relu,
     samples=[sample((2, 3), alpha=0.1), sample(tensor((4,), "float16")),
              sample(tensor((2, 3), "float64"), alpha=0.1)],
 )  # fmt: skip
@@ -115,18 +97,10 @@ def _complete_prelu(
     return data, TensorType([data.shape[normalize_axis(axis, data.rank)]], data.dtype)
 
 
-def _decompose_prelu(data: Expr, alpha: Expr, *, axis: int) -> Expr:
-    rank = tensor_type(data).rank
-    following = rank - 1 - axis % rank
-    slopes = call("reshape", alpha, newshape=(-1, *(1,) * following)) if following else alpha
-    return _where_positive(data, call("multiply", data, slopes))
-
-
 @relay_op(
     "nn.prelu",
     traits=(SameAxes(("axis",)), Fusion(FusionPattern.BROADCAST)),
     infer=_prelu_type,
-    decompose=_decompose_prelu,
     complete=_complete_prelu,
     samples=[sample((2, 3, 4), (3,)), sample((2, 3, 4), (4,), axis=-1)],
 )
@@ -181,13 +155,6 @@ def fast_softmax(data: Array, *, axis: int = -1) -> Array:
     return softmax(data, axis=axis)
 
 
-def _decompose_log_softmax(data: Expr, *, axis: int) -> Expr:
-    """No logarithm of what may have become zero: the greatest element comes off first."""
-    shifted = call("subtract", data, call("max", data, axis=axis, keepdims=True))
-    total = call("sum", call("exp", shifted), axis=axis, keepdims=True)
-    return call("subtract", shifted, call("log", total))
-
-
 @relay_op(
     "nn.log_softmax",
     traits=(
@@ -197,7 +164,6 @@ def _decompose_log_softmax(data: Expr, *, axis: int) -> Expr:
         Float32("reductions"),
     ),
     infer=_softmax_type,
-    decompose=_decompose_log_softmax,
     samples=_SOFTMAX_SAMPLES,
 )
 def log_softmax(data: Array, *, axis: int = -1) -> Array:

@@ -8,8 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir import cases, ranges
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, Sample, Traits, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Array, Sample, Traits, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, is_float, require_same_dtype
 from serde.relay.ir.traits import (
     Arithmetic,
@@ -68,7 +67,6 @@ def _binary(
     infer: Relation,
     samples: Sequence[Sample],
     traits: Traits = (),
-    decompose: Callable[[Expr, Expr], Expr] | None = None,
 ) -> None:
     """Declare `function` as the elementwise operator `name`, which gives no warnings."""
 
@@ -79,9 +77,7 @@ def _binary(
         return result if infer is _compare else result.astype(lhs.dtype, copy=False)
 
     kernel.__doc__ = doc
-    relay_op(
-        name, infer=infer, samples=samples, traits=(Elementwise, *traits), decompose=decompose
-    )(kernel)
+    relay_op(name, infer=infer, samples=samples, traits=(Elementwise, *traits))(kernel)
 
 
 def _declare_each(
@@ -193,17 +189,9 @@ _binary(
     samples=_QUOTIENTS,
     traits=(Arithmetic(bounded=True), InRange(ranges.integer_divisor)),
 )
-_binary(
-    "trunc_divide",
-    _truncated_quotient,
-    "``y = trunc(lhs / rhs)``.",
-    infer=_number,
-    samples=_QUOTIENTS,
-    traits=(Discontinuous, Arithmetic(bounded=True), InRange(ranges.integer_divisor)),
-    decompose=lambda lhs, rhs: call("trunc", call("divide", lhs, rhs)),
-)
 _declare_each(
     ("floor_divide", np.floor_divide, "``y = floor(lhs / rhs)``."),
+    ("trunc_divide", _truncated_quotient, "``y = trunc(lhs / rhs)``."),
     ("mod", np.fmod, "``y = lhs - trunc(lhs / rhs) * rhs``, as fmod in C."),
     ("trunc_mod", np.fmod, "``y = lhs - trunc(lhs / rhs) * rhs``, as fmod in C."),
     ("floor_mod", np.mod, "``y = lhs - floor(lhs / rhs) * rhs``, as % in Python."),

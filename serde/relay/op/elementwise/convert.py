@@ -8,8 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import itemsize
 from serde.relay.ir.traits import (
     BitLevel,
@@ -61,15 +60,10 @@ def _cast_like_type(data: TensorType, dtype_like: TensorType) -> TensorType:
     return TensorType(data.shape, dtype_like.dtype)
 
 
-def _decompose_cast_like(data: Expr, dtype_like: Expr) -> Expr:
-    return call("cast", data, dtype=tensor_type(dtype_like).dtype)
-
-
 @relay_op(
     "cast_like",
     traits=(Values(0), TypeOnly(1), SameAxes(), Fusion(FusionPattern.ELEMWISE)),
     infer=_cast_like_type,
-    decompose=_decompose_cast_like,
     samples=[sample((2, 3), tensor((1,), "int64")), sample(tensor((4,), "int32"), ())],
 )
 def cast_like(data: Array, dtype_like: Array) -> Array:

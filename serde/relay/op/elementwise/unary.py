@@ -26,7 +26,6 @@ from serde.relay.ir.traits import (
     Values,
 )
 from serde.relay.ir.types import TensorType
-from serde.relay.lowering.elementwise import DECOMPOSITIONS
 from serde.relay.op.elementwise.erf import erf
 
 __all__ = ["clip_limits"]
@@ -79,9 +78,7 @@ def _unary(
     kernel.__doc__ = doc
     given = samples or [sample((2, 3)), sample(tensor((), "float64"))]
     keeps = () if infer is _predicate else (SameType,)
-    made = DECOMPOSITIONS.get(name)
-    traits = (Elementwise, *keeps, *traits)
-    relay_op(name, infer=infer, samples=given, traits=traits, decompose=made)(kernel)
+    relay_op(name, infer=infer, samples=given, traits=(Elementwise, *keeps, *traits))(kernel)
 
 
 def _declare_each(

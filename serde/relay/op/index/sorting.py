@@ -10,15 +10,13 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, TupleWrapper, tensor_type
-from serde.relay.ir.precision import as_dtype
+from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import Float32, Ordering, SameAxes, SameType, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.op.shape.reshape import integers
-from serde.weights import dtype_name
 
 __all__ = ["TopK"]
 
@@ -205,22 +203,9 @@ def _searchsorted_type(
 _ROWS = np.array([[0.0, 1.0, 1.0, 3.0], [-2.0, -1.0, 0.0, 0.5]], np.float32)
 
 
-def _decompose_searchsorted(
-    sorted_sequence: Expr, values: Expr, *, right: bool, dtype: np.dtype[AnyValue]
-) -> Expr:
-    """Return how many elements are before each value, which is compared with all of them."""
-    own = tensor_type(sorted_sequence).rank
-    row = call("expand_dims", sorted_sequence, axis=own - 1) if own > 1 else sorted_sequence
-    keys = call("expand_dims", values, axis=tensor_type(values).rank)
-    before = call("less_equal" if right else "less", row, keys)
-    count = call("sum", call("cast", before, dtype="int32"), axis=(-1,))
-    return as_dtype(count, dtype_name(dtype))
-
-
 @relay_op(
     "searchsorted",
     infer=_searchsorted_type,
-    decompose=_decompose_searchsorted,
     samples=[
         sample(_ROWS[0], (2, 3)),
         sample(_ROWS[0], (), right=True, dtype="int64"),

@@ -12,7 +12,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.errors import TypeInferenceError, Unsupported
+from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleWrapper, const, tensor_type
 from serde.relay.ir.registry import (
@@ -29,13 +29,13 @@ from serde.relay.ir.registry import (
 from serde.relay.ir.shapes import (
     is_float,
     join_dim,
-    normalize_axes,
+    reduced_axes,
     require_float,
     require_same_dtype,
 )
 from serde.relay.ir.traits import Arithmetic, Float32, Ordering, Reduction, Truth, Values
 from serde.relay.ir.types import TensorType
-from serde.relay.lowering.lengths import length_of, permuted, reshaped
+from serde.relay.lowering.lengths import length_of
 
 __all__ = [
     "accumulator",
@@ -50,14 +50,6 @@ __all__ = [
 
 Axes = int | Sequence[int] | None
 Reduce = Callable[..., AnyValue]
-
-
-def reduced_axes(rank: int, axis: Sequence[int] | None, exclude: bool) -> tuple[int, ...]:
-    """Return the axes that are reduced, in ascending order."""
-    if axis is None:
-        return tuple(range(rank))
-    named = normalize_axes(axis, rank)
-    return tuple(i for i in range(rank) if (i in named) != exclude)
 
 
 def reduces_one_axis(node: Call) -> bool:
@@ -138,23 +130,6 @@ def _mean(data: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     return np.asarray((total - np.fmod(total, count)) // count).astype(data.dtype)
 
 
-def _decompose_mean(
-    data: Expr, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool
-) -> Expr:
-    """Return the mean of integers, a sum that is divided towards zero."""
-    type_ = tensor_type(data)
-    axes = reduced_axes(type_.rank, axis, exclude)
-    if not axes:
-        return data
-    if is_float(type_.dtype):
-        raise Unsupported("has no counterpart")
-    total = call("sum", data, axis=axes, keepdims=keepdims)
-    size = product(type_.shape[each] for each in axes)
-    if isinstance(size, int):
-        return call("divide", total, const(np.array(size).astype(type_.dtype), type_.dtype))
-    return call("divide", total, call("sum", call("ones_like", data), axis=axes, keepdims=keepdims))
-
-
 def declare(
     name: str,
     reduction: Reduce,
@@ -205,8 +180,7 @@ declare("sum", _sum, "``y = sum(x)`` over axes.", infer=number_type, more=_OTHER
 declare("prod", _prod, "``y = prod(x)`` over axes.", infer=number_type, more=_OTHERS,
         traits=(Float32(), Arithmetic))  # fmt: skip
 declare("mean", _mean, "``y = sum(x) / count(x)`` over axes; of integers, rounded towards zero.",
-        infer=number_type, more=_OTHERS, traits=(Float32("reductions"),),
-        decompose=_decompose_mean)  # fmt: skip
+        infer=number_type, more=_OTHERS, traits=(Float32("reductions"),))  # fmt: skip
 declare("max", np.max, "``y = max(x)`` over axes.", infer=extreme_type, more=_OTHERS,
         traits=(Values(0),))  # fmt: skip
 declare("min", np.min, "``y = min(x)`` over axes.", infer=extreme_type, more=_OTHERS,
@@ -228,38 +202,6 @@ def _arg_type(
     axes = reduced_axes(data.rank, axis, exclude)
     _require_elements(data, axes)
     return TensorType(_reduce_shape(data, axes, keepdims), "int32")
-
-
-def _make_arg_decomposition(name: str) -> Callable[..., Expr]:
-    def decompose(
-        data: Expr,
-        *,
-        axis: tuple[int, ...] | None,
-        keepdims: bool,
-        select_last_index: bool,
-        exclude: bool,
-    ) -> Expr:
-        """Several axes become one; the last of equals is the first backwards."""
-        rank = tensor_type(data).rank
-        axes = reduced_axes(rank, axis, exclude)
-        if len(axes) == 1 and not select_last_index:
-            raise Unsupported("has no counterpart")
-        if len(axes) == 1:
-            last = call("subtract", length_of(data, axes[0], "int32"), const(1, "int32"))
-            first = call(name, call("reverse", data, axis=axes[0]), axis=axes, keepdims=keepdims)
-            return call("subtract", last, first)
-        kept = [each for each in range(rank) if each not in axes]
-
-        def join(shape: Sequence[Dim]) -> list[Dim]:
-            return [*(shape[each] for each in kept), product(shape[each] for each in axes)]
-
-        rows = reshaped(permuted(data, [*kept, *axes]), data, join)
-        found = call(name, rows, axis=(len(kept),), select_last_index=select_last_index)
-        if not keepdims:
-            return found
-        return reshaped(found, data, lambda s: [1 if i in axes else n for i, n in enumerate(s)])
-
-    return decompose
 
 
 def _declare_arg(name: str, choose: Reduce, doc: str) -> None:
@@ -301,7 +243,6 @@ def _declare_arg(name: str, choose: Reduce, doc: str) -> None:
         traits=(Reduction, Ordering),
         infer=_arg_type,
         samples=samples,
-        decompose=_make_arg_decomposition(name),
         arguments=Arguments(order=("axis", "keepdims", "exclude")),
     )(kernel)
 
