@@ -14,7 +14,7 @@ from serde.relax.precision import compute_wide, make_wide_expansion
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import of_floats, reads, writes
+from serde.walk.pairs import of_floats, pair, reads
 
 __all__: list[str] = []
 
@@ -139,10 +139,8 @@ def import_dropout(ctx: ImportContext, data: Expr, *, rate: float) -> tuple[Expr
 
 
 OPS.pairs(
-    reads("relax.nn.relu", "nn.relu"),
-    writes("nn.relu", "nn.relu"),
-    writes("nn.leakyrelu", "nn.leaky_relu", "alpha", when=of_floats),
-    reads("relax.nn.leakyrelu", "nn.leaky_relu", "alpha"),
+    pair("relax.nn.relu", "nn.relu"),
+    pair("relax.nn.leakyrelu", "nn.leaky_relu", "alpha", when=of_floats),
     reads("relax.nn.gelu", "serde.gelu"),
     reads("relax.nn.gelu_tanh", "serde.gelu", fixed={"approximate": "tanh"}),
     reads("relax.nn.silu", "serde.silu"),

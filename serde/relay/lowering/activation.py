@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import call
 
@@ -44,7 +47,7 @@ def _log_softmax(data: Expr, *, axis: int) -> Expr:
     return call("subtract", shifted, call("log", total))
 
 
-RULES = {
+RULES: Final[dict[str, Callable[..., Expr]]] = {
     "nn.leaky_relu": _leaky_relu,
     "nn.log_softmax": _log_softmax,
     "nn.prelu": _prelu,

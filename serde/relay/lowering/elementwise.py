@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, const, tensor_type
@@ -79,7 +81,7 @@ def _trunc_divide(lhs: Expr, rhs: Expr) -> Expr:
     return call("trunc", call("divide", lhs, rhs))
 
 
-RULES = {
+RULES: Final[dict[str, Callable[..., Expr]]] = {
     "abs": _abs,
     "cast_like": _cast_like,
     "ceil": _whole,

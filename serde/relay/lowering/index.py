@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any as AnyValue
+from typing import Final
 
 import serde.allocation as allocation
 from serde.errors import Unsupported
@@ -145,5 +147,5 @@ def _searchsorted(sorted_sequence: Expr, values: Expr, *, right: bool, dtype: An
     return as_dtype(count, dtype_name(dtype))
 
 
-RULES = {"searchsorted": _searchsorted}
+RULES: Final[dict[str, Callable[..., Expr]]] = {"searchsorted": _searchsorted}
 """What operators are made of where a target lacks them."""

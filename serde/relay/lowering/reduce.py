@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -63,5 +64,9 @@ def _make_place(name: str) -> Callable[..., Expr]:
     return place
 
 
-RULES = {"argmax": _make_place("argmax"), "argmin": _make_place("argmin"), "mean": _mean}
+RULES: Final[dict[str, Callable[..., Expr]]] = {
+    "argmax": _make_place("argmax"),
+    "argmin": _make_place("argmin"),
+    "mean": _mean,
+}
 """What operators are made of where a target lacks a form of them."""

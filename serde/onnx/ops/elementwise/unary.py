@@ -17,37 +17,9 @@ from serde.relay.ir.precision import limits
 from serde.relay.ir.shapes import is_float
 from serde.walk.pairs import of_floats, reads, writes
 
-EXPORTED = {
-    "abs": "Abs",
-    "acos": "Acos",
-    "acosh": "Acosh",
-    "asin": "Asin",
-    "asinh": "Asinh",
-    "atan": "Atan",
-    "atanh": "Atanh",
-    "cos": "Cos",
-    "cosh": "Cosh",
-    "exp": "Exp",
-    "fast_exp": "Exp",
-    "fast_tanh": "Tanh",
-    "log": "Log",
-    "negative": "Neg",
-    "sigmoid": "Sigmoid",
-    "sin": "Sin",
-    "sinh": "Sinh",
-    "sqrt": "Sqrt",
-    "tan": "Tan",
-    "tanh": "Tanh",
-}
-"""Relay's operator: the operator of ONNX that differs by its name only."""
-
 
 def _export_function(ctx: ExportContext, x: Value, *, target: str) -> Value:
     return emit_wide(ctx, target, x)
-
-
-for _name, _target in EXPORTED.items():
-    OPS.exports(_name)(partial(_export_function, target=_target))
 
 
 @OPS.exports("isnan")
@@ -143,7 +115,7 @@ def import_clip(
     return result if max is None else relay.minimum(result, max)
 
 
-IMPORTED = {
+FUNCTIONS = {
     "Abs": ("abs", (1, 6, 13)),
     "Acos": ("acos", (7, 22)),
     "Acosh": ("acosh", (9, 22)),
@@ -151,17 +123,12 @@ IMPORTED = {
     "Asinh": ("asinh", (9, 22)),
     "Atan": ("atan", (7, 22)),
     "Atanh": ("atanh", (9, 22)),
-    "Ceil": ("ceil", (1, 6, 13)),
     "Cos": ("cos", (7, 22)),
     "Cosh": ("cosh", (9, 22)),
-    "Erf": ("erf", (9, 13)),
     "Exp": ("exp", (1, 6, 13)),
-    "Floor": ("floor", (1, 6, 13)),
-    "IsNaN": ("isnan", (9, 13, 20)),
     "Log": ("log", (1, 6, 13)),
     "Neg": ("negative", (1, 6, 13)),
     "Sigmoid": ("sigmoid", (1, 6, 13)),
-    "Sign": ("sign", (9, 13)),
     "Sin": ("sin", (7, 22)),
     "Sinh": ("sinh", (9, 22)),
     "Sqrt": ("sqrt", (1, 6, 13)),
@@ -170,13 +137,19 @@ IMPORTED = {
 }
 """The operator of ONNX: Relay's that differs by its name only, and the versions of the former."""
 
+READ = {
+    "Ceil": ("ceil", (1, 6, 13)),
+    "Erf": ("erf", (9, 13)),
+    "Floor": ("floor", (1, 6, 13)),
+    "IsNaN": ("isnan", (9, 13, 20)),
+    "Sign": ("sign", (9, 13)),
+}
+"""Likewise, of operators that are not written of every dtype."""
 
-OPS.pairs(
-    *(
-        reads(name, target, since=versions, ignored="consumed_inputs")
-        for name, (target, versions) in IMPORTED.items()
-    )
-)
+for _name, (_relay, _) in FUNCTIONS.items():
+    OPS.exports(_relay)(partial(_export_function, target=_name))
+OPS.exports("fast_exp")(partial(_export_function, target="Exp"))
+OPS.exports("fast_tanh")(partial(_export_function, target="Tanh"))
 
 
 @OPS.imports("Reciprocal", since=(1, 6, 13), ignored=("consumed_inputs",))
@@ -206,6 +179,10 @@ def export_ones_like(ctx: ExportContext, x: Value) -> Value:
 
 
 OPS.pairs(
+    *(
+        reads(name, target, since=versions, ignored="consumed_inputs")
+        for name, (target, versions) in (FUNCTIONS | READ).items()
+    ),
     writes("Erf", ("erf", "fast_erf")),
     reads("Not", "logical_not"),
     writes("Ceil", "ceil", when=of_floats),

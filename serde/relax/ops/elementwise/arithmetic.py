@@ -19,7 +19,8 @@ from serde.relax.precision import NARROW, compute_wide
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import reads
+from serde.walk.expansion.functions import arctan2
+from serde.walk.pairs import pair, reads
 
 __all__: list[str] = []
 
@@ -42,8 +43,6 @@ def _export_same(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str, of_bits
     return ctx.emit(of_bits if ctx.type(lhs).dtype == "bool" else op, lhs, rhs)
 
 
-for _op in _ARITHMETIC:
-    OPS.exports(_op)(partial(_export_same, op=_op, of_bits=_op))
 for _op, _bits in _OF_BITS.items():
     OPS.exports(_op)(partial(_export_same, op=_op, of_bits=_bits))
 
@@ -245,17 +244,20 @@ __all__: list[str] = []
 
 
 _SAME: Final = (
-    "add", "subtract", "multiply", "divide", "floor_divide", "floor_mod", "mod", "power",
+    "divide", "floor_divide", "floor_mod", "mod", "power",
     "maximum", "minimum",
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
     "logical_and", "logical_or", "logical_xor",
     "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
     "where",
 )  # fmt: skip
-"""Operators that Relay calls the same."""
+"""Further operators that Relay calls the same."""
 
 
-OPS.pairs(*(reads(f"relax.{op}", op) for op in _SAME))
+OPS.pairs(
+    *(pair(f"relax.{op}", op) for op in _ARITHMETIC),
+    *(reads(f"relax.{op}", op) for op in _SAME),
+)
 
 
 @OPS.imports("relax.log_add_exp")
@@ -266,25 +268,7 @@ def import_log_add_exp(ctx: ImportContext, x1: Expr, x2: Expr) -> Expr:
 
 @OPS.imports("relax.atan2")
 def import_atan2(ctx: ImportContext, x1: Expr, x2: Expr) -> Expr:
-    """The angle between the axes, mirrored where an operand is negative.
-
-    Two zeros have the ratio 0, two infinities 1.
-    """
-    height, width = relay.abs(x1), relay.abs(x2)
-    alike = relay.cast(relay.not_equal(x1, ctx.like(x1, 0)), ctx.dtype(x1))
-    ratio = relay.where(relay.equal(height, width), alike, relay.divide(height, width))
-    first = relay.atan(ratio)
-    mirrored = relay.subtract(ctx.like(x1, math.pi), first)
-    found = relay.where(_has_sign(ctx, x2), mirrored, first)
-    return relay.where(_has_sign(ctx, x1), relay.negative(found), found)
-
-
-def _has_sign(ctx: ImportContext, x: Expr) -> Expr:
-    """Return where the sign bit is set: that of a zero shows in its reciprocal."""
-    zero = ctx.like(x, 0)
-    reciprocal = relay.divide(ctx.like(x, 1), x)
-    signed_zero = relay.logical_and(relay.equal(x, zero), relay.less(reciprocal, zero))
-    return relay.logical_or(relay.less(x, zero), signed_zero)
+    return arctan2(x1, x2)
 
 
 @OPS.imports("relax.ewise_fma")

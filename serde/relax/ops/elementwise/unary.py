@@ -19,7 +19,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.elementwise.unary import clip_limits
-from serde.walk.pairs import of_floats, of_signed, reads, writes
+from serde.walk.pairs import of_floats, of_signed, pair, reads, writes
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -40,9 +40,9 @@ _EXACT: Final = {
 
 
 _ALIKE: Final = (
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_not", "ceil", "cos",
-    "cosh", "erf", "exp", "floor", "isfinite", "isinf", "isnan", "log", "logical_not",
-    "negative", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_not", "cos", "cosh", "erf", "exp",
+    "isfinite", "isinf", "isnan", "log", "logical_not", "negative", "rsqrt", "sigmoid", "sign",
+    "sin", "sinh", "sqrt", "tan", "tanh",
 )  # fmt: skip
 """Functions that Relay calls the same."""
 
@@ -173,8 +173,8 @@ def import_clip(ctx: ImportContext, x: Expr, *, min: Scalar, max: Scalar) -> Exp
 
 OPS.pairs(
     *(reads(f"relax.{op}", op) for op in _ALIKE),
-    writes("abs", "abs", when=of_signed),
-    *(writes(name, name, when=of_floats) for name in ("ceil", "floor", "trunc")),
+    pair("relax.abs", "abs", when=of_signed),
+    *(pair(f"relax.{op}", op, when=of_floats) for op in ("ceil", "floor", "trunc")),
     writes("round", "serde.round_even"),
     writes("ones_like", "ones_like"),
     writes("zeros_like", "zeros_like"),

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any as AnyValue
 
-import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
-from serde.relax.import_context import ImportContext
 from serde.relax.ops.shape.reshape import flatten
 from serde.relax.ops.table import OPS
 from serde.relax.precision import NARROW
-from serde.relay.ir.expr import Expr
+from serde.walk.pairs import reads
 
 __all__: list[str] = []
 
@@ -75,15 +73,6 @@ OPS.exports("cumsum")(_make_exporter("cumsum", 0))
 OPS.exports("cumprod")(_make_exporter("cumprod", 1))
 
 
-@OPS.imports("relax.cumsum")
-def import_cumsum(
-    ctx: ImportContext, data: Expr, *, axis: int | None, dtype: str | None, exclusive: bool
-) -> Expr:
-    return relay.cumsum(data, axis=axis, dtype=dtype or ctx.dtype(data), exclusive=exclusive)
-
-
-@OPS.imports("relax.cumprod")
-def import_cumprod(
-    ctx: ImportContext, data: Expr, *, axis: int | None, dtype: str | None, exclusive: bool
-) -> Expr:
-    return relay.cumprod(data, axis=axis, dtype=dtype or ctx.dtype(data), exclusive=exclusive)
+OPS.pairs(
+    *(reads(f"relax.{op}", op, "exclusive", axis=None, dtype=None) for op in ("cumsum", "cumprod"))
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -18,7 +18,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.reduce.plain import reduced_axes
-from serde.walk.pairs import of_floats
+from serde.walk.pairs import of_floats, reads
 
 __all__: list[str] = []
 
@@ -151,19 +151,6 @@ Axes = tuple[int, ...] | None
 _SAME: Final = ("max", "min", "mean", "prod", "sum")
 
 
-def _import_reduction(op: str) -> Callable[..., Expr]:
-    build = getattr(relay, op)
-
-    def convert(ctx: ImportContext, x: Expr, *, axis: Axes, keepdims: bool) -> Expr:
-        return build(x, axis=axis, keepdims=keepdims)
-
-    return convert
-
-
-for _op in _SAME:
-    OPS.imports(f"relax.{_op}")(_import_reduction(_op))
-
-
 @OPS.imports("relax.variance")
 def import_variance(ctx: ImportContext, x: Expr, *, axis: Axes, keepdims: bool) -> Expr:
     return relay.variance(x, axis=axis, keepdims=keepdims)
@@ -212,6 +199,7 @@ def import_collapse_sum_to(ctx: ImportContext, data: Expr, *, shape: Shape) -> E
     return call("collapse_sum_to", data, ctx.shape_tensor(shape))
 
 
-@OPS.imports("relax.collapse_sum_like")
-def import_collapse_sum_like(ctx: ImportContext, data: Expr, collapse_target: Expr) -> Expr:
-    return relay.collapse_sum_like(data, collapse_target)
+OPS.pairs(
+    *(reads(f"relax.{op}", op, "keepdims", axis=None) for op in _SAME),
+    reads("relax.collapse_sum_like", "collapse_sum_like"),
+)

@@ -12,25 +12,17 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
-from serde.torch.ops.elementwise.paired import has_sign
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import COMPUTED_AS, FIRST_BIT, cast, in_computed_dtype
+from serde.walk.expansion.functions import has_sign
 from serde.walk.pairs import reads
 from serde.weights import numpy_dtype
 
 COMPARISONS = {
-    "eq": "equal",
-    "ge": "greater_equal",
-    "greater": "greater",
-    "greater_equal": "greater_equal",
-    "gt": "greater",
-    "le": "less_equal",
-    "less": "less",
-    "less_equal": "less_equal",
-    "lt": "less",
+    **{name: name for name in ("greater", "greater_equal", "less", "less_equal", "not_equal")},
+    "eq": "equal", "ge": "greater_equal", "gt": "greater", "le": "less_equal", "lt": "less",
     "ne": "not_equal",
-    "not_equal": "not_equal",
-}
+}  # fmt: skip
 """Comparisons of PyTorch, with Relay's."""
 
 
@@ -98,13 +90,9 @@ for _name, _sign in {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}.
 
 
 BITWISE = {
-    "__and__": "bitwise_and",
-    "__or__": "bitwise_or",
-    "__xor__": "bitwise_xor",
-    "bitwise_and": "bitwise_and",
-    "bitwise_or": "bitwise_or",
-    "bitwise_xor": "bitwise_xor",
-}
+    **{name: name for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
+    "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor",
+}  # fmt: skip
 """Operators of bits, and of truth values, with Relay's."""
 
 
@@ -195,7 +183,7 @@ OPS.imports("aten::isneginf")(partial(_import_infinite, sign=-math.inf))
 def import_signbit(ctx: ImportContext, self: Expr) -> Expr:
     dtype = ctx.dtype(self)
     if is_float(dtype):
-        return has_sign(ctx, self)
+        return has_sign(self)
     if dtype == "bool":
         return relay.zeros_like(self)
     return relay.less(self, ctx.scalar(0, dtype))

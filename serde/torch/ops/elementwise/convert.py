@@ -18,15 +18,9 @@ PLACEMENT = ("layout", "device", "pin_memory", "memory_format", "non_blocking", 
 
 
 CASTS = {
-    "Byte": "uint8",
-    "Char": "int8",
-    "Double": "float64",
-    "Float": "float32",
-    "Half": "float16",
-    "Int": "int32",
-    "Long": "int64",
-    "Short": "int16",
-}
+    "Byte": "uint8", "Char": "int8", "Double": "float64", "Float": "float32", "Half": "float16",
+    "Int": "int32", "Long": "int64", "Short": "int16",
+}  # fmt: skip
 """Dtypes by their old names."""
 
 

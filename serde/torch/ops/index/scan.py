@@ -14,10 +14,10 @@ from serde.relay.ir.registry import call
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.elementwise.convert import widen
-from serde.torch.ops.elementwise.paired import logaddexp
 from serde.torch.ops.reduce.plain import DType, as_summed
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import in_signed
+from serde.walk.expansion.functions import log_add_exp
 
 MAX_STEPS = 16
 """How often the reach of a running result is doubled at most."""
@@ -147,7 +147,7 @@ def import_logcumsumexp(ctx: ImportContext, self: Expr, *, dim: int) -> Expr:
     axis = ctx.axis(self, dim)
     if not ctx.type(self).rank:
         return self
-    found = run_doubling(ctx, widen(ctx, self), axis, lambda x, y: logaddexp(ctx, x, y))
+    found = run_doubling(ctx, widen(ctx, self), axis, log_add_exp)
     return ctx.cast(found, ctx.dtype(self))
 
 
