@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -22,27 +21,9 @@ from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
-from serde.relay.op.reduce.plain import reduces_one_axis, takes_first
+from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis, takes_first
 from serde.walk.pairs import writes
 from serde.weights import numpy_dtype
-
-Axes = tuple[int, ...] | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelayReduction:
-    """Attributes that the reductions of Relay share."""
-
-    axis: Axes
-    keepdims: bool
-    exclude: bool
-
-    def axes(self, rank: int) -> list[int]:
-        """Return the axes that are reduced, ascending; all, if none are named."""
-        if self.axis is None:
-            return list(range(rank))
-        named = {each % rank for each in self.axis}
-        return [each for each in range(rank) if (each in named) != self.exclude]
 
 
 def emit_reduce(
@@ -61,7 +42,7 @@ def emit_reduce(
     return ctx.emit(op, x, axes=list(axes), keepdims=int(keepdims))
 
 
-def _export_reduction(ctx: ExportContext, x: Value, *, op: str, reduction: RelayReduction) -> Value:
+def _export_reduction(ctx: ExportContext, x: Value, *, op: str, reduction: ReducedAxes) -> Value:
     return emit_reduce(ctx, op, x, reduction.axes(ctx.type(x).rank), reduction.keepdims)
 
 
@@ -80,7 +61,7 @@ def _has_counterpart(node: Call) -> bool:
     data = node.args[0].type
     if not isinstance(data, TensorType):
         return False
-    axes = RelayReduction(**node.attrs).axes(data.rank)
+    axes = ReducedAxes(**node.attrs).axes(data.rank)
     wide = is_float(data.dtype) or data.dtype in ("int32", "int64", "uint32", "uint64")
     return bool(axes) and wide
 
@@ -96,7 +77,7 @@ for _name, _op in {
 
 
 @OPS.exports("all")
-def export_all(ctx: ExportContext, x: Value, *, reduction: RelayReduction) -> Value:
+def export_all(ctx: ExportContext, x: Value, *, reduction: ReducedAxes) -> Value:
     axes = reduction.axes(ctx.type(x).rank)
     return cast(
         ctx,
@@ -106,7 +87,7 @@ def export_all(ctx: ExportContext, x: Value, *, reduction: RelayReduction) -> Va
 
 
 @OPS.exports("any")
-def export_any(ctx: ExportContext, x: Value, *, reduction: RelayReduction) -> Value:
+def export_any(ctx: ExportContext, x: Value, *, reduction: ReducedAxes) -> Value:
     """Of no elements ONNX gives the least integer."""
     axes = reduction.axes(ctx.type(x).rank)
     greatest = emit_reduce(ctx, "ReduceMax", cast(ctx, x, np.int32), axes, reduction.keepdims)
@@ -122,7 +103,7 @@ def _export_arg(
     x: Value,
     *,
     op: str,
-    reduction: RelayReduction,
+    reduction: ReducedAxes,
     select_last_index: bool,
 ) -> Value:
     """ONNX counts in int64, Relay in int32."""

@@ -129,9 +129,6 @@ def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
     return compute_wide(ctx, lambda x: ctx.emit(op, x), data)
 
 
-__all__: list[str] = []
-
-
 @OPS.imports("relax.nn.dropout")
 def import_dropout(ctx: ImportContext, data: Expr, *, rate: float) -> tuple[Expr, Expr]:
     """The second result is the mask, all ones outside of training."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
@@ -17,7 +16,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.op.reduce.plain import reduced_axes, takes_first
+from serde.relay.op.reduce.plain import ReducedAxes, reduced_axes, takes_first
 
 REDUCTIONS = {
     "reduce_l1_norm": "serde.reduce_l1",
@@ -56,23 +55,11 @@ def _import_reduction(
     return call(target, x, axis=wanted, keepdims=keep_dims)
 
 
-def _along(ctx: ExportContext, x: Value, axis: Sequence[int] | None, exclude: bool) -> list[int]:
-    return list(reduced_axes(ctx.type(x).rank, axis, exclude))
-
-
-def _export_reduction(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    op: str,
-    axis: tuple[int, ...] | None,
-    keepdims: bool,
-    exclude: bool,
-) -> Value:
-    axes = _along(ctx, data, axis, exclude)
+def _export_reduction(ctx: ExportContext, data: Value, *, op: str, reduction: ReducedAxes) -> Value:
+    axes = reduction.axes(ctx.type(data).rank)
     if not axes:
         return data
-    return emit_in(ctx, NUMBERS, op, {"x": data}, axes=axes, keep_dims=keepdims)
+    return emit_in(ctx, NUMBERS, op, {"x": data}, axes=list(axes), keep_dims=reduction.keepdims)
 
 
 def _is_real(node: Call) -> bool:
@@ -80,7 +67,7 @@ def _is_real(node: Call) -> bool:
     type_ = node.args[0].type
     if not isinstance(type_, TensorType) or not is_float(type_.dtype):
         return False
-    return bool(reduced_axes(type_.rank, node.attrs["axis"], node.attrs["exclude"]))
+    return bool(ReducedAxes(**node.attrs).axes(type_.rank))
 
 
 for _op, _target in REDUCTIONS.items():
@@ -118,19 +105,12 @@ def _import_extreme(
 
 
 def _export_extreme(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    op: str,
-    axis: tuple[int, ...] | None,
-    keepdims: bool,
-    select_last_index: bool,
-    exclude: bool,
+    ctx: ExportContext, data: Value, *, op: str, reduction: ReducedAxes, select_last_index: bool
 ) -> Value:
     """MIL takes the first of equals."""
-    (along,) = _along(ctx, data, axis, exclude)
+    (axis,) = reduction.axes(ctx.type(data).rank)
     x = cast_to(ctx, data, compute_dtype(ctx, ctx.type(data).dtype, NUMBERS))
-    return ctx.emit(op, ctx.result_type(), x=x, axis=along, keep_dims=keepdims)
+    return ctx.emit(op, ctx.result_type(), x=x, axis=axis, keep_dims=reduction.keepdims)
 
 
 for _op, _target in EXTREMES.items():

@@ -19,7 +19,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.reduce.plain import takes_first
+from serde.relay.op.reduce.plain import ReducedAxes, takes_first
 
 FLOAT32 = np.dtype("float32")
 
@@ -57,19 +57,6 @@ class Reduction:
         axes = reduced_axes(ctx.type(data).rank, self.axis, self.exclude)
         result = getattr(relay, target)(data, axis=axes, keepdims=self.keepdims)
         return with_axis(ctx, data, result, axes, self.keepdims)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelayReduction:
-    """Attributes that the reductions of Relay share."""
-
-    axis: Axes
-    keepdims: bool
-    exclude: bool
-
-    def axes(self, rank: int) -> tuple[int, ...]:
-        """Return the axes that are reduced."""
-        return reduced_axes(rank, self.axis, self.exclude)
 
 
 def _import_reduction(ctx: ImportContext, data: Expr, *, target: str, reduction: Reduction) -> Expr:
@@ -140,14 +127,14 @@ _OF_NOTHING = {"sum": 0.0, "prod": 1.0, "mean": np.nan}
 
 
 def _export_reduction(
-    ctx: ExportContext, data: Value, *, name: str, reduction: RelayReduction
+    ctx: ExportContext, data: Value, *, name: str, reduction: ReducedAxes
 ) -> Value:
     """MXNet adds up float16 in float16, and reduces no axis of length 0."""
     type_, lengths = ctx.type(data), ctx.result_type().concrete_shape
     if 0 in type_.shape and lengths is not None and name in _OF_NOTHING:
         return ctx.const(allocation.full(lengths, _OF_NOTHING[name], type_.dtype))
     axes, keepdims = reduction.axes(type_.rank), reduction.keepdims
-    if type_.rank == 0 or not axes or (reduction.axis == () and not reduction.exclude):
+    if type_.rank == 0 or not axes:
         return data
     if type_.dtype == "float16" and name in ("sum", "mean", "prod"):
         build = getattr(relay, name)
@@ -182,9 +169,7 @@ for _name in ("sum", "mean", "max", "min", "prod"):
     OPS.exports(_name)(partial(_export_reduction, name=_name))
 
 
-def _export_truth(
-    ctx: ExportContext, data: Value, *, target: str, reduction: RelayReduction
-) -> Value:
+def _export_truth(ctx: ExportContext, data: Value, *, target: str, reduction: ReducedAxes) -> Value:
     reduce = partial(getattr(relay, target), **vars(reduction))
     return ctx.spell(lambda x: relay.cast(reduce(relay.cast(x, "uint8")), "bool"), data)
 
@@ -204,7 +189,7 @@ def _export_arg(
     data: Value,
     *,
     name: str,
-    reduction: RelayReduction,
+    reduction: ReducedAxes,
     select_last_index: bool,
 ) -> Value:
     """MXNet finds the first along one axis, and tells where in the dtype of the data."""

@@ -240,9 +240,6 @@ def _make_integer_power(framework: Framework) -> Callable[..., AnyValue]:
     return integer_power
 
 
-__all__: list[str] = []
-
-
 _SAME: Final = (
     "divide", "floor_divide", "floor_mod", "mod", "power",
     "maximum", "minimum",

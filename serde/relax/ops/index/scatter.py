@@ -206,7 +206,4 @@ def import_scatter_nd(
     return relay.scatter_nd(data, first, updates, mode=reduction)
 
 
-__all__: list[str] = []
-
-
 OPS.pairs(reads("relax.scatter_elements", "scatter_elements", "axis", "reduction"))

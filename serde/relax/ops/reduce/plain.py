@@ -142,12 +142,6 @@ for _name in ("argmax", "argmin"):
     OPS.exports(_name)(partial(_export_place, op=_name))
 
 
-__all__: list[str] = []
-
-
-Axes = tuple[int, ...] | None
-
-
 _SAME: Final = ("max", "min", "mean", "prod", "sum")
 
 

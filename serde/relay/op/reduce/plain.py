@@ -7,6 +7,7 @@ those named. Half-precision sums are accumulated in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any as AnyValue
 
@@ -38,6 +39,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import length_of
 
 __all__ = [
+    "ReducedAxes",
     "accumulator",
     "declare",
     "extreme_type",
@@ -50,6 +52,19 @@ __all__ = [
 
 Axes = int | Sequence[int] | None
 Reduce = Callable[..., AnyValue]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReducedAxes:
+    """Attributes that the reductions share."""
+
+    axis: tuple[int, ...] | None
+    keepdims: bool
+    exclude: bool
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        """Return the axes that are reduced, in ascending order."""
+        return reduced_axes(rank, self.axis, self.exclude)
 
 
 def reduces_one_axis(node: Call) -> bool:

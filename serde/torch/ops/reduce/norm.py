@@ -200,7 +200,7 @@ OPS.exports("serde.reduce_l1")(_make_length_exporter())
 
 @OPS.exports("serde.reduce_l2")
 def export_reduce_l2(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
-    axes = reduction.axes(ctx, data)
+    axes = reduction.axes(ctx.type(data).rank)
     if not axes:
         return ctx.method(data, "abs")
     options = {"keepdim": True} if reduction.keepdims else {}

@@ -35,7 +35,7 @@ def _make_place_exporter(target: str) -> Callable[..., Value]:
         ctx: ExportContext, data: Value, *, reduction: Reduction, select_last_index: bool
     ) -> Value:
         """Of equal elements PyTorch takes the first."""
-        (axis,), type_ = reduction.axes(ctx, data), ctx.type(data)
+        (axis,), type_ = reduction.axes(ctx.type(data).rank), ctx.type(data)
         if type_.dtype == "bool":
             data = ctx.method(data, "to", ctx.dtype("uint8"))
         if select_last_index:

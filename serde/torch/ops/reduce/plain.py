@@ -15,7 +15,7 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.relay.op.reduce.plain import reduced_axes
+from serde.relay.op.reduce.plain import ReducedAxes
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.table import OPS
@@ -167,20 +167,12 @@ def import_logsumexp(ctx: ImportContext, self: Expr, *, dim: Axes, keepdim: bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reduction:
+class Reduction(ReducedAxes):
     """Attributes that the reductions share."""
-
-    axis: tuple[int, ...] | None
-    keepdims: bool
-    exclude: bool
-
-    def axes(self, ctx: ExportContext, data: Value) -> tuple[int, ...]:
-        """Return the axes that are reduced, in ascending order."""
-        return reduced_axes(ctx.type(data).rank, self.axis, self.exclude)
 
     def write(self, ctx: ExportContext, name: str, data: Value, **options: object) -> Value:
         """Write the method `name` over the axes."""
-        axes = self.axes(ctx, data)
+        axes = self.axes(ctx.type(data).rank)
         if len(axes) == ctx.type(data).rank and not self.keepdims:
             return ctx.method(data, name, **options)
         if self.keepdims:
@@ -194,7 +186,7 @@ def make_sum_exporter(before: str | None) -> Callable[..., Value]:
         type_ = ctx.type(data)
         if before is not None:
             data = ctx.typed(ctx.method(data, before), type_)
-        if not reduction.axes(ctx, data):
+        if not reduction.axes(ctx.type(data).rank):
             return data
         if is_float(type_.dtype) or type_.dtype == "int64":
             return reduction.write(ctx, "sum", data)
@@ -213,7 +205,11 @@ OPS.exports("serde.reduce_sum_square")(in_signed(make_sum_exporter("square")))
 @in_signed
 def export_prod(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
     """PyTorch multiplies along one axis, or all."""
-    axes, rank, dtype = reduction.axes(ctx, data), ctx.type(data).rank, ctx.type(data).dtype
+    axes, rank, dtype = (
+        reduction.axes(ctx.type(data).rank),
+        ctx.type(data).rank,
+        ctx.type(data).dtype,
+    )
     options = {} if is_float(dtype) or dtype == "int64" else {"dtype": ctx.dtype(dtype)}
     if len(axes) == rank and not reduction.keepdims and axes:
         return ctx.method(data, "prod", **options)
@@ -227,7 +223,7 @@ def export_prod(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Val
 
 def _make_extreme_exporter(target: str) -> Callable[..., Value]:
     def export_extreme(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
-        return reduction.write(ctx, target, data) if reduction.axes(ctx, data) else data
+        return reduction.write(ctx, target, data) if reduction.axes(ctx.type(data).rank) else data
 
     return export_extreme
 
@@ -241,7 +237,7 @@ OPS.exports("mean", when=of_floats)(_make_extreme_exporter("mean"))
 
 @OPS.exports("serde.logsumexp")
 def export_logsumexp(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
-    axes = reduction.axes(ctx, data)
+    axes = reduction.axes(ctx.type(data).rank)
     if not axes:
         return data
     options = {"keepdim": True} if reduction.keepdims else {}
