@@ -222,7 +222,7 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         lowest = {
             name: LOWEST_TARGET
             for name, definition in all_ops().items()
-            if definition.decompose is not None
+            if (TABLE.expansion(name) or definition.decompose) is not None
         }
         lowest |= {
             name: LOWEST_TARGET if name in lowest else max(since, LOWEST_TARGET)

@@ -35,6 +35,7 @@ from serde.relay.ir.registry import OpDef, all_ops
 from serde.relay.ir.schema import gather, innermost
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import children
+from serde.relay.lowering.rules import rule
 from serde.relay.transform.decompose import decompose
 from serde.report import Issue, Report
 from serde.walk import booleans
@@ -271,7 +272,14 @@ class ConverterTable:
             raise Unsupported(reason, hint=hint)
 
     def expansion(self, name: str) -> Callable[..., AnyValue] | None:
-        """Return what the format makes a Relay operator of where it cannot say a call."""
+        """Return what a Relay operator is made of where the format cannot say a call.
+
+        None leaves it to the operator's declaration.
+        """
+        return self.own_expansion(name) or rule(name)
+
+    def own_expansion(self, name: str) -> Callable[..., AnyValue] | None:
+        """Return what the format itself makes a Relay operator of."""
         self._load("expands", name)
         return self._expansions.get(name)
 

@@ -184,7 +184,8 @@ class Maker:
 
     def is_wanted(self, name: str) -> bool:
         """Whether an operator may occur: ONNX can say it, or what it is made of."""
-        return TABLE.exporter(name, self.opset) is not None or bool(all_ops()[name].decompose)
+        made = TABLE.expansion(name) or all_ops()[name].decompose
+        return TABLE.exporter(name, self.opset) is not None or made is not None
 
     def producers(self) -> Sequence[tuple[float, Callable[[Any], None]]]:
         """What the graph may grow by, each with its weight."""

@@ -20,7 +20,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
-from serde.walk.pairs import pair, reads, writes
+from serde.walk.pairs import of_floats, pair, reads, writes
 from serde.weights import numpy_dtype
 
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -215,12 +215,8 @@ def import_training_head(ctx: ImportContext, data: Expr) -> Expr:
     return data
 
 
-def _on_floats(call: Call) -> bool:
-    return is_float(tensor_type(call.args[0]).dtype)
-
-
 def _declare_activation_export(name: str, act_type: str) -> None:
-    @OPS.exports(name, when=_on_floats)
+    @OPS.exports(name, when=of_floats)
     def export_activation(ctx: ExportContext, data: Value) -> Value:
         """MXNet computes no activations of nothing."""
         if ctx.type(data).size == 0:
@@ -242,14 +238,6 @@ def _slope_fits(call: Call) -> bool:
     return tensor_type(call.args[0]).dtype != "float64" or float(np.float32(alpha)) == alpha
 
 
-@OPS.expands("nn.leaky_relu")
-def expand_leaky_relu(data: Expr, *, alpha: float) -> Expr:
-    dtype = tensor_type(data).dtype
-    zero = relay.const(0, dtype)
-    below = relay.multiply(relay.minimum(data, zero), relay.const(alpha, dtype))
-    return relay.add(relay.maximum(data, zero), below)
-
-
 def _emit_leaky(ctx: ExportContext, data: Value, **attrs: AnyValue) -> Value:
     """Append a LeakyReLU, which MXNet computes of tensors that have an axis."""
     type_ = ctx.type(data)
@@ -264,12 +252,6 @@ def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value
     return _emit_leaky(ctx, data, act_type="leaky", slope=alpha)
 
 
-@OPS.expands("nn.relu")
-def expand_relu(data: Expr) -> Expr:
-    """MXNet's Activation takes floats."""
-    return relay.maximum(data, relay.const(0, tensor_type(data).dtype))
-
-
 def _slopes_fit(call: Call) -> bool:
     rank = tensor_type(call.args[0]).rank
     return bool(normalize_axis(call.attrs["axis"], rank) == min(1, rank - 1))
@@ -278,17 +260,6 @@ def _slopes_fit(call: Call) -> bool:
 @OPS.exports("nn.prelu", when=_slopes_fit)
 def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
     return ctx.emit("LeakyReLU", data, alpha, act_type="prelu")
-
-
-@OPS.expands("nn.prelu")
-def expand_prelu(data: Expr, alpha: Expr, *, axis: int) -> Expr:
-    """MXNet has the slopes along axis 1."""
-    type_ = tensor_type(data)
-    shape = [1] * type_.rank
-    shape[axis] = -1
-    zero = relay.const(0, type_.dtype)
-    below = relay.multiply(relay.minimum(data, zero), relay.reshape(alpha, shape))
-    return relay.add(relay.maximum(data, zero), below)
 
 
 @OPS.exports("serde.gelu", when=lambda call: call.attrs["approximate"] == "none")

@@ -8,11 +8,10 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value, is_exact
 from serde.nnef.import_context import ImportContext
-from serde.nnef.ops.elementwise.integers import are_integers
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.types import TensorType
-from serde.walk.pairs import pair, reads
+from serde.walk.pairs import of_floats, pair, reads
 
 __all__: list[str] = []
 
@@ -33,14 +32,6 @@ def import_softmax(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = (1,))
 @OPS.exports("nn.softmax", "nn.fast_softmax")
 def export_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
     return ctx.emit("softmax", data, axes=[_positive_axis(ctx, data, axis)])
-
-
-@OPS.exports("nn.log_softmax")
-def export_log_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
-    axes = [_positive_axis(ctx, data, axis)]
-    shifted = ctx.emit("sub", data, ctx.emit("max_reduce", data, axes=axes))
-    total = ctx.emit("sum_reduce", ctx.emit("exp", shifted), axes=axes)
-    return ctx.emit("sub", shifted, ctx.emit("log", total))
 
 
 def _positive_axis(ctx: ExportContext, data: Value, axis: int) -> int:
@@ -92,7 +83,7 @@ def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) ->
 
 
 OPS.pairs(
-    pair("relu", "nn.relu", when=lambda node: not are_integers(node)),
+    pair("relu", "nn.relu", when=of_floats),
     pair("softplus", "serde.softplus"),
     pair("elu", "serde.elu", alpha=1.0, when=_has_exact_attributes),
     reads("selu", "serde.selu", alpha=1.67326319, lambda_=1.05070102, renamed={"lambda_": "gamma"}),

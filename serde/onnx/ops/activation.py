@@ -13,22 +13,10 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, product
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.walk.pairs import pair, reads, writes
+from serde.walk.pairs import of_floats, of_signed, pair, reads, writes
 
 Build = Callable[[ImportContext, Expr, int], Expr]
-
-
-@OPS.exports("nn.relu")
-def export_relu(ctx: ExportContext, x: Value) -> Value:
-    """Before 14 Relu takes floats only, from then on signed integers, too."""
-    if ctx.type(x).dtype.startswith("uint"):
-        return x
-    if ctx.version >= 14 or is_float(ctx.type(x).dtype):
-        return ctx.emit("Relu", x)
-    zero = ctx.scalar_like(x, 0)
-    return ctx.emit("Where", ctx.emit("Less", x, zero), zero, x)
 
 
 def _are_held(node: Call) -> bool:
@@ -37,13 +25,12 @@ def _are_held(node: Call) -> bool:
     return isinstance(data, TensorType) and is_exact(data.dtype, *node.attrs.values())
 
 
-@OPS.exports("nn.leaky_relu")
-def export_leaky_relu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
-    dtype = ctx.type(x).dtype
-    if ctx.takes("LeakyRelu", dtype) and is_exact(dtype, alpha):
-        return ctx.emit("LeakyRelu", x, alpha=alpha)
-    negative = ctx.emit("Less", x, ctx.scalar_like(x, 0))
-    return ctx.emit("Where", negative, ctx.emit("Mul", x, ctx.scalar_like(x, alpha)), x)
+def _is_float(node: Call) -> bool:
+    return of_floats(node) and _are_held(node)
+
+
+def _is_plain_float(node: Call) -> bool:
+    return has_dtype("float16", "float32", "float64")(node) and _are_held(node)
 
 
 @OPS.exports("nn.prelu")
@@ -174,8 +161,12 @@ for _name, (_targets, _build) in SOFTMAX.items():
 
 
 OPS.pairs(
-    reads("Relu", "nn.relu", since=(1, 6, 13, 14), ignored="consumed_inputs"),
+    pair("Relu", "nn.relu", since=(1, 6, 13), ignored="consumed_inputs", when=of_floats),
+    pair("Relu", "nn.relu", since=14, when=of_signed),
     reads("LeakyRelu", "nn.leaky_relu", since=(1, 6, 16), alpha=0.01, ignored="consumed_inputs"),
+    # Before 16, it takes no bfloat16.
+    writes("LeakyRelu", "nn.leaky_relu", "alpha", when=_is_plain_float),
+    writes("LeakyRelu", "nn.leaky_relu", "alpha", since=16, when=_is_float),
     pair(
         "Elu", "serde.elu", since=(1, 6, 22), alpha=1.0, ignored="consumed_inputs", when=_are_held
     ),

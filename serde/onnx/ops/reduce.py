@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -17,32 +16,14 @@ from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, compute_dtype, scalar_like
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Call, Expr, If
 from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis, takes_first
 from serde.walk.pairs import writes
 from serde.weights import numpy_dtype
-
-Axes = tuple[int, ...] | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelayReduction:
-    """Attributes that the reductions of Relay share."""
-
-    axis: Axes
-    keepdims: bool
-    exclude: bool
-
-    def axes(self, rank: int) -> list[int]:
-        """Return the axes that are reduced, ascending; all, if none are named."""
-        if self.axis is None:
-            return list(range(rank))
-        named = {each % rank for each in self.axis}
-        return [each for each in range(rank) if (each in named) != self.exclude]
 
 
 def emit_reduce(
@@ -61,7 +42,7 @@ def emit_reduce(
     return ctx.emit(op, x, axes=list(axes), keepdims=int(keepdims))
 
 
-def _export_reduction(ctx: ExportContext, x: Value, *, op: str, reduction: RelayReduction) -> Value:
+def _export_reduction(ctx: ExportContext, x: Value, *, op: str, reduction: ReducedAxes) -> Value:
     return emit_reduce(ctx, op, x, reduction.axes(ctx.type(x).rank), reduction.keepdims)
 
 
@@ -80,7 +61,7 @@ def _has_counterpart(node: Call) -> bool:
     data = node.args[0].type
     if not isinstance(data, TensorType):
         return False
-    axes = RelayReduction(**node.attrs).axes(data.rank)
+    axes = ReducedAxes(**node.attrs).axes(data.rank)
     wide = is_float(data.dtype) or data.dtype in ("int32", "int64", "uint32", "uint64")
     return bool(axes) and wide
 
@@ -96,7 +77,7 @@ for _name, _op in {
 
 
 @OPS.exports("all")
-def export_all(ctx: ExportContext, x: Value, *, reduction: RelayReduction) -> Value:
+def export_all(ctx: ExportContext, x: Value, *, reduction: ReducedAxes) -> Value:
     axes = reduction.axes(ctx.type(x).rank)
     return cast(
         ctx,
@@ -106,7 +87,7 @@ def export_all(ctx: ExportContext, x: Value, *, reduction: RelayReduction) -> Va
 
 
 @OPS.exports("any")
-def export_any(ctx: ExportContext, x: Value, *, reduction: RelayReduction) -> Value:
+def export_any(ctx: ExportContext, x: Value, *, reduction: ReducedAxes) -> Value:
     """Of no elements ONNX gives the least integer."""
     axes = reduction.axes(ctx.type(x).rank)
     greatest = emit_reduce(ctx, "ReduceMax", cast(ctx, x, np.int32), axes, reduction.keepdims)
@@ -122,48 +103,20 @@ def _export_arg(
     x: Value,
     *,
     op: str,
-    reduction: RelayReduction,
+    reduction: ReducedAxes,
     select_last_index: bool,
 ) -> Value:
     """ONNX counts in int64, Relay in int32."""
-    rank = ctx.type(x).rank
-    axes = reduction.axes(rank)
-    last = int(select_last_index) or None
-    shape, dtype = ctx.type(x).shape, ctx.type(x).dtype
-    x = as_dtype(ctx, x, ARG_DTYPES.get(dtype, dtype))
-    position = axes[0] if len(axes) == 1 else -1
-    keep = int(reduction.keepdims and len(axes) == 1)
-    rows = x if len(axes) == 1 else _join_axes(ctx, x, axes, shape)
-    if last and ctx.version < 12:
-        found = _find_last(ctx, op, rows, position, keep)
-    else:
-        found = ctx.emit(op, rows, axis=position, keepdims=keep, select_last_index=last)
-    if reduction.keepdims and not keep:
-        found = unsqueeze(ctx, found, axes)
+    dtype = ctx.type(x).dtype
+    (axis,), last = reduction.axes(ctx.type(x).rank), int(select_last_index) or None
+    rows = as_dtype(ctx, x, ARG_DTYPES.get(dtype, dtype))
+    found = ctx.emit(op, rows, axis=axis, keepdims=int(reduction.keepdims), select_last_index=last)
     return cast(ctx, found, np.int32)
 
 
-def _find_last(ctx: ExportContext, op: str, x: Value, axis: int, keepdims: int) -> Value:
-    """Before 12, the last of equal elements is the first from behind."""
-    lowest = ctx.ints([np.iinfo(np.int64).min])
-    transposed = ctx.emit("Slice", x, ctx.ints([-1]), lowest, ctx.ints([axis]), ctx.ints([-1]))
-    found = ctx.emit(op, transposed, axis=axis, keepdims=keepdims)
-    length = ctx.emit("Gather", ctx.emit("Shape", x), ctx.const(axis, np.int64), axis=0)
-    return ctx.emit("Sub", ctx.emit("Sub", length, ctx.const(1, np.int64)), found)
-
-
-def _join_axes(ctx: ExportContext, x: Value, axes: Sequence[int], shape: Sequence[Dim]) -> Value:
-    """Return `x` with `axes` behind the others and joined into one."""
-    kept = [axis for axis in range(len(shape)) if axis not in axes]
-    moved = ctx.emit("Transpose", x, perm=[*kept, *axes]) if kept else x
-    length = product(shape[axis] for axis in axes)
-    return ctx.emit("Reshape", moved, ctx.shape([*(shape[axis] for axis in kept), length]))
-
-
-OPS.exports("argmax")(partial(_export_arg, op="ArgMax"))
-
-
-OPS.exports("argmin")(partial(_export_arg, op="ArgMin"))
+for _name, _op in {"argmax": "ArgMax", "argmin": "ArgMin"}.items():
+    OPS.exports(_name, when=takes_first)(partial(_export_arg, op=_op))
+    OPS.exports(_name, since=12, when=reduces_one_axis)(partial(_export_arg, op=_op))
 
 
 @OPS.exports("nn.nll_loss", since=12)

@@ -6,11 +6,15 @@ from functools import partial
 from typing import Final
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
 from serde.relax.precision import compute_wide, make_wide_expansion
 from serde.relay.ir.expr import Call, Expr, tensor_type
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.walk.pairs import of_floats, pair, reads
 
 __all__: list[str] = []
 
@@ -55,11 +59,6 @@ def _decompose_mish(data: Expr) -> Expr:
 OPS.expands("serde.mish")(make_wide_expansion("serde.mish", _decompose_mish))
 
 
-@OPS.exports("nn.relu")
-def export_relu(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("nn.relu", data)
-
-
 def _export_softmax(ctx: ExportContext, data: Value, *, op: str, axis: int) -> Value:
     return compute_wide(ctx, lambda x: ctx.emit(op, x, axis=axis), data)
 
@@ -68,28 +67,26 @@ for _name, _op in _LAYERS.items():
     OPS.exports(_name)(partial(_export_softmax, op=_op))
 
 
-@OPS.exports("nn.leaky_relu")
-def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
-    """Of integers the slope is one, too, which Relax has of floats alone."""
-    dtype = ctx.type(data).dtype
-    if is_float(dtype):
-        return ctx.emit("nn.leakyrelu", data, alpha=alpha)
-    slope = ctx.const(alpha, dtype)
-    positive = ctx.emit("greater", data, ctx.const(0, dtype))
-    return ctx.emit("where", positive, data, ctx.emit("multiply", data, slope))
-
-
-@OPS.exports("nn.prelu")
-def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
+def _has_known_channels(node: Call) -> bool:
     """TVM needs to know how many channels there are, and floats that are not brain floats."""
-    type_ = ctx.type(data)
+    type_ = tensor_type(node.args[0])
     known = is_float(type_.dtype) and type_.dtype != "bfloat16"
-    if known and isinstance(type_.shape[axis], int):
-        return ctx.emit("nn.prelu", data, alpha, axis=axis % type_.rank)
-    behind = list(range(1, type_.rank - axis % type_.rank))
-    slope = ctx.emit("expand_dims", alpha, behind) if behind else alpha
-    positive = ctx.emit("greater", data, ctx.const(0, type_.dtype))
-    return ctx.emit("where", positive, data, ctx.emit("multiply", data, slope))
+    return known and isinstance(type_.shape[node.attrs["axis"]], int)
+
+
+@OPS.exports("nn.prelu", when=_has_known_channels)
+def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
+    return ctx.emit("nn.prelu", data, alpha, axis=axis % ctx.type(data).rank)
+
+
+@OPS.imports("relax.nn.prelu")
+def import_prelu(ctx: ImportContext, data: Expr, alpha: Expr, *, axis: int) -> Expr:
+    """One slope stands for all channels."""
+    length = ctx.type(data).shape[axis]
+    if ctx.type(alpha).shape == (1,) and length != 1:
+        scaled = relay.multiply(data, alpha)
+        return relay.where(relay.greater(data, ctx.like(data, 0)), data, scaled)
+    return relay.nn.prelu(data, alpha, axis=axis)
 
 
 @OPS.exports("serde.silu")
@@ -102,6 +99,19 @@ def export_softplus(ctx: ExportContext, data: Value) -> Value:
     """From the threshold on it is the identity, as exactly as the dtype tells."""
     threshold = 40.0 if ctx.type(data).dtype == "float64" else 20.0
     return compute_wide(ctx, lambda x: ctx.emit("nn.softplus", x, threshold=threshold), data)
+
+
+@OPS.imports("relax.nn.softplus")
+def import_softplus(ctx: ImportContext, data: Expr, *, beta: float, threshold: float) -> Expr:
+    """Above the threshold it is the identity, as rounding has it from 20 on."""
+    if beta == 0:
+        raise Unsupported("beta=0.0 divides by zero")
+    scaled = data if beta == 1 else relay.multiply(data, ctx.like(data, beta))
+    grown = call("serde.softplus", scaled)
+    found = grown if beta == 1 else relay.divide(grown, ctx.like(data, beta))
+    if threshold >= 20 and ctx.dtype(data) in ("float16", "float32", "bfloat16"):
+        return found
+    return relay.where(relay.greater(scaled, ctx.like(data, threshold)), data, found)
 
 
 def _is_usual_selu(node: Call) -> bool:
@@ -117,3 +127,21 @@ def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) 
 def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
     op = "nn.gelu" if approximate == "none" else "nn.gelu_tanh"
     return compute_wide(ctx, lambda x: ctx.emit(op, x), data)
+
+
+@OPS.imports("relax.nn.dropout")
+def import_dropout(ctx: ImportContext, data: Expr, *, rate: float) -> tuple[Expr, Expr]:
+    """The second result is the mask, all ones outside of training."""
+    return relay.nn.dropout(data, rate=rate), relay.ones_like(data)
+
+
+OPS.pairs(
+    pair("relax.nn.relu", "nn.relu"),
+    pair("relax.nn.leakyrelu", "nn.leaky_relu", "alpha", when=of_floats),
+    reads("relax.nn.gelu", "serde.gelu"),
+    reads("relax.nn.gelu_tanh", "serde.gelu", fixed={"approximate": "tanh"}),
+    reads("relax.nn.silu", "serde.silu"),
+    reads("relax.nn.selu", "serde.selu"),
+    reads("relax.nn.softmax", "nn.softmax", "axis"),
+    reads("relax.nn.log_softmax", "nn.log_softmax", "axis"),
+)

@@ -6,6 +6,7 @@ attributes of the call are keywords.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any as AnyValue
 from typing import Final, get_args
 
@@ -34,4 +35,11 @@ def _decode(raw: AnyValue, hint: AnyValue) -> AnyValue:
     return raw
 
 
-OPS = ConverterTable("relax", decode=_decode, home="serde.relax.ops")
+def _emit(
+    ctx: AnyValue, op: str, operands: Mapping[str, AnyValue], attributes: Mapping[str, AnyValue]
+) -> AnyValue:
+    """Write the call of a pair, which has the name of what is read."""
+    return ctx.emit(op.removeprefix("relax."), *operands.values(), **attributes)
+
+
+OPS = ConverterTable("relax", decode=_decode, home="serde.relax.ops", emit=_emit)

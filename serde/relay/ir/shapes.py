@@ -24,6 +24,7 @@ __all__ = [
     "normalize_axes",
     "normalize_axis",
     "pool_dim",
+    "reduced_axes",
     "require_float",
     "require_same_dtype",
     "require_window",
@@ -53,6 +54,14 @@ def normalize_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
     if len(set(result)) != len(result):
         raise TypeInferenceError(f"axes {list(result)} name an axis twice")
     return result
+
+
+def reduced_axes(rank: int, axis: Sequence[int] | None, exclude: bool) -> tuple[int, ...]:
+    """Return the axes that are reduced, in ascending order."""
+    if axis is None:
+        return tuple(range(rank))
+    named = normalize_axes(axis, rank)
+    return tuple(i for i in range(rank) if (i in named) != exclude)
 
 
 def is_float(dtype: str) -> bool:

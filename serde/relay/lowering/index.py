@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any as AnyValue
+from typing import Final
 
 import serde.allocation as allocation
 from serde.errors import Unsupported
@@ -16,6 +18,7 @@ from serde.relay.lowering.lengths import positions
 from serde.weights import dtype_name
 
 __all__ = [
+    "RULES",
     "decompose_adv_index",
     "decompose_dyn_one_hot",
     "decompose_invert_permutation",
@@ -132,3 +135,17 @@ def decompose_strided_set(data: Expr, v: Expr, begin: Expr, end: Expr, strides: 
     where = call("reshape", places, newshape=(-1,))
     written = call("scatter_elements", flat, where, new, axis=0, reduction="update")
     return call("reshape_like", written, data)
+
+
+def _searchsorted(sorted_sequence: Expr, values: Expr, *, right: bool, dtype: AnyValue) -> Expr:
+    """Return how many elements are before each value, which is compared with all of them."""
+    own = tensor_type(sorted_sequence).rank
+    row = call("expand_dims", sorted_sequence, axis=own - 1) if own > 1 else sorted_sequence
+    keys = call("expand_dims", values, axis=tensor_type(values).rank)
+    before = call("less_equal" if right else "less", row, keys)
+    count = call("sum", call("cast", before, dtype="int32"), axis=(-1,))
+    return as_dtype(count, dtype_name(dtype))
+
+
+RULES: Final[dict[str, Callable[..., Expr]]] = {"searchsorted": _searchsorted}
+"""What operators are made of where a target lacks them."""

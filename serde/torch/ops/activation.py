@@ -10,15 +10,19 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.relay.op.elementwise.unary import clip_limits
+from serde.torch.export_context import ExportContext, Value, number_of
 from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import as_float
 from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.table import OPS
-from serde.walk.pairs import reads
+from serde.torch.ops.written import FIRST_BIT, in_computed_dtype
+from serde.walk.pairs import of_floats, of_signed, reads, writes
+from serde.weights import numpy_dtype
 
 DType = np.dtype[AnyValue] | None
 FLOAT32 = np.dtype(np.float32)
@@ -219,7 +223,114 @@ def import_hardtanh(
     return _clip(ctx, self, ctx.scalar(min_val, dtype), ctx.scalar(max_val, dtype))
 
 
+@OPS.exports("clip")
+def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) -> Value:
+    """Limits of integers are integers; one that is infinite is left out.
+
+    Of 64 bits without a sign, the first one is turned over and back again.
+    """
+    dtype = ctx.type(data).dtype
+    low, high = map(number_of, clip_limits(np.dtype(numpy_dtype(dtype)), a_min, a_max))
+    if dtype == "uint64":
+        turned = ctx.infix("^", ctx.method(data, "to", ctx.dtype("int64")), FIRST_BIT)
+        turned = ctx.call("torch.clamp", turned, low + FIRST_BIT, high + FIRST_BIT)
+        return ctx.method(ctx.infix("^", turned, FIRST_BIT), "to", ctx.dtype(dtype))
+    if not is_float(dtype):
+        return in_computed_dtype(ctx, lambda x: ctx.call("torch.clamp", x, low, high), data)
+    low, high = float(low), float(high)
+    if (low, high) == (0, 6):
+        return ctx.call("F.relu6", data)
+    limits = {} if low == -math.inf else {"min": low}
+    limits |= {} if high == math.inf else {"max": high}
+    if len(limits) == 2:
+        return ctx.call("torch.clamp", data, low, high)
+    return ctx.call("torch.clamp", data, **limits) if limits else data
+
+
+_SELU = {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}
+
+
+def _export_with_alpha(ctx: ExportContext, data: Value, *, target: str, alpha: float) -> Value:
+    return ctx.call(target, data, alpha=alpha) if alpha != 1 else ctx.call(target, data)
+
+
+for _name, _target in {"serde.celu": "F.celu", "serde.elu": "F.elu"}.items():
+    OPS.exports(_name)(partial(_export_with_alpha, target=_target))
+
+
+def _has_channels(node: Call) -> bool:
+    """Whether there is a slope for each index of axis 1, or one for a vector."""
+    data, slopes = map(tensor_type, node.args)
+    single = data.rank == 1 and slopes.shape == (1,)
+    return is_float(data.dtype) and (single or node.attrs["axis"] % data.rank == 1)
+
+
+@OPS.exports("nn.prelu", when=_has_channels, ignored=("axis",))
+def export_prelu(ctx: ExportContext, data: Value, alpha: Value) -> Value:
+    (count,) = ctx.type(alpha).shape
+    if ctx.is_weight(alpha) and isinstance(count, int):
+        return ctx.layer("nn.PReLU", (data,), {"weight": alpha}, num_parameters=count)
+    return ctx.call("F.prelu", data, alpha)
+
+
+@OPS.exports("serde.hardmax")
+def export_hardmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
+    place = ctx.method(data, "argmax", axis, keepdim=True)
+    return ctx.method(ctx.call("torch.zeros_like", data), "scatter", axis, place, 1.0)
+
+
+@OPS.exports("serde.gelu")
+def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
+    if approximate == "none":
+        return ctx.call("F.gelu", data)
+    return ctx.call("F.gelu", data, approximate=approximate)
+
+
+@OPS.exports("serde.softplus")
+def export_softplus(ctx: ExportContext, data: Value) -> Value:
+    """Above a threshold PyTorch returns the data: at 20 that is as near as float32 can tell."""
+    if ctx.type(data).dtype == "float64":
+        return ctx.call("F.softplus", data, threshold=40.0)
+    return ctx.call("F.softplus", data)
+
+
+def _is_sixth(node: Call) -> bool:
+    return np.float32(node.attrs["alpha"]) == np.float32(1 / 6) and node.attrs["beta"] == 0.5
+
+
+@OPS.exports("serde.swish")
+def export_swish(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
+    if alpha == 1:
+        return ctx.call("F.silu", data)
+    gate = ctx.call("torch.sigmoid", ctx.infix("*", alpha, data))
+    return ctx.infix("*", data, gate)
+
+
+@OPS.exports("serde.swiglu")
+def export_swiglu(ctx: ExportContext, gate: Value, value: Value, *, alpha: float) -> Value:
+    return ctx.infix("*", export_swish(ctx, gate, alpha=alpha), value)
+
+
 OPS.pairs(
+    writes("F.softmax", ("nn.softmax", "nn.fast_softmax"), "dim", renamed={"dim": "axis"}),
+    writes("F.log_softmax", "nn.log_softmax", "dim", renamed={"dim": "axis"}),
+    writes("F.relu", "nn.relu", when=of_signed),
+    writes(
+        "F.leaky_relu",
+        "nn.leaky_relu",
+        "negative_slope",
+        renamed={"negative_slope": "alpha"},
+        when=of_floats,
+    ),
+    writes("F.selu", "serde.selu", fixed=_SELU),
+    writes(
+        "F.hardsigmoid", "serde.hard_sigmoid", fixed={"alpha": 1 / 6, "beta": 0.5}, when=_is_sixth
+    ),
+    writes("F.hardswish", "serde.hard_swish"),
+    writes("F.logsigmoid", "serde.log_sigmoid"),
+    writes("F.mish", "serde.mish"),
+    writes("F.silu", "serde.silu"),
+    writes("F.softsign", "serde.softsign"),
     reads("aten::relu", "nn.relu"),
     reads("aten::relu6", "clip", fixed={"a_min": 0.0, "a_max": 6.0}),
     reads("aten::gelu", "serde.gelu", approximate="none"),

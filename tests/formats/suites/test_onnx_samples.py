@@ -50,8 +50,8 @@ OLD_FAULTS = {
 
 def exportable(name: str, opset: int) -> bool:
     """Whether an operator has an exporter, or decomposes into some that have."""
-    definition = all_ops()[name]
-    return TABLE.exporter(name, opset) is not None or definition.decompose is not None
+    made = TABLE.expansion(name) or all_ops()[name].decompose
+    return TABLE.exporter(name, opset) is not None or made is not None
 
 
 def samples() -> list[Any]:

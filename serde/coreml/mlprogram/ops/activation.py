@@ -4,47 +4,24 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.elementwise import like
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
-from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import is_float
 from serde.walk.expansion.tensors import along
-from serde.walk.pairs import pair, reads
-from serde.weights import numpy_dtype
+from serde.walk.pairs import of_floats, pair, reads, writes
 
 Gelu = Literal["EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"]
-
-
-def _require_float(ctx: ExportContext, data: Value) -> None:
-    if not is_float(ctx.type(data).dtype):
-        raise Unsupported(f"an activation of {ctx.type(data).dtype}")
-
-
-@OPS.exports("nn.relu")
-def export_relu(ctx: ExportContext, data: Value) -> Value:
-    if not is_float(ctx.type(data).dtype):
-        zero = np.zeros((), numpy_dtype(ctx.type(data).dtype))
-        return ctx.spell(lambda x: relay.maximum(x, relay.Constant(zero)), data)
-    return ctx.emit("relu", x=data)
 
 
 @OPS.imports("clamped_relu", since=(1, 17))
 def import_clamped_relu(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
     return relay.minimum(relay.nn.leaky_relu(x, alpha=alpha), like(ctx, x, beta))
-
-
-@OPS.exports("nn.leaky_relu")
-def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
-    _require_float(ctx, data)
-    return ctx.emit("leaky_relu", x=data, alpha=alpha)
 
 
 @OPS.imports("thresholded_relu", since=(1, 17))
@@ -59,23 +36,11 @@ def import_prelu(ctx: ImportContext, x: Expr, alpha: Expr) -> Expr:
     return relay.nn.prelu(x, as_dtype(alpha, ctx.type(x).dtype), axis=1)
 
 
-@OPS.exports("nn.prelu")
-def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
+def _has_channels(node: Call) -> bool:
     """MIL has slopes that are constants, one a channel, for tensors of four axes."""
-    type_ = ctx.type(data)
-    channels = type_.shape[axis]
-    constant = alpha.is_constant and ctx.type(alpha).shape == (channels,)
-    if axis % type_.rank == 1 and type_.rank == 4 and constant:
-        return ctx.emit("prelu", x=data, alpha=alpha)
-    shape = [1] * type_.rank
-    shape[axis] = -1
-
-    def expand(x: Expr, slope: Expr) -> Expr:
-        zero = relay.Constant(np.zeros((), numpy_dtype(type_.dtype)))
-        below = relay.multiply(relay.minimum(x, zero), relay.reshape(slope, shape))
-        return relay.add(relay.maximum(x, zero), below)
-
-    return ctx.spell(expand, data, alpha)
+    data, slopes = map(tensor_type, node.args)
+    fits = data.rank == 4 and node.attrs["axis"] % 4 == 1 and slopes.shape == data.shape[1:2]
+    return fits and is_float(data.dtype)
 
 
 @OPS.imports("linear_activation", since=(1, 17))
@@ -119,22 +84,11 @@ def export_swish(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
     return ctx.emit("gelu", x=data, mode="SIGMOID_APPROXIMATION")
 
 
-@OPS.exports("nn.log_softmax")
-def export_log_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
-    """Without the logarithm of what may have become zero: the greatest element comes off first."""
-
-    def expand(x: Expr) -> Expr:
-        shifted = relay.subtract(x, relay.max(x, axis=axis, keepdims=True))
-        total = relay.sum(relay.exp(shifted), axis=axis, keepdims=True)
-        return relay.subtract(shifted, relay.log(total))
-
-    return ctx.spell(expand, data)
-
-
 OPS.pairs(
-    reads("relu", "nn.relu"),
+    writes("prelu", "nn.prelu", operands="x alpha", fixed={"axis": 1}, when=_has_channels),
+    pair("relu", "nn.relu", when=of_floats),
     reads("relu6", "clip", fixed={"a_min": 0.0, "a_max": 6.0}),
-    reads("leaky_relu", "nn.leaky_relu", "alpha", since=(1, 17)),
+    pair("leaky_relu", "nn.leaky_relu", "alpha", since=(1, 17), when=of_floats),
     pair("sigmoid_hard", "serde.hard_sigmoid", "alpha", "beta", since=(1, 17)),
     pair("elu", "serde.elu", "alpha", since=(1, 17)),
     pair("softmax", ("nn.softmax", "nn.fast_softmax"), axis=-1),

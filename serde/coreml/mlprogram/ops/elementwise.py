@@ -31,7 +31,7 @@ from serde.relay.ir.shapes import broadcast, is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.expansion.tensors import tensor_type
-from serde.walk.pairs import reads, writes
+from serde.walk.pairs import of_floats, reads, writes
 from serde.weights import numpy_dtype
 
 DTYPES = {
@@ -64,8 +64,8 @@ UNARY = {
 OF_INTEGERS = frozenset({"abs", "sign"})
 """Functions that MIL has of integers too."""
 
-ROUNDED = frozenset({"ceil", "floor", "round"})
-"""Functions that leave integers as they are."""
+ROUNDED = frozenset({"ceil", "floor"})
+"""Functions that leave integers as they are, which are none to MIL."""
 
 BINARY = {
     "add": "add",
@@ -86,22 +86,17 @@ def like(ctx: ImportContext, x: Expr, value: float) -> Expr:
     return relay.Constant(np.array(value, numpy_dtype(ctx.type(x).dtype)))
 
 
-def _function(op: str) -> Callable[..., Value]:
-    domain = NUMBERS if op in OF_INTEGERS else FLOATS
-
-    def export_function(ctx: ExportContext, data: Value) -> Value:
-        if op in ROUNDED and not is_float(ctx.type(data).dtype):
-            return data
-        return emit_in(ctx, domain, op, {"x": data})
-
-    return export_function
+def _export_function(ctx: ExportContext, data: Value, *, op: str) -> Value:
+    return emit_in(ctx, NUMBERS if op in OF_INTEGERS else FLOATS, op, {"x": data})
 
 
 for _op, _target in UNARY.items():
     OPS.pairs(reads(_op, _target))
-    OPS.exports(_target)(_function(_op))
+    OPS.exports(_target, when=of_floats if _target in ROUNDED else None)(
+        partial(_export_function, op=_op)
+    )
 for _op in ("erf", "exp", "tanh"):
-    OPS.exports(f"fast_{_op}")(_function(_op))
+    OPS.exports(f"fast_{_op}")(partial(_export_function, op=_op))
 
 
 @OPS.exports("logical_not")
@@ -223,12 +218,6 @@ def _magnitudes(build: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
     return expand_magnitudes
 
 
-@OPS.expands("trunc_divide")
-def expand_trunc_divide(lhs: Expr, rhs: Expr) -> Expr:
-    quotient = relay.divide(lhs, rhs)
-    return relay.trunc(quotient) if is_float(tensor_type(lhs).dtype) else quotient
-
-
 OPS.expands("mod", "trunc_mod")(_magnitudes(relay.floor_mod))
 
 
@@ -242,15 +231,6 @@ def import_log(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-45) -> Expr:
     """What is added is nothing in float16, and the least float32, which only saves log(0)."""
     offset = like(ctx, x, epsilon)
     return relay.log(relay.add(x, offset) if ctx.constant(offset) else x)
-
-
-def _export_other_log(ctx: ExportContext, data: Value, *, base: float) -> Value:
-    factor = ctx.const(1 / np.log(base), ctx.type(data).dtype)
-    return ctx.emit("mul", x=ctx.emit("log", x=data, epsilon=0.0), y=factor)
-
-
-OPS.exports("log2")(partial(_export_other_log, base=2.0))
-OPS.exports("log10")(partial(_export_other_log, base=10.0))
 
 
 @OPS.imports("rsqrt", since=(1, 17))
@@ -318,11 +298,6 @@ def import_identity(ctx: ImportContext, x: Expr) -> Expr:
     return x
 
 
-@OPS.exports("copy")
-def export_copy(ctx: ExportContext, data: Value) -> Value:
-    return data
-
-
 @OPS.imports("cast", since=(1, 17))
 def import_cast(ctx: ImportContext, x: Expr, *, dtype: Name) -> Expr:
     return relay.cast(x, DTYPES[dtype])
@@ -345,55 +320,8 @@ def export_cast(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -
     return ctx.emit("cast", x=data, dtype=names[target])
 
 
-@OPS.exports("cast_like")
-def export_cast_like(ctx: ExportContext, data: Value, dtype_like: Value) -> Value:
-    return ctx.cast(data, ctx.type(dtype_like).dtype)
-
-
-def _magnitude(build: Callable[[Expr], Expr]) -> Callable[..., Expr]:
-    """Return what makes a function that treats both signs alike of one of magnitudes."""
-
-    def expand_magnitude(data: Expr) -> Expr:
-        if not is_float(tensor_type(data).dtype):
-            return data
-        return relay.multiply(relay.sign(data), build(relay.abs(data)))
-
-    return expand_magnitude
-
-
 def _number_like(x: Expr, value: float) -> Expr:
     return relay.Constant(np.array(value, numpy_dtype(tensor_type(x).dtype)))
-
-
-def _half_up(x: Expr) -> Expr:
-    """Return the nearest whole number, halves upwards; a sum of both would itself be rounded."""
-    whole = relay.floor(x)
-    up = relay.greater_equal(relay.subtract(x, whole), _number_like(x, 0.5))
-    return relay.add(whole, relay.cast(up, tensor_type(x).dtype))
-
-
-# Halves go away from zero, where MIL's own operator has them go to even.
-OPS.expands("round")(_magnitude(_half_up))
-OPS.expands("trunc")(_magnitude(relay.floor))
-
-
-@OPS.expands("isnan")
-def expand_isnan(data: Expr) -> Expr:
-    return relay.not_equal(data, data)
-
-
-@OPS.expands("isinf")
-def expand_isinf(data: Expr) -> Expr:
-    if not is_float(tensor_type(data).dtype):
-        return relay.not_equal(data, data)
-    return relay.equal(relay.abs(data), _number_like(data, np.inf))
-
-
-@OPS.expands("isfinite")
-def expand_isfinite(data: Expr) -> Expr:
-    if not is_float(tensor_type(data).dtype):
-        return relay.equal(data, data)
-    return relay.less(relay.abs(data), _number_like(data, np.inf))
 
 
 @OPS.expands("acosh")

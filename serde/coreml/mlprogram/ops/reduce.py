@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.shape.reshape import reshape, transpose
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.type_domains import NUMBERS, cast_to, compute_dtype, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import product
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.op.reduce.plain import reduced_axes
+from serde.relay.op.reduce.plain import ReducedAxes, reduced_axes, takes_first
 
 REDUCTIONS = {
     "reduce_l1_norm": "serde.reduce_l1",
@@ -58,23 +55,11 @@ def _import_reduction(
     return call(target, x, axis=wanted, keepdims=keep_dims)
 
 
-def _along(ctx: ExportContext, x: Value, axis: Sequence[int] | None, exclude: bool) -> list[int]:
-    return list(reduced_axes(ctx.type(x).rank, axis, exclude))
-
-
-def _export_reduction(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    op: str,
-    axis: tuple[int, ...] | None,
-    keepdims: bool,
-    exclude: bool,
-) -> Value:
-    axes = _along(ctx, data, axis, exclude)
+def _export_reduction(ctx: ExportContext, data: Value, *, op: str, reduction: ReducedAxes) -> Value:
+    axes = reduction.axes(ctx.type(data).rank)
     if not axes:
         return data
-    return emit_in(ctx, NUMBERS, op, {"x": data}, axes=axes, keep_dims=keepdims)
+    return emit_in(ctx, NUMBERS, op, {"x": data}, axes=list(axes), keep_dims=reduction.keepdims)
 
 
 def _is_real(node: Call) -> bool:
@@ -82,29 +67,13 @@ def _is_real(node: Call) -> bool:
     type_ = node.args[0].type
     if not isinstance(type_, TensorType) or not is_float(type_.dtype):
         return False
-    return bool(reduced_axes(type_.rank, node.attrs["axis"], node.attrs["exclude"]))
+    return bool(ReducedAxes(**node.attrs).axes(type_.rank))
 
 
 for _op, _target in REDUCTIONS.items():
     OPS.imports(_op)(partial(_import_reduction, target=_target))
     _when = None if _target in OF_INTEGERS else _is_real
     OPS.exports(_target, when=_when)(partial(_export_reduction, op=_op))
-
-
-@OPS.expands("mean")
-def expand_mean(data: Expr, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool) -> Expr:
-    """Of integers, a sum that is divided towards zero."""
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    axes = reduced_axes(type_.rank, axis, exclude)
-    if not axes:
-        return data
-    count = product(type_.shape[each] for each in axes)
-    if not isinstance(count, int):
-        raise Unsupported("a mean of integers over a length that is not fixed")
-    total = relay.sum(data, axis=axes, keepdims=keepdims)
-    return relay.divide(total, relay.const(count, type_.dtype))
 
 
 @OPS.expands("serde.logsumexp")
@@ -136,39 +105,14 @@ def _import_extreme(
 
 
 def _export_extreme(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    op: str,
-    axis: tuple[int, ...] | None,
-    keepdims: bool,
-    select_last_index: bool,
-    exclude: bool,
+    ctx: ExportContext, data: Value, *, op: str, reduction: ReducedAxes, select_last_index: bool
 ) -> Value:
-    """MIL has one axis, and takes the first of equals; the last is the first backwards."""
-    shape = ctx.type(data).shape
-    axes = _along(ctx, data, axis, exclude)
-    if not axes:
-        raise Unsupported("a place along no axes")
-    kept = [each for each in range(len(shape)) if each not in axes]
-    work = compute_dtype(ctx, ctx.type(data).dtype, NUMBERS)
-    x, place = cast_to(ctx, data, work), axes[0]
-    if len(axes) > 1:
-        rows = [*(shape[each] for each in kept), product(shape[each] for each in axes)]
-        x, place = reshape(ctx, transpose(ctx, x, [*kept, *axes]), rows), len(kept)
-    length = ctx.type(x).shape[place]
-    if select_last_index:
-        x = ctx.emit("reverse", ctx.type(x), x=x, axes=[place])
-    dims = [dim for each, dim in enumerate(ctx.type(x).shape) if each != place]
-    found = ctx.emit(op, TensorType(dims, "int32"), x=x, axis=place, keep_dims=False)
-    if select_last_index:
-        if not isinstance(length, int):
-            raise Unsupported("the last place along a length that is not fixed")
-        last = ctx.const(length - 1, "int32")
-        found = ctx.emit("sub", TensorType(dims, "int32"), x=last, y=found)
-    return reshape(ctx, found, ctx.result_type().shape)
+    """MIL takes the first of equals."""
+    (axis,) = reduction.axes(ctx.type(data).rank)
+    x = cast_to(ctx, data, compute_dtype(ctx, ctx.type(data).dtype, NUMBERS))
+    return ctx.emit(op, ctx.result_type(), x=x, axis=axis, keep_dims=reduction.keepdims)
 
 
 for _op, _target in EXTREMES.items():
     OPS.imports(_op, since=(1, 17))(partial(_import_extreme, target=_target))
-    OPS.exports(_target)(partial(_export_extreme, op=_op))
+    OPS.exports(_target, when=takes_first)(partial(_export_extreme, op=_op))

@@ -31,6 +31,7 @@ OPS = ConverterTable(
 )
 
 _CONSTANT = {
+    "nn.prelu": (1,),
     "serde.dequantize_blocks": (0, 1, 2),
     "serde.dequantize_sparse": (0, 1, 2, 3),
     "serde.gru": (1, 2, 3),

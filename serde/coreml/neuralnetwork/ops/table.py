@@ -62,7 +62,7 @@ class DirectTable(ConverterTable):
 
     def expansion(self, name: str) -> Callable[..., AnyValue] | None:
         """Return what a Relay operator is made of where there is no layer for a call."""
-        return super().expansion(name) or self._base.expansion(name)
+        return self.own_expansion(name) or self._base.expansion(name)
 
 
 DIRECT = DirectTable(TABLE)

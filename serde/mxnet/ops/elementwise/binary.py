@@ -11,8 +11,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any as AnyValue
 
-import numpy as np
-
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.axis_groups import MOST_GROUPS
@@ -29,10 +27,10 @@ from serde.mxnet.ops.elementwise.scalars import (
 )
 from serde.mxnet.ops.elementwise.written import Forms, write_binary
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import call
+from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.walk.expansion.functions import arctan2, greatest_divisor
+from serde.walk.pairs import reads
 
 BINARY = {
     "add": "add",
@@ -178,11 +176,6 @@ def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return write_binary(ctx, ("broadcast_power", "_power_scalar", "_rpower_scalar"), lhs, rhs)
 
 
-@OPS.imports("_grad_add")
-def import_grad_add(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
-    return relay.add(lhs, rhs)
-
-
 @OPS.imports("add_n")
 def import_add_n(ctx: ImportContext, *args: Expr, num_args: int = 0) -> Expr:
     if not args:
@@ -224,13 +217,6 @@ def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Va
     return ctx.emit_bytes("where", *whole)
 
 
-def _with_sign(ctx: ImportContext, x: Expr) -> Expr:
-    """Return whether the sign of each float is minus; a zero shows its sign as a divisor."""
-    zero = scalar_like(ctx, x, 0)
-    below = relay.less(x, zero)
-    return relay.logical_or(below, relay.less(relay.divide(scalar_like(ctx, x, 1), x), zero))
-
-
 def _copysign(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     """MXNet takes the sign of a zero for plus, and that of NaN for minus."""
     zero = scalar_like(ctx, lhs, 0)
@@ -239,21 +225,7 @@ def _copysign(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
 
 
 def _arctan2(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
-    """The angle between the axes, mirrored where the second operand is negative.
-
-    Two zeros have the ratio 0, two infinities 1.
-    """
-
-    def angle(y: Expr, x: Expr) -> Expr:
-        height, width = relay.abs(y), relay.abs(x)
-        alike = relay.cast(relay.not_equal(y, scalar_like(ctx, y, 0)), ctx.type(y).dtype)
-        ratio = relay.where(relay.equal(height, width), alike, relay.divide(height, width))
-        first = relay.atan(ratio)
-        mirrored = relay.subtract(scalar_like(ctx, x, np.pi), first)
-        found = relay.where(_with_sign(ctx, x), mirrored, first)
-        return relay.where(_with_sign(ctx, y), relay.negative(found), found)
-
-    return in_floats(ctx, angle, lhs, rhs)
+    return in_floats(ctx, arctan2, lhs, rhs)
 
 
 def _ldexp(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
@@ -264,30 +236,14 @@ def _ldexp(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
 
 
 def _lcm(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
-    """Euclid's algorithm as a loop on all elements at once."""
     dtype = ctx.type(lhs).dtype
     if dtype == "bool":
         return relay.logical_and(lhs, rhs)
     if is_float(dtype):
         raise Unsupported(f"expected integers, found {dtype}")
-    zero, one = relay.const(0, "int64"), relay.const(1, "int64")
     left, right = (relay.abs(relay.cast(x, "int64")) for x in (lhs, rhs))
-    product = relay.multiply(left, right)
-    spread = relay.zeros_like(product)
-    sizes = [relay.add(x, spread) for x in (left, right)]
-    kind = ctx.type(product)
-    number = Var("i", TensorType((), "int64"))
-    a, b = Var("a", kind), Var("b", kind)
-    rest = relay.floor_mod(a, relay.where(relay.equal(b, zero), one, b))
-    is_done = relay.equal(b, zero)
-    following = relay.where(is_done, zero, rest)
-    again = relay.any(relay.not_equal(following, zero))
-    body = Function([number, a, b], Tuple([again, relay.where(is_done, a, b), following]))
-    loop = call(
-        "serde.loop", None, relay.any(relay.not_equal(sizes[1], zero)), sizes, [], body=body
-    )
-    divisor: Expr = TupleGetItem(loop, 0)
-    divisor = relay.where(relay.equal(product, zero), one, divisor)
+    nothing = relay.equal(relay.multiply(left, right), relay.const(0, "int64"))
+    divisor = relay.where(nothing, relay.const(1, "int64"), greatest_divisor(left, right))
     return relay.cast(relay.multiply(relay.divide(left, divisor), right), dtype)
 
 
@@ -321,3 +277,6 @@ def import_allclose(
     if equal_nan:
         close = relay.logical_or(close, relay.logical_and(relay.isnan(a), relay.isnan(b)))
     return relay.cast(relay.all(close), "uint8")
+
+
+OPS.pairs(reads("_grad_add", "add"))

@@ -18,11 +18,6 @@ from serde.walk.pairs import pair, writes
 from serde.weights import numpy_dtype
 
 
-@OPS.exports("cast_like")
-def export_cast_like(ctx: ExportContext, data: Value, dtype_like: Value) -> Value:
-    return ctx.emit("Cast", data, dtype=ctx.result_type().dtype)
-
-
 @OPS.imports("amp_cast")
 def import_amp_cast(ctx: ImportContext, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
     """What is no float of 16 or 32 bits stays as it is."""

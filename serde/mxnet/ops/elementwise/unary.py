@@ -21,36 +21,17 @@ from serde.relay.ir.shapes import is_float
 from serde.walk.pairs import pair, reads, writes
 from serde.weights import numpy_dtype
 
+ALIKE = (
+    "abs", "ceil", "cos", "cosh", "erf", "exp", "floor", "log", "log10", "log2", "negative",
+    "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh",
+)  # fmt: skip
+"""Functions that MXNet calls as Relay does."""
+
 UNARY = {
-    "abs": "abs",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctanh": "atanh",
-    "ceil": "ceil",
-    "cos": "cos",
-    "cosh": "cosh",
-    "erf": "erf",
-    "exp": "exp",
-    "fix": "trunc",
-    "floor": "floor",
-    "log": "log",
-    "log10": "log10",
-    "log2": "log2",
-    "negative": "negative",
-    "round": "round",
-    "rsqrt": "rsqrt",
-    "sigmoid": "sigmoid",
-    "sign": "sign",
-    "sin": "sin",
-    "sinh": "sinh",
-    "sqrt": "sqrt",
-    "tan": "tan",
-    "tanh": "tanh",
-    "trunc": "trunc",
-}
+    **{name: name for name in ALIKE},
+    "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
+    "arctan": "atan", "arctanh": "atanh", "fix": "trunc", "trunc": "trunc",
+}  # fmt: skip
 """MXNet's function: Relay's operator."""
 
 

@@ -146,12 +146,7 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
     shape = ctx.static_shape(indices)
     length = ctx.static_lengths(data, [along])[0]
     dtype = ctx.type(indices).dtype
-
-    def wrap(x: Expr) -> Expr:
-        negative = relay.less(x, relay.const(0, dtype))
-        return relay.where(negative, relay.add(x, relay.const(length, dtype)), x)
-
-    wrapped = ctx.spell(wrap, indices)
+    wrapped = ctx.spell(lambda x: wrap_indices(x, length), indices)
     grids = allocation.indices(shape)
     tuples = [
         wrapped if place == along else ctx.const(grid.astype(dtype))

@@ -157,25 +157,3 @@ def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple
     if topk.ret_type == "values":
         return values()
     return indices() if topk.ret_type == "indices" else (values(), indices())
-
-
-@OPS.exports("searchsorted")
-def export_searchsorted(
-    ctx: ExportContext,
-    sorted_sequence: Value,
-    values: Value,
-    *,
-    right: bool,
-    dtype: np.dtype[AnyValue],
-) -> Value:
-    """Count the elements of a row that are less, or not greater."""
-    shape = ctx.type(values).shape
-    compare = relay.less_equal if right else relay.less
-
-    def build(rows: Expr, keys: Expr) -> Expr:
-        if ctx.type(sorted_sequence).rank > 1:
-            rows = relay.expand_dims(rows, -2)
-        smaller = compare(rows, relay.expand_dims(keys, len(shape)))
-        return relay.cast(relay.sum(relay.cast(smaller, "int64"), axis=(-1,)), dtype)
-
-    return ctx.spell(build, sorted_sequence, values)

@@ -19,7 +19,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.tensors import tensor_type
+from serde.relay.op.reduce.plain import ReducedAxes, takes_first
 
 FLOAT32 = np.dtype("float32")
 
@@ -57,19 +57,6 @@ class Reduction:
         axes = reduced_axes(ctx.type(data).rank, self.axis, self.exclude)
         result = getattr(relay, target)(data, axis=axes, keepdims=self.keepdims)
         return with_axis(ctx, data, result, axes, self.keepdims)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelayReduction:
-    """Attributes that the reductions of Relay share."""
-
-    axis: Axes
-    keepdims: bool
-    exclude: bool
-
-    def axes(self, rank: int) -> tuple[int, ...]:
-        """Return the axes that are reduced."""
-        return reduced_axes(rank, self.axis, self.exclude)
 
 
 def _import_reduction(ctx: ImportContext, data: Expr, *, target: str, reduction: Reduction) -> Expr:
@@ -140,14 +127,14 @@ _OF_NOTHING = {"sum": 0.0, "prod": 1.0, "mean": np.nan}
 
 
 def _export_reduction(
-    ctx: ExportContext, data: Value, *, name: str, reduction: RelayReduction
+    ctx: ExportContext, data: Value, *, name: str, reduction: ReducedAxes
 ) -> Value:
     """MXNet adds up float16 in float16, and reduces no axis of length 0."""
     type_, lengths = ctx.type(data), ctx.result_type().concrete_shape
     if 0 in type_.shape and lengths is not None and name in _OF_NOTHING:
         return ctx.const(allocation.full(lengths, _OF_NOTHING[name], type_.dtype))
     axes, keepdims = reduction.axes(type_.rank), reduction.keepdims
-    if type_.rank == 0 or not axes or (reduction.axis == () and not reduction.exclude):
+    if type_.rank == 0 or not axes:
         return data
     if type_.dtype == "float16" and name in ("sum", "mean", "prod"):
         build = getattr(relay, name)
@@ -182,9 +169,7 @@ for _name in ("sum", "mean", "max", "min", "prod"):
     OPS.exports(_name)(partial(_export_reduction, name=_name))
 
 
-def _export_truth(
-    ctx: ExportContext, data: Value, *, target: str, reduction: RelayReduction
-) -> Value:
+def _export_truth(ctx: ExportContext, data: Value, *, target: str, reduction: ReducedAxes) -> Value:
     reduce = partial(getattr(relay, target), **vars(reduction))
     return ctx.spell(lambda x: relay.cast(reduce(relay.cast(x, "uint8")), "bool"), data)
 
@@ -204,48 +189,24 @@ def _export_arg(
     data: Value,
     *,
     name: str,
-    reduction: RelayReduction,
+    reduction: ReducedAxes,
     select_last_index: bool,
 ) -> Value:
     """MXNet finds the first along one axis, and tells where in the dtype of the data."""
-    rank = ctx.type(data).rank
-    axes, keepdims = reduction.axes(rank), reduction.keepdims
-    if len(axes) != 1 or select_last_index:
-        rows = tuple(sorted(axes))
-        return ctx.spell(lambda x: _arg_of_rows(name, x, rows, keepdims, select_last_index), data)
-    length = ctx.type(data).shape[axes[0]]
+    (along,), keepdims = reduction.axes(ctx.type(data).rank), reduction.keepdims
+    length = ctx.type(data).shape[along]
     if not isinstance(length, int) or length > EXACT:
-        wide = ctx.emit_bytes(f"_npi_{name}", data, axis=axes[0], keepdims=True)
-        kept = tuple(1 if i == axes[0] else n for i, n in enumerate(ctx.type(data).shape))
+        wide = ctx.emit_bytes(f"_npi_{name}", data, axis=along, keepdims=True)
+        kept = tuple(1 if i == along else n for i, n in enumerate(ctx.type(data).shape))
         whole = ctx.cast(replace(wide, type=TensorType(kept, "int64")), "int32")
         return ctx.reshape(whole, ctx.result_type().shape)
     if ctx.type(data).dtype in ("float16", "uint8", "int8", "bool"):
         data = ctx.cast(data, "float32")
-    return ctx.emit("Cast", _emit_reduction(ctx, name, data, axes[0], keepdims), dtype="int32")
-
-
-def _arg_of_rows(name: str, data: Expr, axes: tuple[int, ...], keepdims: bool, last: bool) -> Expr:
-    """Return the index in what the axes hold together, the last of several if asked."""
-    shape = data.checked_type.shape  # type: ignore[union-attr]
-    kept = [i for i in range(len(shape)) if i not in axes]
-    if len(kept) + len(axes) > 1:
-        data = relay.transpose(data, [*kept, *axes])
-    rows = relay.reshape(data, [*(shape[i] for i in kept), -1])
-    if last:
-        rows = relay.reverse(rows, -1)
-    index = getattr(relay, name)(rows, axis=(len(kept),))
-    if last:
-        length = tensor_type(rows).shape[-1]
-        if not isinstance(length, int):
-            raise Unsupported(f"the last index along an axis of length {length}")
-        index = relay.subtract(relay.const(length - 1, "int32"), index)
-    if not keepdims:
-        return index
-    return relay.reshape(index, [1 if i in axes else n for i, n in enumerate(shape)])
+    return ctx.emit("Cast", _emit_reduction(ctx, name, data, along, keepdims), dtype="int32")
 
 
 for _name in ("argmax", "argmin"):
-    OPS.exports(_name)(partial(_export_arg, name=_name))
+    OPS.exports(_name, when=takes_first)(partial(_export_arg, name=_name))
 
 
 def _import_arg(

@@ -107,12 +107,6 @@ def export_floor_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return ctx.emit("floor", emit_binary(ctx, "div", lhs, rhs))
 
 
-@OPS.exports("trunc_divide")
-def export_trunc_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-    quotient = emit_binary(ctx, "div", lhs, rhs)
-    return ctx.emit("mul", ctx.emit("sign", quotient), ctx.emit("floor", ctx.emit("abs", quotient)))
-
-
 OPS.refuses_calls(
     "floor_mod",
     "mod",

@@ -11,7 +11,6 @@ from serde.nnef.export_context import ExportContext, Value, element_type
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.expansion.tensors import tensor_type
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -41,11 +40,6 @@ def export_cast(ctx: ExportContext, data: Value) -> Value:
     return data
 
 
-@OPS.expands("cast_like")
-def expand_cast_like(data: Expr, dtype_like: Expr) -> Expr:
-    return relay.cast(data, tensor_type(dtype_like).dtype)
-
-
 _INTEGERS = frozenset((("int64", "int32"), ("uint64", "int64"), ("uint32", "int32")))
 """Casts that keep what integers of NNEF can hold, which Khronos' runtime has in 32 bits."""
 
@@ -53,11 +47,6 @@ _INTEGERS = frozenset((("int64", "int32"), ("uint64", "int64"), ("uint32", "int3
 @OPS.imports("copy")
 def import_copy(ctx: ImportContext, x: Expr) -> Expr:
     return relay.copy(x)
-
-
-@OPS.exports("copy")
-def export_copy(ctx: ExportContext, data: Value) -> Value:
-    return data
 
 
 @OPS.imports("copy_n")

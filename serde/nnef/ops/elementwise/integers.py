@@ -101,8 +101,3 @@ def expand_clip(a: Expr, *, a_min: float, a_max: float) -> Expr:
     if low > np.iinfo(dtype).min:
         a = relay.maximum(a, relay.const(low, dtype))
     return relay.minimum(a, relay.const(high, dtype)) if high < np.iinfo(dtype).max else a
-
-
-@OPS.expands("nn.relu")
-def expand_relu(data: Expr) -> Expr:
-    return relay.maximum(data, relay.const(0, tensor_type(data).dtype))

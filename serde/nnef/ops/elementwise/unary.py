@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -19,34 +18,16 @@ from serde.nnef.ops.elementwise.integers import are_integers
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import pair, reads, writes
+from serde.walk.pairs import of_floats, pair, reads, writes
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 
-UNARY: Final = {
-    "exp": "exp",
-    "log": "log",
-    "log2": "log2",
-    "sin": "sin",
-    "cos": "cos",
-    "tan": "tan",
-    "sinh": "sinh",
-    "cosh": "cosh",
-    "tanh": "tanh",
-    "asin": "asin",
-    "acos": "acos",
-    "atan": "atan",
-    "asinh": "asinh",
-    "acosh": "acosh",
-    "atanh": "atanh",
-    "abs": "abs",
-    "sign": "sign",
-    "neg": "negative",
-    "rsqrt": "rsqrt",
-    "sigmoid": "sigmoid",
-}
-"""Fragments of one tensor, and Relay's operators."""
+ALIKE: Final = (
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log", "log2",
+    "rsqrt", "sigmoid", "sign", "sin", "sinh", "tan", "tanh",
+)  # fmt: skip
+"""Fragments of one tensor that have Relay's names."""
 
 ROUNDING: Final = ("floor", "ceil", "round")
 """Fragments that have Relay's names. ``round`` takes halves away from zero, as Relay's does.
@@ -57,8 +38,9 @@ The standard says no more than the nearest integer. Khronos' own runtime calls C
 
 OPS.pairs(
     reads("sqrt", "sqrt"),
-    *(pair(op, target) for op, target in UNARY.items()),
-    *(reads(op, op) for op in ROUNDING),
+    *(pair(op, op) for op in ALIKE),
+    pair("neg", "negative"),
+    *(pair(op, op, when=of_floats) for op in ROUNDING),
     writes("exp", "fast_exp"),
     writes("tanh", "fast_tanh"),
 )
@@ -67,22 +49,6 @@ OPS.pairs(
 @OPS.exports("sqrt")
 def export_sqrt(ctx: ExportContext, data: Value) -> Value:
     return join_root(ctx, data) or ctx.emit("sqrt", data)
-
-
-def _export_rounding(ctx: ExportContext, data: Value, *, op: str) -> Value:
-    """An integer is whole already."""
-    return ctx.emit(op, data) if is_float(ctx.type(data).dtype) else data
-
-
-for _name in ROUNDING:
-    OPS.exports(_name)(partial(_export_rounding, op=_name))
-
-
-@OPS.exports("trunc")
-def export_trunc(ctx: ExportContext, data: Value) -> Value:
-    if not is_float(ctx.type(data).dtype):
-        return data
-    return ctx.emit("mul", ctx.emit("sign", data), ctx.emit("floor", ctx.emit("abs", data)))
 
 
 @OPS.exports("log10")
@@ -103,21 +69,6 @@ def export_ones_like(ctx: ExportContext, data: Value) -> Value:
 
 def _fill(ctx: ExportContext, like: Value, value: int) -> Value:
     return ctx.const(allocation.full(ctx.static_shape(like), value), ctx.type(like).dtype)
-
-
-@OPS.exports("isnan")
-def export_isnan(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("ne", data, data)
-
-
-@OPS.exports("isinf")
-def export_isinf(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("eq", ctx.emit("abs", data), ctx.const(math.inf, ctx.type(data).dtype))
-
-
-@OPS.exports("isfinite")
-def export_isfinite(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("lt", ctx.emit("abs", data), ctx.const(math.inf, ctx.type(data).dtype))
 
 
 @OPS.imports("clamp")

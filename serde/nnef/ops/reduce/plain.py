@@ -17,8 +17,9 @@ from serde.nnef.ops.elementwise.integers import are_integers
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
+from serde.relay.op.reduce.plain import ReducedAxes
 
-__all__ = ["RelayReduction"]
+__all__ = ["Reduction"]
 
 Axes = tuple[int, ...]
 
@@ -59,33 +60,20 @@ def import_moments(ctx: ImportContext, input: Expr, *, axes: Axes) -> tuple[Expr
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelayReduction:
-    """Attributes that the reductions of Relay share."""
-
-    axis: Axes | None
-    keepdims: bool
-    exclude: bool
-
-    def axes(self, rank: int) -> list[int]:
-        """Return the axes that are reduced, ascending; all, if none are named."""
-        if self.axis is None:
-            return list(range(rank))
-        named = {each % rank for each in self.axis}
-        return [each for each in range(rank) if (each in named) != self.exclude]
+class Reduction(ReducedAxes):
+    """Attributes that the reductions of Relay share, of which fragments keep the axes."""
 
     def emit(self, ctx: ExportContext, op: str, data: Value) -> Value:
         """Write a fragment that reduces."""
         axes = self.axes(ctx.type(data).rank)
-        return self.finish(ctx, ctx.emit(op, data, axes=axes) if axes else data, axes)
+        return self.finish(ctx, ctx.emit(op, data, axes=list(axes)) if axes else data, axes)
 
     def finish(self, ctx: ExportContext, found: Value, axes: Sequence[int]) -> Value:
         """Return a reduction without the axes that Relay does not keep."""
         return found if self.keepdims or not axes else ctx.emit("squeeze", found, axes=list(axes))
 
 
-def _export_reduction(
-    ctx: ExportContext, data: Value, *, op: str, reduction: RelayReduction
-) -> Value:
+def _export_reduction(ctx: ExportContext, data: Value, *, op: str, reduction: Reduction) -> Value:
     return reduction.emit(ctx, op, data)
 
 
@@ -97,14 +85,14 @@ for _name in ("max", "min"):
 
 
 def _export_arg(
-    ctx: ExportContext, data: Value, *, op: str, reduction: RelayReduction, select_last_index: bool
+    ctx: ExportContext, data: Value, *, op: str, reduction: Reduction, select_last_index: bool
 ) -> Value:
     """Of truth values, true is the greater; among equals the first counts."""
     type_ = ctx.type(data)
     if type_.dtype == "bool":
         data = ctx.emit("select", data, 1.0, 0.0)
     axes = reduction.axes(type_.rank)
-    return reduction.finish(ctx, ctx.emit(op, data, axes=axes), axes)
+    return reduction.finish(ctx, ctx.emit(op, data, axes=list(axes)), axes)
 
 
 def _has_form(node: Call) -> bool:
@@ -118,13 +106,13 @@ for _name in ("argmax", "argmin"):
 
 @OPS.exports("variance")
 def export_variance(
-    ctx: ExportContext, data: Value, mean: Value, *, reduction: RelayReduction, unbiased: bool
+    ctx: ExportContext, data: Value, mean: Value, *, reduction: Reduction, unbiased: bool
 ) -> Value:
     axes = reduction.axes(ctx.type(data).rank)
     spread = _join_moments(ctx, data, mean, axes)
     if spread is None:
         distance = ctx.emit("sqr", ctx.emit("sub", data, mean))
-        spread = ctx.emit("mean_reduce", distance, axes=axes) if axes else distance
+        spread = ctx.emit("mean_reduce", distance, axes=list(axes)) if axes else distance
     if unbiased:
         shape = ctx.static_shape(data)
         count = math.prod(shape[axis] for axis in axes)

@@ -179,16 +179,6 @@ def export_floor_divide(ctx: ExportContext, x: Value, y: Value) -> Value:
     return ctx.emit("Div", ctx.emit("Sub", x, rest), y)
 
 
-@OPS.exports("trunc_divide")
-def export_trunc_divide(ctx: ExportContext, x: Value, y: Value) -> Value:
-    if not ctx.takes("Div", ctx.type(x).dtype):
-        return _export_wider(ctx, export_trunc_divide, x, y)
-    quotient = ctx.emit("Div", x, y)
-    if not is_float(ctx.type(x).dtype):
-        return quotient
-    return ctx.emit("Mul", ctx.emit("Sign", quotient), ctx.emit("Floor", ctx.emit("Abs", quotient)))
-
-
 def align_axis(ctx: ImportContext, x: Expr, y: Expr, axis: int | None, broadcast: bool) -> Expr:
     """Return `y` with axes of 1 behind, so that its first one stands at `axis` of `x`.
 

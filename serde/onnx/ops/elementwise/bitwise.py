@@ -14,6 +14,7 @@ from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.walk.pairs import reads
 
 HEXADECIMAL: Final = np.arange(16, dtype=np.int64)
 
@@ -70,11 +71,6 @@ def export_bitwise_not(ctx: ExportContext, x: Value) -> Value:
     if ctx.version >= 18:
         return ctx.emit("BitwiseNot", x)
     return cast(ctx, ctx.emit("Sub", ctx.const(-1, "int64"), as_dtype(ctx, x, "int64")), dtype)
-
-
-@OPS.imports("BitwiseNot", since=18)
-def import_bitwise_not(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.bitwise_not(x)
 
 
 @OPS.exports("left_shift")
@@ -145,3 +141,6 @@ def _clamp_shift(ctx: ExportContext, indices: Value, most: int) -> Value:
 
 def _wrap_shift(ctx: ExportContext, indices: Value) -> Value:
     return ctx.emit("Mod", indices, ctx.const(64, np.uint64), fmod=0)
+
+
+OPS.pairs(reads("BitwiseNot", "bitwise_not", since=18))

@@ -84,11 +84,6 @@ def import_cast_v1(ctx: ImportContext, x: Expr, *, to: str) -> Expr:
     return relay.cast(x, ctx.dtype(names[to.upper()]))
 
 
-@OPS.exports("cast_like")
-def export_cast_like(ctx: ExportContext, x: Value, like: Value) -> Value:
-    return cast(ctx, x, ctx.type(like).dtype)
-
-
 @OPS.imports("CastLike", since=(15, 19, 21, 23, 24, 25))
 def import_cast_like(
     ctx: ImportContext, x: Expr, target: Expr, *, saturate: bool = True, round_mode: str = "up"
@@ -137,11 +132,6 @@ def emit_where(ctx: ExportContext, condition: Value, x: Value, y: Value, dtype: 
 def as_dtype(ctx: ExportContext, x: Value, dtype: str) -> Value:
     """Return `x` in `dtype`; itself where it is that already."""
     return x if ctx.type(x).dtype == dtype else cast(ctx, x, dtype)
-
-
-@OPS.exports("copy")
-def export_copy(ctx: ExportContext, x: Value) -> Value:
-    return x
 
 
 @OPS.imports("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25))

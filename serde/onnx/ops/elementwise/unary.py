@@ -15,50 +15,11 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import limits
 from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import reads, writes
-
-EXPORTED = {
-    "abs": "Abs",
-    "acos": "Acos",
-    "acosh": "Acosh",
-    "asin": "Asin",
-    "asinh": "Asinh",
-    "atan": "Atan",
-    "atanh": "Atanh",
-    "cos": "Cos",
-    "cosh": "Cosh",
-    "exp": "Exp",
-    "fast_exp": "Exp",
-    "fast_tanh": "Tanh",
-    "log": "Log",
-    "negative": "Neg",
-    "sigmoid": "Sigmoid",
-    "sin": "Sin",
-    "sinh": "Sinh",
-    "sqrt": "Sqrt",
-    "tan": "Tan",
-    "tanh": "Tanh",
-}
-"""Relay's operator: the operator of ONNX that differs by its name only."""
+from serde.walk.pairs import of_floats, reads, writes
 
 
 def _export_function(ctx: ExportContext, x: Value, *, target: str) -> Value:
     return emit_wide(ctx, target, x)
-
-
-for _name, _target in EXPORTED.items():
-    OPS.exports(_name)(partial(_export_function, target=_target))
-
-
-def _export_of_floats(ctx: ExportContext, x: Value, *, target: str) -> Value:
-    """An integer is whole already."""
-    return ctx.emit(target, x) if is_float(ctx.type(x).dtype) else x
-
-
-OPS.exports("ceil")(partial(_export_of_floats, target="Ceil"))
-
-
-OPS.exports("floor")(partial(_export_of_floats, target="Floor"))
 
 
 @OPS.exports("isnan")
@@ -94,47 +55,9 @@ def _emit_predicate(ctx: ExportContext, op: str, x: Value) -> Value:
     return ctx.emit(op, x)
 
 
-@OPS.exports("isfinite")
-def export_isfinite(ctx: ExportContext, x: Value) -> Value:
-    return ctx.emit("Not", ctx.emit("Or", export_isnan(ctx, x), export_isinf(ctx, x)))
-
-
 @OPS.exports("rsqrt")
 def export_rsqrt(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Reciprocal", ctx.emit("Sqrt", x))
-
-
-@OPS.exports("log2")
-def export_log2(ctx: ExportContext, x: Value) -> Value:
-    return ctx.emit("Mul", ctx.emit("Log", x), ctx.scalar_like(x, 1 / math.log(2)))
-
-
-@OPS.exports("log10")
-def export_log10(ctx: ExportContext, x: Value) -> Value:
-    return ctx.emit("Mul", ctx.emit("Log", x), ctx.scalar_like(x, 1 / math.log(10)))
-
-
-@OPS.exports("trunc")
-def export_trunc(ctx: ExportContext, x: Value) -> Value:
-    if not is_float(ctx.type(x).dtype):
-        return x
-    return ctx.emit("Mul", ctx.emit("Sign", x), ctx.emit("Floor", ctx.emit("Abs", x)))
-
-
-@OPS.exports("round")
-def export_round(ctx: ExportContext, x: Value) -> Value:
-    """Relay rounds a half away from zero, ONNX to even.
-
-    The fraction is compared on its own: adding a half first would round the
-    number just below one half up.
-    """
-    if not is_float(ctx.type(x).dtype):
-        return x
-    size = ctx.emit("Abs", x)
-    whole = ctx.emit("Floor", size)
-    below = ctx.emit("Less", ctx.emit("Sub", size, whole), ctx.scalar_like(x, 0.5))
-    up = ctx.emit("Add", whole, ctx.scalar_like(x, 1))
-    return ctx.emit("Mul", ctx.emit("Sign", x), ctx.emit("Where", below, whole, up))
 
 
 @OPS.imports("Round", since=(11, 22))
@@ -192,7 +115,7 @@ def import_clip(
     return result if max is None else relay.minimum(result, max)
 
 
-IMPORTED = {
+FUNCTIONS = {
     "Abs": ("abs", (1, 6, 13)),
     "Acos": ("acos", (7, 22)),
     "Acosh": ("acosh", (9, 22)),
@@ -200,17 +123,12 @@ IMPORTED = {
     "Asinh": ("asinh", (9, 22)),
     "Atan": ("atan", (7, 22)),
     "Atanh": ("atanh", (9, 22)),
-    "Ceil": ("ceil", (1, 6, 13)),
     "Cos": ("cos", (7, 22)),
     "Cosh": ("cosh", (9, 22)),
-    "Erf": ("erf", (9, 13)),
     "Exp": ("exp", (1, 6, 13)),
-    "Floor": ("floor", (1, 6, 13)),
-    "IsNaN": ("isnan", (9, 13, 20)),
     "Log": ("log", (1, 6, 13)),
     "Neg": ("negative", (1, 6, 13)),
     "Sigmoid": ("sigmoid", (1, 6, 13)),
-    "Sign": ("sign", (9, 13)),
     "Sin": ("sin", (7, 22)),
     "Sinh": ("sinh", (9, 22)),
     "Sqrt": ("sqrt", (1, 6, 13)),
@@ -219,13 +137,19 @@ IMPORTED = {
 }
 """The operator of ONNX: Relay's that differs by its name only, and the versions of the former."""
 
+READ = {
+    "Ceil": ("ceil", (1, 6, 13)),
+    "Erf": ("erf", (9, 13)),
+    "Floor": ("floor", (1, 6, 13)),
+    "IsNaN": ("isnan", (9, 13, 20)),
+    "Sign": ("sign", (9, 13)),
+}
+"""Likewise, of operators that are not written of every dtype."""
 
-OPS.pairs(
-    *(
-        reads(name, target, since=versions, ignored="consumed_inputs")
-        for name, (target, versions) in IMPORTED.items()
-    )
-)
+for _name, (_relay, _) in FUNCTIONS.items():
+    OPS.exports(_relay)(partial(_export_function, target=_name))
+OPS.exports("fast_exp")(partial(_export_function, target="Exp"))
+OPS.exports("fast_tanh")(partial(_export_function, target="Tanh"))
 
 
 @OPS.imports("Reciprocal", since=(1, 6, 13), ignored=("consumed_inputs",))
@@ -255,8 +179,14 @@ def export_ones_like(ctx: ExportContext, x: Value) -> Value:
 
 
 OPS.pairs(
+    *(
+        reads(name, target, since=versions, ignored="consumed_inputs")
+        for name, (target, versions) in (FUNCTIONS | READ).items()
+    ),
     writes("Erf", ("erf", "fast_erf")),
     reads("Not", "logical_not"),
+    writes("Ceil", "ceil", when=of_floats),
+    writes("Floor", "floor", when=of_floats),
     writes("Round", "serde.round_even"),
     writes("Equal", "equal"),
 )

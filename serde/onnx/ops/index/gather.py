@@ -173,12 +173,8 @@ def export_serde_gather_nd(
     return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)
 
 
-@OPS.imports("GatherND", since=(11, 12, 13))
-def import_gather_nd(ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
-    return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
-
-
 OPS.pairs(
     reads("GatherElements", "gather", since=(11, 13), axis=0),
+    reads("GatherND", "serde.gather_nd", since=(11, 12, 13), batch_dims=0),
     writes("Gather", "serde.take", "axis", when=has_dtype("int32", "int64", operand=1)),
 )

@@ -8,16 +8,11 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.index.gather import import_gather_nd
 from serde.onnx.ops.microsoft.linalg import unpack_bits
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-
-
-@MICROSOFT.imports("GatherND")
-def import_microsoft_gather_nd(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
-    return import_gather_nd(ctx, data, indices)
+from serde.walk.pairs import reads
 
 
 @MICROSOFT.imports("Unique")
@@ -81,3 +76,6 @@ def import_gather_block_quantized(
     if tail:
         known = relay.expand_dims(known, axis=ctx.type(indices).rank, num_newaxis=tail)
     return relay.where(known, found, scalar_like(ctx, found, 0))
+
+
+MICROSOFT.pairs(reads("GatherND", "serde.gather_nd"))

@@ -13,10 +13,14 @@ import numpy as np
 import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
 from serde.relax.precision import NARROW, compute_wide
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.walk.expansion.functions import arctan2
+from serde.walk.pairs import pair, reads
 
 __all__: list[str] = []
 
@@ -39,8 +43,6 @@ def _export_same(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str, of_bits
     return ctx.emit(of_bits if ctx.type(lhs).dtype == "bool" else op, lhs, rhs)
 
 
-for _op in _ARITHMETIC:
-    OPS.exports(_op)(partial(_export_same, op=_op, of_bits=_op))
 for _op, _bits in _OF_BITS.items():
     OPS.exports(_op)(partial(_export_same, op=_op, of_bits=_bits))
 
@@ -236,3 +238,36 @@ def _make_integer_power(framework: Framework) -> Callable[..., AnyValue]:
         return topi.reshape(made, shape)
 
     return integer_power
+
+
+_SAME: Final = (
+    "divide", "floor_divide", "floor_mod", "mod", "power",
+    "maximum", "minimum",
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+    "logical_and", "logical_or", "logical_xor",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
+    "where",
+)  # fmt: skip
+"""Further operators that Relay calls the same."""
+
+
+OPS.pairs(
+    *(pair(f"relax.{op}", op) for op in _ARITHMETIC),
+    *(reads(f"relax.{op}", op) for op in _SAME),
+)
+
+
+@OPS.imports("relax.log_add_exp")
+def import_log_add_exp(ctx: ImportContext, x1: Expr, x2: Expr) -> Expr:
+    apart = relay.negative(relay.abs(relay.subtract(x1, x2)))
+    return relay.add(relay.maximum(x1, x2), call("serde.log1p", relay.exp(apart)))
+
+
+@OPS.imports("relax.atan2")
+def import_atan2(ctx: ImportContext, x1: Expr, x2: Expr) -> Expr:
+    return arctan2(x1, x2)
+
+
+@OPS.imports("relax.ewise_fma")
+def import_ewise_fma(ctx: ImportContext, x1: Expr, x2: Expr, x3: Expr) -> Expr:
+    return relay.add(relay.multiply(x1, x2), x3)

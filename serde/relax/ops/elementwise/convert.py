@@ -7,10 +7,13 @@ from typing import Final
 
 import numpy as np
 
+import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.elementwise.arithmetic import truth_of
 from serde.relax.ops.table import OPS
+from serde.relay.ir.expr import Expr
 from serde.weights import dtype_name, numpy_dtype
 
 __all__: list[str] = []
@@ -24,11 +27,6 @@ def export_cast(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -
     return _convert(ctx, data, dtype_name(dtype))
 
 
-@OPS.exports("cast_like")
-def export_cast_like(ctx: ExportContext, data: Value, dtype_like: Value) -> Value:
-    return _convert(ctx, data, ctx.type(dtype_like).dtype)
-
-
 def _convert(ctx: ExportContext, data: Value, dtype: str) -> Value:
     given = ctx.type(data).dtype
     if given == dtype:
@@ -38,6 +36,13 @@ def _convert(ctx: ExportContext, data: Value, dtype: str) -> Value:
     if given.startswith(_BYTE):
         return _look_up(ctx, data, given, dtype)
     return truth_of(ctx, data) if dtype == "bool" else ctx.emit("astype", data, dtype)
+
+
+@OPS.imports("relax.astype", "relax.wrap_param")
+def import_astype(ctx: ImportContext, x: Expr, *, dtype: str | None) -> Expr:
+    if dtype is None:
+        raise Unsupported("a cast to no dtype")
+    return x if ctx.dtype(x) == dtype else relay.cast(x, dtype)
 
 
 def _look_up(ctx: ExportContext, data: Value, given: str, dtype: str) -> Value:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Final
 
 import numpy as np
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext, Scalar
 from serde.relax.ops.elementwise.arithmetic import truth_of
 from serde.relax.ops.table import OPS
 from serde.relax.precision import NARROW, compute_wide, widen
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.elementwise.unary import clip_limits
-from serde.walk.pairs import writes
+from serde.walk.pairs import of_floats, of_signed, pair, reads, writes
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -33,6 +37,14 @@ _EXACT: Final = {
     "fast_exp": "exp",
 }
 """Functions that TVM rounds once in float16, too."""
+
+
+_ALIKE: Final = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_not", "cos", "cosh", "erf", "exp",
+    "isfinite", "isinf", "isnan", "log", "logical_not", "negative", "rsqrt", "sigmoid", "sign",
+    "sin", "sinh", "sqrt", "tan", "tanh",
+)  # fmt: skip
+"""Functions that Relay calls the same."""
 
 
 def _export_function(ctx: ExportContext, data: Value, *, op: str, narrow: tuple[str, ...]) -> Value:
@@ -55,12 +67,6 @@ for _name in ("log2", "log10"):
     OPS.exports(_name)(partial(_export_logarithm, op=_name))
 
 
-@OPS.exports("abs")
-def export_abs(ctx: ExportContext, data: Value) -> Value:
-    unsigned = ctx.type(data).dtype.startswith("uint")
-    return data if unsigned else ctx.emit("abs", data)
-
-
 @OPS.exports("negative")
 def export_negative(ctx: ExportContext, data: Value) -> Value:
     """Unsigned numbers are negated as signed ones: differences of theirs must not overflow."""
@@ -80,14 +86,6 @@ def export_sign(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("astype", truth_of(ctx, data), dtype)
 
 
-def _export_rounding(ctx: ExportContext, data: Value, *, op: str) -> Value:
-    return ctx.emit(op, data) if is_float(ctx.type(data).dtype) else data
-
-
-for _name in ("ceil", "floor", "trunc"):
-    OPS.exports(_name)(partial(_export_rounding, op=_name))
-
-
 @OPS.exports("round")
 def export_round(ctx: ExportContext, data: Value) -> Value:
     """Relax rounds a half to the even neighbour, Relay away from zero."""
@@ -101,6 +99,12 @@ def export_round(ctx: ExportContext, data: Value) -> Value:
         return relay.where(up, relay.add(whole, relay.sign(x)), whole)
 
     return ctx.spell(away, data)
+
+
+@OPS.imports("relax.round")
+def import_round(ctx: ImportContext, x: Expr) -> Expr:
+    """Halves go to the even neighbour, as TVM compiles it."""
+    return call("serde.round_even", x) if is_float(ctx.dtype(x)) else x
 
 
 def _export_class(ctx: ExportContext, data: Value, *, op: str, of_integers: str) -> Value:
@@ -128,9 +132,9 @@ def export_logical_not(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("astype", ctx.emit("equal", data, ctx.const(0, dtype)), dtype)
 
 
-@OPS.exports("copy")
-def export_copy(ctx: ExportContext, data: Value) -> Value:
-    return data
+@OPS.imports("relax.square")
+def import_square(ctx: ImportContext, x: Expr) -> Expr:
+    return relay.multiply(x, x)
 
 
 @OPS.exports("clip")
@@ -148,7 +152,29 @@ def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) 
     return ctx.emit("minimum", data, ctx.const(high, dtype)) if high < most else data
 
 
+@OPS.imports("relax.clip")
+def import_clip(ctx: ImportContext, x: Expr, *, min: Scalar, max: Scalar) -> Expr:
+    """Bounds are taken to the dtype of the tensor; where they cross, the lower one is the result.
+
+    A bound behind all integers of a dtype is none.
+    """
+    least, most = ctx.number(min), ctx.number(max)
+    if math.isnan(least) or math.isnan(most):
+        raise Unsupported("a bound that is no number")
+    if is_float(ctx.dtype(x)):
+        return relay.clip(x, float(least), float(most if most > least else least))
+    bounds = np.iinfo(numpy_dtype(ctx.dtype(x)))
+    if least > bounds.max or most < bounds.min:
+        raise Unsupported(f"bounds {least} and {most}, between which {ctx.dtype(x)} has nothing")
+    if most < bounds.max:
+        x = relay.minimum(x, ctx.like(x, most))
+    return relay.maximum(x, ctx.like(x, least)) if least > bounds.min else x
+
+
 OPS.pairs(
+    *(reads(f"relax.{op}", op) for op in _ALIKE),
+    pair("relax.abs", "abs", when=of_signed),
+    *(pair(f"relax.{op}", op, when=of_floats) for op in ("ceil", "floor", "trunc")),
     writes("round", "serde.round_even"),
     writes("ones_like", "ones_like"),
     writes("zeros_like", "zeros_like"),

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext, Scalar
 from serde.relax.ops.index.slicing import cut
 from serde.relax.ops.index.sorting import argsort, sort_keys
 from serde.relax.ops.shape.reshape import flatten
 from serde.relax.ops.table import OPS
-from serde.relay.ir.expr import Call, tensor_type
+from serde.relay.ir.expr import Call, Expr, TupleGetItem, tensor_type
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import normalize_axis
 
 __all__: list[str] = []
 
@@ -131,3 +134,20 @@ def export_flat_unique(ctx: ExportContext, data: Value, *, sorted: bool) -> tupl
         ctx.emit("astype", each, "int64") for each in (kept[1], inverse, kept[2])
     )
     return kept[0], places, inverse, counts
+
+
+@OPS.imports("relax.unique")
+def import_unique(
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    sorted: Scalar,
+    return_index: Scalar,
+    return_inverse: Scalar,
+    return_counts: Scalar,
+    axis: Scalar | None = None,
+) -> list[Expr]:
+    along = None if axis is None else normalize_axis(ctx.number(axis), ctx.rank(x))
+    found = call("serde.unique", x, axis=along, sorted=bool(ctx.number(sorted)))
+    wanted = [True, *(bool(ctx.number(x)) for x in (return_index, return_inverse, return_counts))]
+    return [TupleGetItem(found, place) for place, each in enumerate(wanted) if each]

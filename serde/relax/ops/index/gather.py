@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from typing import Any as AnyValue
+from typing import Literal
 
+import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.shape.reshape import flatten
 from serde.relax.ops.table import OPS
+from serde.relay.ir.expr import Expr, Tuple
+from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.walk.pairs import reads
 
 __all__ = ["widen_indices"]
 
@@ -59,6 +65,35 @@ def export_take(
     return ctx.emit_te(take, data, indices)
 
 
+@OPS.imports("relax.take")
+def import_take(
+    ctx: ImportContext,
+    x: Expr,
+    indices: Expr,
+    *,
+    axis: int | None,
+    mode: Literal["fast", "clip", "wrap", "nan"],
+) -> Expr:
+    """In mode "nan" what is out of range is NaN."""
+    if mode != "nan":
+        return relay.take(x, indices, axis=axis, mode=mode)
+    if not is_float(ctx.dtype(x)):
+        raise Unsupported(f"mode='nan' of {ctx.dtype(x)} has no counterpart")
+    if axis is None:
+        x, axis = relay.reshape(x, (-1,)), 0
+    axis = normalize_axis(axis, ctx.rank(x))
+    (length,) = ctx.static_lengths(x, [axis])
+    places = relay.cast(indices, "int64")
+    inside = relay.logical_and(
+        relay.greater_equal(places, ctx.const(0, "int64")),
+        relay.less(places, ctx.const(length, "int64")),
+    )
+    for _ in range(ctx.rank(x) - axis - 1):
+        inside = relay.expand_dims(inside, ctx.rank(inside))
+    found = relay.take(x, indices, axis=axis, mode="clip")
+    return relay.where(inside, found, ctx.like(x, float("nan")))
+
+
 @OPS.exports("gather")
 def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int | None) -> Value:
     """Negative indices count from the end, which Relax's operator does not know."""
@@ -99,3 +134,19 @@ def export_gather_nd(
         return te.compute(shape, one, name="gather_nd")
 
     return ctx.emit_te(gather_nd, data, indices)
+
+
+@OPS.imports("relax.gather_nd")
+def import_gather_nd(ctx: ImportContext, data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
+    """An index lies along the last axis, in Relay along the first."""
+    rank = ctx.rank(indices)
+    first = relay.transpose(indices, axes=[rank - 1, *range(rank - 1)])
+    return relay.gather_nd(data, first, batch_dims=batch_dims)
+
+
+@OPS.imports("relax.index_tensor")
+def import_index_tensor(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
+    return relay.adv_index(Tuple([data, *ctx.fields(indices)]))
+
+
+OPS.pairs(reads("relax.gather_elements", "gather", "axis"))

@@ -9,6 +9,7 @@ from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.shape.reshape import flatten
 from serde.relax.ops.table import OPS
 from serde.relax.precision import NARROW
+from serde.walk.pairs import reads
 
 __all__: list[str] = []
 
@@ -70,3 +71,8 @@ def _make_scan(
 
 OPS.exports("cumsum")(_make_exporter("cumsum", 0))
 OPS.exports("cumprod")(_make_exporter("cumprod", 1))
+
+
+OPS.pairs(
+    *(reads(f"relax.{op}", op, "exclusive", axis=None, dtype=None) for op in ("cumsum", "cumprod"))
+)

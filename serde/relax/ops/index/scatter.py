@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
-from typing import Final
+from typing import Final, Literal
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.index.gather import widen_indices
 from serde.relax.ops.table import OPS
 from serde.relax.precision import NARROW
-from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr, Tuple, tensor_type
+from serde.walk.pairs import reads
 
 __all__: list[str] = []
 
@@ -165,3 +169,41 @@ def export_scatter_nd(
         return ctx.emit_te(_make_scatter(ctx, how, locate), x, indices, new)
 
     return _accumulate(ctx, write, data, updates, mode)
+
+
+@OPS.imports("relax.index_put")
+def import_index_put(
+    ctx: ImportContext, data: Expr, indices: Expr, values: Expr, *, accumulate: bool
+) -> Expr:
+    places = ctx.fields(indices) if isinstance(indices, Tuple) else [indices]
+    if len(places) != ctx.rank(data):
+        raise Unsupported(f"{len(places)} indices of {ctx.rank(data)} axes")
+    shape = _broadcast_shape(ctx, places)
+    rows = relay.stack([relay.broadcast_to(each, shape) for each in places], axis=0)
+    spread = relay.broadcast_to(values, shape)
+    return relay.scatter_nd(data, rows, spread, mode="add" if accumulate else "update")
+
+
+def _broadcast_shape(ctx: ImportContext, operands: Sequence[Expr]) -> tuple[Dim, ...]:
+    whole = operands[0]
+    for each in operands[1:]:
+        whole = relay.add(whole, each)
+    return ctx.type(whole).shape
+
+
+@OPS.imports("relax.scatter_nd")
+def import_scatter_nd(
+    ctx: ImportContext,
+    data: Expr,
+    indices: Expr,
+    updates: Expr,
+    *,
+    reduction: Literal["update", "add", "mul", "min", "max"],
+) -> Expr:
+    """An index lies along the last axis, in Relay along the first."""
+    rank = ctx.rank(indices)
+    first = relay.transpose(indices, axes=[rank - 1, *range(rank - 1)])
+    return relay.scatter_nd(data, first, updates, mode=reduction)
+
+
+OPS.pairs(reads("relax.scatter_elements", "scatter_elements", "axis", "reduction"))

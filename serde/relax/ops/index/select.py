@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 
+import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.shape.dynamic import compute_lengths
 from serde.relax.ops.table import OPS
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 
 __all__ = ["read_scalar"]
 
@@ -66,6 +70,11 @@ def _write_place(
     for axis in reversed(range(rank)):
         out[row * rank + axis] = tir.floormod(place, shape[axis]).astype("int32")
         place = tir.floordiv(place, shape[axis])
+
+
+@OPS.imports("relax.nonzero")
+def import_nonzero(ctx: ImportContext, x: Expr) -> Expr:
+    return relay.cast(call("serde.nonzero", x), "int64")
 
 
 def read_scalar(ctx: ExportContext, x: Value) -> AnyValue:

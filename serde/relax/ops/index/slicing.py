@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
+from typing import Final
 
+import serde.allocation as allocation
+import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext, Scalar
 from serde.relax.ops.shape.dynamic import compute_lengths
 from serde.relax.ops.table import OPS
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.dims import Any, Dim, SymDim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import normalize_axis
 from serde.relay.op.index.slicing import FAR, StridedSlice, slice_dim
 
 __all__ = ["cut", "find_ends"]
@@ -163,3 +169,65 @@ def export_dyn_strided_slice(
     found = compute_lengths(ctx, 3 * count, regions, *operands)
     starts, steps, counts = (found[n * count : (n + 1) * count] for n in range(3))
     return cut(ctx, data, over, starts, steps, counts)
+
+
+@OPS.imports("relax.strided_slice")
+def import_strided_slice(
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    axes: tuple[Scalar, ...],
+    begin: tuple[Scalar, ...],
+    end: tuple[Scalar, ...],
+    strides: tuple[Scalar, ...] | None = None,
+    assume_inbound: bool,
+) -> Expr:
+    rank = ctx.rank(x)
+    along = [normalize_axis(ctx.number(each), rank) for each in axes]
+    steps = [1] * len(along) if strides is None else [ctx.number(each) for each in strides]
+    starts, ends = ctx.dims_of(begin), ctx.dims_of(end)
+    if starts is not None and ends is not None:
+        lengths = [ctx.type(x).shape[axis] for axis in along]
+        far = [_FAR if _reaches(e, n) else e for e, n in zip(ends, lengths, strict=True)]
+        first = [each for each in starts if isinstance(each, int)]
+        last = [each for each in far if isinstance(each, int)]
+        if len(first) == len(last) == len(along):
+            return relay.strided_slice(x, first, last, steps, axes=along)
+    return relay.strided_slice(
+        x, ctx.shape_tensor(begin), ctx.shape_tensor(end), ctx.const(steps, "int64"), axes=along
+    )
+
+
+_FAR: Final = 2**63 - 1
+"""An end behind any length."""
+
+
+def _reaches(end: Dim, length: Dim) -> bool:
+    return isinstance(end, SymDim) and end == length
+
+
+@OPS.imports("relax.dynamic_strided_slice")
+def import_dynamic_strided_slice(
+    ctx: ImportContext, x: Expr, begin: Expr, end: Expr, strides: Expr
+) -> Expr:
+    return relay.strided_slice(x, begin, end, strides)
+
+
+@OPS.imports("relax.slice_scatter")
+def import_slice_scatter(
+    ctx: ImportContext,
+    input: Expr,
+    src: Expr,
+    *,
+    start: Scalar,
+    end: Scalar,
+    step: Scalar,
+    axis: int,
+) -> Expr:
+    axis = normalize_axis(axis, ctx.rank(input))
+    (length,) = ctx.static_lengths(input, [axis])
+    order = allocation.arange(length)
+    written = order[ctx.number(start) : ctx.number(end) : ctx.number(step)]
+    written[:] = length + allocation.arange(len(written))
+    both = relay.concatenate([input, src], axis=axis)
+    return relay.take(both, ctx.const(order, "int64"), axis=axis, mode="clip")

@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import Any as AnyValue
 from typing import Final
 
+import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.index.select import read_scalar
 from serde.relax.ops.index.slicing import cut
 from serde.relax.ops.table import OPS
+from serde.relay.ir.expr import Expr
 from serde.relay.op.index.dynamic import DynamicTopK
 from serde.relay.op.index.sorting import TopK
 
@@ -81,12 +84,24 @@ def export_sort(ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool) 
     return pick(ctx, data, argsort(ctx, data, along, ascending=is_ascend), along)
 
 
+@OPS.imports("relax.sort")
+def import_sort(ctx: ImportContext, data: Expr, *, axis: int, descending: bool) -> Expr:
+    return relay.sort(data, axis=axis, is_ascend=not descending)
+
+
 @OPS.exports("argsort")
 def export_argsort(
     ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
 ) -> Value:
     order = argsort(ctx, data, axis % ctx.type(data).rank, ascending=is_ascend)
     return order if dtype == "int64" else ctx.emit("astype", order, str(dtype))
+
+
+@OPS.imports("relax.argsort")
+def import_argsort(
+    ctx: ImportContext, data: Expr, *, axis: int, descending: bool, dtype: str | None
+) -> Expr:
+    return relay.argsort(data, axis=axis, is_ascend=not descending, dtype=dtype or "int32")
 
 
 @OPS.exports("topk")
@@ -128,6 +143,23 @@ def _topk(
     return values if ret_type == "values" else (values, indices)
 
 
+@OPS.imports("relax.topk")
+def import_topk(
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    k: int,
+    axis: int,
+    ret_type: str,
+    largest: bool,
+    dtype: str | None,
+) -> list[Expr]:
+    found: AnyValue = relay.topk(
+        data, k=k, axis=axis, ret_type=ret_type, is_ascend=not largest, dtype=dtype or "int32"
+    )
+    return [found[0], found[1]] if ret_type == "both" else [found]
+
+
 @OPS.exports("searchsorted")
 def export_searchsorted(
     ctx: ExportContext,
@@ -141,3 +173,11 @@ def export_searchsorted(
     own = str(dtype) if dtype in ("int32", "int64") else "int64"
     made = ctx.emit_te(ctx.framework.topi.searchsorted, rows, wanted, right, own)
     return made if own == dtype else ctx.emit("astype", made, str(dtype))
+
+
+@OPS.imports("relax.bucketize")
+def import_bucketize(
+    ctx: ImportContext, input_tensor: Expr, boundaries: Expr, *, out_int32: bool, right: bool
+) -> Expr:
+    dtype = "int32" if out_int32 else "int64"
+    return relay.searchsorted(boundaries, input_tensor, right=right, dtype=dtype)

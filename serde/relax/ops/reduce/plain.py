@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -10,12 +9,16 @@ from typing import Final
 import numpy as np
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext, Shape
 from serde.relax.ops.table import OPS
 from serde.relax.precision import compute_wide, make_wide_expansion, widen
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.reduce.plain import reduced_axes
+from serde.walk.pairs import of_floats, reads
 
 __all__: list[str] = []
 
@@ -85,32 +88,21 @@ for _name, _op in {"max": "max", "min": "min", **_TRUTH}.items():
     OPS.exports(_name)(partial(_export_extreme, op=_op))
 
 
-@OPS.exports("mean")
+@OPS.exports("mean", when=of_floats)
 def export_mean(
     ctx: ExportContext, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
 ) -> Value:
-    """Of integers the quotient is rounded towards zero; of no numbers it is none."""
+    """Of no numbers it is none."""
     type_ = ctx.type(data)
     axes = reduced_axes(type_.rank, axis, exclude)
     if not axes:
         return data
-    if is_float(type_.dtype) and any(type_.shape[each] == 0 for each in axes):
+    if any(type_.shape[each] == 0 for each in axes):
         none = ctx.emit("sum", data, axis=list(axes), keepdims=keepdims)
         return ctx.emit("multiply", none, ctx.const(np.nan, type_.dtype))
-    if is_float(type_.dtype):
-        return compute_wide(
-            ctx, lambda x: ctx.emit("mean", x, axis=list(axes), keepdims=keepdims), data
-        )
-
-    def of_integers(x: Expr) -> Expr:
-        total = relay.sum(x, axis=axes, keepdims=keepdims)
-        lengths = [type_.shape[each] for each in axes]
-        if all(isinstance(each, int) for each in lengths):
-            count = np.array(math.prod(lengths)).astype(type_.dtype)
-            return relay.divide(total, relay.const(count, type_.dtype))
-        return relay.divide(total, relay.sum(relay.ones_like(x), axis=axes, keepdims=keepdims))
-
-    return ctx.spell(of_integers, data)
+    return compute_wide(
+        ctx, lambda x: ctx.emit("mean", x, axis=list(axes), keepdims=keepdims), data
+    )
 
 
 def _export_place(
@@ -148,3 +140,60 @@ def _export_place(
 
 for _name in ("argmax", "argmin"):
     OPS.exports(_name)(partial(_export_place, op=_name))
+
+
+_SAME: Final = ("max", "min", "mean", "prod", "sum")
+
+
+@OPS.imports("relax.variance")
+def import_variance(ctx: ImportContext, x: Expr, *, axis: Axes, keepdims: bool) -> Expr:
+    return relay.variance(x, axis=axis, keepdims=keepdims)
+
+
+@OPS.imports("relax.std")
+def import_std(ctx: ImportContext, x: Expr, *, axis: Axes, keepdims: bool) -> Expr:
+    return relay.sqrt(relay.variance(x, axis=axis, keepdims=keepdims))
+
+
+@OPS.imports("relax.argmax")
+def import_argmax(ctx: ImportContext, x: Expr, *, axis: int | None, keepdims: bool) -> Expr:
+    return relay.cast(relay.argmax(x, axis=axis, keepdims=keepdims), "int64")
+
+
+@OPS.imports("relax.argmin")
+def import_argmin(ctx: ImportContext, x: Expr, *, axis: int | None, keepdims: bool) -> Expr:
+    return relay.cast(relay.argmin(x, axis=axis, keepdims=keepdims), "int64")
+
+
+@OPS.imports("relax.median")
+def import_median(ctx: ImportContext, data: Expr, *, axis: Axes, keepdims: bool) -> list[Expr]:
+    """Of an even count it is the lower of the middle ones; along an axis its place comes, too."""
+    if axis is not None and len(axis) > 1:
+        raise Unsupported("the median along several axes at once")
+    rank = ctx.rank(data)
+    along = axis[0] % rank if axis else 0
+    x = data if axis else relay.reshape(data, (-1,))
+    (length,) = ctx.static_lengths(x, [along])
+    if not length:
+        raise Unsupported("the median of nothing")
+    middle = ctx.const([(length - 1) // 2], "int64")
+    order = relay.take(relay.argsort(x, axis=along, dtype="int64"), middle, axis=along)
+    values = relay.gather(x, along, order)
+    results = [values, order] if axis else [values]
+    if axis and keepdims:
+        return results
+    found = [relay.squeeze(each, axis=[along]) for each in results]
+    if keepdims:
+        found = [relay.reshape(each, (1,) * rank) for each in found]
+    return found
+
+
+@OPS.imports("relax.collapse_sum_to")
+def import_collapse_sum_to(ctx: ImportContext, data: Expr, *, shape: Shape) -> Expr:
+    return call("collapse_sum_to", data, ctx.shape_tensor(shape))
+
+
+OPS.pairs(
+    *(reads(f"relax.{op}", op, "keepdims", axis=None) for op in _SAME),
+    reads("relax.collapse_sum_like", "collapse_sum_like"),
+)

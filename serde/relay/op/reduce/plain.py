@@ -7,6 +7,7 @@ those named. Half-precision sums are accumulated in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any as AnyValue
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim, product
-from serde.relay.ir.expr import Expr, Tuple, TupleWrapper, const, tensor_type
+from serde.relay.ir.expr import Call, Expr, Tuple, TupleWrapper, const, tensor_type
 from serde.relay.ir.registry import (
     Arguments,
     Array,
@@ -29,7 +30,7 @@ from serde.relay.ir.registry import (
 from serde.relay.ir.shapes import (
     is_float,
     join_dim,
-    normalize_axes,
+    reduced_axes,
     require_float,
     require_same_dtype,
 )
@@ -37,18 +38,44 @@ from serde.relay.ir.traits import Arithmetic, Float32, Ordering, Reduction, Trut
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import length_of
 
-__all__ = ["accumulator", "declare", "extreme_type", "number_type", "reduce_type", "reduced_axes"]
+__all__ = [
+    "ReducedAxes",
+    "accumulator",
+    "declare",
+    "extreme_type",
+    "number_type",
+    "reduce_type",
+    "reduced_axes",
+    "reduces_one_axis",
+    "takes_first",
+]
 
 Axes = int | Sequence[int] | None
 Reduce = Callable[..., AnyValue]
 
 
-def reduced_axes(rank: int, axis: Sequence[int] | None, exclude: bool) -> tuple[int, ...]:
-    """Return the axes that are reduced, in ascending order."""
-    if axis is None:
-        return tuple(range(rank))
-    named = normalize_axes(axis, rank)
-    return tuple(i for i in range(rank) if (i in named) != exclude)
+@dataclass(frozen=True, kw_only=True)
+class ReducedAxes:
+    """Attributes that the reductions share."""
+
+    axis: tuple[int, ...] | None
+    keepdims: bool
+    exclude: bool
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        """Return the axes that are reduced, in ascending order."""
+        return reduced_axes(rank, self.axis, self.exclude)
+
+
+def reduces_one_axis(node: Call) -> bool:
+    """Whether a call reduces a single axis."""
+    rank = tensor_type(node.args[0]).rank
+    return len(reduced_axes(rank, node.attrs["axis"], node.attrs["exclude"])) == 1
+
+
+def takes_first(node: Call) -> bool:
+    """Whether a call tells the first of equal elements along a single axis."""
+    return reduces_one_axis(node) and not node.attrs["select_last_index"]
 
 
 def _reduce_shape(data: TensorType, axes: Sequence[int], keepdims: bool) -> list[Dim]:

@@ -9,8 +9,10 @@ import numpy as np
 import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.dims import same_length
+from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.registry import call
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.table import OPS
 from serde.weights import numpy_dtype
@@ -226,3 +228,33 @@ def import_attention_math(
     unit = relay.broadcast_to(eye, (*ctx.type(key).shape[:-1], columns))
     weights = attend(ctx, query, key, unit, attn_mask, is_causal=is_causal, scale=scale)
     return found, weights
+
+
+def _has_no_cap(call: Call) -> bool:
+    return call.attrs["softcap"] is None
+
+
+@OPS.exports("serde.attention", when=_has_no_cap)
+def export_attention(
+    ctx: ExportContext,
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Value | None,
+    *,
+    scale: float | None,
+    is_causal: bool,
+) -> Value:
+    """PyTorch takes a mask or is causal; both become one mask."""
+    options: dict[str, object] = {}
+    if mask is not None and is_causal:
+        options["attn_mask"] = ctx.call(ctx.helper("causal_mask"), query, key, mask)
+    elif mask is not None:
+        options["attn_mask"] = mask
+    elif is_causal:
+        options["is_causal"] = True
+    if scale is not None:
+        options["scale"] = scale
+    if not same_length(ctx.type(query).shape[1], ctx.type(key).shape[1]):
+        options["enable_gqa"] = True
+    return ctx.call("F.scaled_dot_product_attention", query, key, value, **options)

@@ -10,8 +10,10 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import FIRST_BIT, in_computed_dtype
 
 Rounding = Literal["trunc", "floor"] | None
 
@@ -111,3 +113,91 @@ def import_where(ctx: ImportContext, condition: Expr, self: Expr, other: Expr) -
 @OPS.imports("aten::masked_fill")
 def import_masked_fill(ctx: ImportContext, self: Expr, mask: Expr, value: Expr) -> Expr:
     return relay.where(mask, ctx.cast(value, ctx.dtype(self)), self)
+
+
+def _export_infix(ctx: ExportContext, x: Value, y: Value, *, sign: str, wraps: bool) -> Value:
+    def write(a: Value, b: Value) -> Value:
+        return ctx.infix(sign, a, b)
+
+    return in_computed_dtype(ctx, write, x, y, wraps=wraps)
+
+
+for _name, _sign in {
+    "add": "+",
+    "bitwise_and": "&",
+    "bitwise_or": "|",
+    "bitwise_xor": "^",
+    "equal": "==",
+    "left_shift": "<<",
+    "multiply": "*",
+    "not_equal": "!=",
+    "subtract": "-",
+}.items():
+    OPS.exports(_name)(partial(_export_infix, sign=_sign, wraps=True))
+
+
+for _name, _sign in {"floor_divide": "//", "floor_mod": "%"}.items():
+    OPS.exports(_name)(partial(_export_infix, sign=_sign, wraps=False))
+
+
+@OPS.exports("divide")
+def export_divide(ctx: ExportContext, x: Value, y: Value) -> Value:
+    """Of integers, rounded towards zero; PyTorch's quotient is a float."""
+    if is_float(ctx.type(x).dtype):
+        return ctx.infix("/", x, y)
+    return export_trunc_divide(ctx, x, y)
+
+
+@OPS.exports("trunc_divide")
+def export_trunc_divide(ctx: ExportContext, x: Value, y: Value) -> Value:
+    def write(a: Value, b: Value) -> Value:
+        return (
+            ctx.method(a, "div", b, rounding_mode="trunc")
+            if a.data is not None
+            else ctx.call("torch.div", a, b, rounding_mode="trunc")
+        )
+
+    return in_computed_dtype(ctx, write, x, y, wraps=False)
+
+
+@OPS.exports("mod", "trunc_mod")
+def export_mod(ctx: ExportContext, x: Value, y: Value) -> Value:
+    def write(a: Value, b: Value) -> Value:
+        return ctx.call("torch.fmod", a, b) if a.data is None else ctx.method(a, "fmod", b)
+
+    return in_computed_dtype(ctx, write, x, y, wraps=False)
+
+
+@OPS.exports("power")
+def export_power(ctx: ExportContext, x: Value, y: Value) -> Value:
+    """A number as the exponent of integers must not be negative, a tensor may."""
+    if is_float(ctx.type(x).dtype):
+        return ctx.infix("**", x, y)
+    return in_computed_dtype(ctx, lambda a, b: ctx.method(a, "pow", b), x, y, wraps=False)
+
+
+def _export_extremum(ctx: ExportContext, x: Value, y: Value, *, target: str) -> Value:
+    """Of 64 bits without a sign, the first one is turned over and back again."""
+    if ctx.type(x).dtype != "uint64":
+        return in_computed_dtype(ctx, lambda a, b: ctx.call(target, a, b), x, y)
+    turned = (
+        ctx.infix("^", ctx.method(each, "to", ctx.dtype("int64")), FIRST_BIT) for each in (x, y)
+    )
+    found = ctx.infix("^", ctx.call(target, *turned), FIRST_BIT)
+    return ctx.method(found, "to", ctx.dtype("uint64"))
+
+
+for _name in ("maximum", "minimum"):
+    OPS.exports(_name)(partial(_export_extremum, target=f"torch.{_name}"))
+
+
+@OPS.exports("where")
+def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
+    known = ctx.scalar(condition) if not ctx.type(condition).shape else None
+    if known is not None:
+        chosen, shape = (x if known else y), ctx.result_type().shape
+        same = ctx.type(chosen).shape == shape
+        return chosen if same else ctx.method(chosen, "expand", ctx.sizes(shape))
+    if ctx.type(condition).dtype != "bool":
+        condition = ctx.infix("!=", condition, 0)
+    return ctx.call("torch.where", condition, x, y)

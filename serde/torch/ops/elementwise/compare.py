@@ -10,25 +10,19 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
-from serde.torch.ops.elementwise.paired import has_sign
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import COMPUTED_AS, FIRST_BIT, cast, in_computed_dtype
+from serde.walk.expansion.functions import has_sign
 from serde.walk.pairs import reads
 from serde.weights import numpy_dtype
 
 COMPARISONS = {
-    "eq": "equal",
-    "ge": "greater_equal",
-    "greater": "greater",
-    "greater_equal": "greater_equal",
-    "gt": "greater",
-    "le": "less_equal",
-    "less": "less",
-    "less_equal": "less_equal",
-    "lt": "less",
+    **{name: name for name in ("greater", "greater_equal", "less", "less_equal", "not_equal")},
+    "eq": "equal", "ge": "greater_equal", "gt": "greater", "le": "less_equal", "lt": "less",
     "ne": "not_equal",
-    "not_equal": "not_equal",
-}
+}  # fmt: skip
 """Comparisons of PyTorch, with Relay's."""
 
 
@@ -38,6 +32,25 @@ def _import_comparison(ctx: ImportContext, self: Expr, other: Expr, *, target: s
 
 for _name, _target in COMPARISONS.items():
     OPS.imports(f"aten::{_name}")(partial(_import_comparison, target=_target))
+
+
+def _export_comparison(ctx: ExportContext, x: Value, y: Value, *, sign: str) -> Value:
+    """Of 64 bits without a sign, the first one is turned over, which keeps their order."""
+    if ctx.type(x).dtype == "uint64":
+        x, y = (
+            ctx.infix("^", ctx.method(each, "to", ctx.dtype("int64")), FIRST_BIT) for each in (x, y)
+        )
+        return ctx.infix(sign, x, y)
+    return in_computed_dtype(ctx, lambda a, b: ctx.infix(sign, a, b), x, y)
+
+
+for _name, _sign in {
+    "greater": ">",
+    "greater_equal": ">=",
+    "less": "<",
+    "less_equal": "<=",
+}.items():
+    OPS.exports(_name)(partial(_export_comparison, sign=_sign))
 
 
 def _import_logic(ctx: ImportContext, self: Expr, other: Expr, *, op: str) -> Expr:
@@ -53,14 +66,33 @@ def import_logical_not(ctx: ImportContext, self: Expr) -> Expr:
     return relay.logical_not(ctx.cast(self, "bool"))
 
 
+@OPS.exports("logical_not")
+def export_logical_not(ctx: ExportContext, data: Value) -> Value:
+    dtype = ctx.type(data).dtype
+    if dtype == "bool":
+        return ctx.prefix("~", data)
+    return cast(ctx, ctx.prefix("~", ctx.method(data, "to", ctx.dtype("bool"))), dtype, "bool")
+
+
+def _export_logical(ctx: ExportContext, x: Value, y: Value, *, sign: str, target: str) -> Value:
+    """Relay takes numbers, too, and gives their dtype back."""
+    dtype = ctx.type(x).dtype
+    if dtype == "bool":
+        return ctx.infix(sign, x, y)
+    if dtype in COMPUTED_AS:
+        truths = (ctx.method(each, "to", ctx.dtype("bool")) for each in (x, y))
+        return cast(ctx, ctx.infix(sign, *truths), dtype, "bool")
+    return cast(ctx, ctx.call(target, x, y), dtype, "bool")
+
+
+for _name, _sign in {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}.items():
+    OPS.exports(_name)(partial(_export_logical, sign=_sign, target=f"torch.{_name}"))
+
+
 BITWISE = {
-    "__and__": "bitwise_and",
-    "__or__": "bitwise_or",
-    "__xor__": "bitwise_xor",
-    "bitwise_and": "bitwise_and",
-    "bitwise_or": "bitwise_or",
-    "bitwise_xor": "bitwise_xor",
-}
+    **{name: name for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
+    "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor",
+}  # fmt: skip
 """Operators of bits, and of truth values, with Relay's."""
 
 
@@ -104,6 +136,16 @@ for _name, _target in SHIFTS.items():
     OPS.imports(f"aten::{_name}")(partial(_import_shift, target=_target))
 
 
+@OPS.exports("right_shift")
+def export_right_shift(ctx: ExportContext, x: Value, y: Value) -> Value:
+    """The sign that PyTorch shifts in is cut off from what has none."""
+    if ctx.type(x).dtype != "uint64":
+        return in_computed_dtype(ctx, lambda a, b: ctx.infix(">>", a, b), x, y)
+    signed = (ctx.method(each, "to", ctx.dtype("int64")) for each in (x, y))
+    found = ctx.call(ctx.helper("shift_right_unsigned"), *signed)
+    return ctx.method(found, "to", ctx.dtype("uint64"))
+
+
 def _import_class(ctx: ImportContext, self: Expr, *, target: str) -> Expr:
     """No integer is infinite or not a number."""
     if is_float(ctx.dtype(self)):
@@ -141,7 +183,7 @@ OPS.imports("aten::isneginf")(partial(_import_infinite, sign=-math.inf))
 def import_signbit(ctx: ImportContext, self: Expr) -> Expr:
     dtype = ctx.dtype(self)
     if is_float(dtype):
-        return has_sign(ctx, self)
+        return has_sign(self)
     if dtype == "bool":
         return relay.zeros_like(self)
     return relay.less(self, ctx.scalar(0, dtype))

@@ -8,23 +8,19 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import DType, cast
 
 PLACEMENT = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "copy")
 """Arguments that say where and how a tensor lies in memory."""
 
 
 CASTS = {
-    "Byte": "uint8",
-    "Char": "int8",
-    "Double": "float64",
-    "Float": "float32",
-    "Half": "float16",
-    "Int": "int32",
-    "Long": "int64",
-    "Short": "int16",
-}
+    "Byte": "uint8", "Char": "int8", "Double": "float64", "Float": "float32", "Half": "float16",
+    "Int": "int32", "Long": "int64", "Short": "int16",
+}  # fmt: skip
 """Dtypes by their old names."""
 
 
@@ -93,3 +89,19 @@ def as_float(number: Scalar) -> float:
 def widen(ctx: ImportContext, x: Expr) -> Expr:
     """Return floats of less than 32 bits as float32, in which PyTorch computes with them."""
     return ctx.cast(x, "float32") if ctx.dtype(x) in ("float16", "bfloat16") else x
+
+
+@OPS.exports("cast")
+def export_cast(ctx: ExportContext, data: Value, *, dtype: DType) -> Value:
+    """PyTorch saturates where a float of 8 bits has no infinity; Relay gives NaN."""
+    if dtype.name == "float8_e8m0fnu":
+        raise Unsupported("PyTorch rounds zeros and negative numbers to float8_e8m0fnu otherwise")
+    if dtype.name == "float8_e4m3fn" and ctx.type(data).dtype != "float8_e4m3fn":
+        return ctx.call(ctx.helper("to_float8"), data)
+    return cast(ctx, data, dtype.name)
+
+
+@OPS.exports("reinterpret")
+def export_reinterpret(ctx: ExportContext, data: Value, *, dtype: DType) -> Value:
+    """TorchScript does not know ``view`` of a dtype."""
+    return ctx.call("torch.view_copy", data, dtype=ctx.dtype(dtype.name))

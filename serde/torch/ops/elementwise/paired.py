@@ -10,15 +10,15 @@ from itertools import zip_longest
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim, same_shape
-from serde.relay.ir.expr import Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.expr import Expr, If
 from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
 from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import widen
 from serde.torch.ops.table import OPS
+from serde.walk.expansion.functions import arctan2, greatest_divisor, has_sign, log_add_exp
 
 Pair = Callable[[ImportContext, Expr, Expr], Expr]
 
@@ -42,28 +42,6 @@ def round_once(
     return ctx.cast(function(*wide), ctx.dtype(given[0]))
 
 
-def has_sign(ctx: ImportContext, x: Expr) -> Expr:
-    """Return whether the sign of each float is minus; a zero shows its sign as a divisor."""
-    zero = ctx.scalar(0, ctx.dtype(x))
-    below = relay.less(x, zero)
-    return relay.logical_or(below, relay.less(relay.divide(ctx.scalar(1, ctx.dtype(x)), x), zero))
-
-
-def _atan2(ctx: ImportContext, y: Expr, x: Expr) -> Expr:
-    """The angle between the axes, mirrored where the second operand is negative.
-
-    Two zeros have the ratio 0, two infinities 1.
-    """
-    dtype = ctx.dtype(y)
-    height, width = relay.abs(y), relay.abs(x)
-    alike = relay.cast(relay.not_equal(y, ctx.scalar(0, dtype)), dtype)
-    ratio = relay.where(relay.equal(height, width), alike, relay.divide(height, width))
-    first = relay.atan(ratio)
-    mirrored = relay.subtract(ctx.scalar(math.pi, dtype), first)
-    found = relay.where(has_sign(ctx, x), mirrored, first)
-    return relay.where(has_sign(ctx, y), relay.negative(found), found)
-
-
 def _hypot(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
     """Both are divided by the greater one, whose square might overflow."""
     dtype = ctx.dtype(x)
@@ -78,15 +56,7 @@ def _hypot(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
 
 def _copysign(ctx: ImportContext, x: Expr, sign: Expr) -> Expr:
     size = relay.abs(x)
-    return relay.where(has_sign(ctx, sign), relay.negative(size), size)
-
-
-def logaddexp(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
-    """Return the logarithm of a sum; infinities that are equal have no difference."""
-    distance = relay.negative(relay.abs(relay.subtract(x, y)))
-    found = relay.add(relay.maximum(x, y), call("serde.log1p", relay.exp(distance)))
-    same = relay.logical_and(relay.isinf(x), relay.equal(x, y))
-    return relay.where(same, x, found)
+    return relay.where(has_sign(sign), relay.negative(size), size)
 
 
 def _logaddexp2(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
@@ -111,11 +81,11 @@ def _times_log(function: str) -> Pair:
 
 
 FLOATS: dict[str, Pair] = {
-    "aten::arctan2": _atan2,
-    "aten::atan2": _atan2,
+    "aten::arctan2": lambda _ctx, y, x: arctan2(y, x),
+    "aten::atan2": lambda _ctx, y, x: arctan2(y, x),
     "aten::copysign": _copysign,
     "aten::hypot": _hypot,
-    "aten::logaddexp": logaddexp,
+    "aten::logaddexp": lambda _ctx, x, y: log_add_exp(x, y),
     "aten::logaddexp2": _logaddexp2,
     "aten::special_xlog1py": _times_log("serde.log1p"),
     "aten::special_xlogy": _times_log("log"),
@@ -167,23 +137,6 @@ def import_heaviside(ctx: ImportContext, self: Expr, values: Expr) -> Expr:
     return relay.where(relay.equal(self, zero), values, above)
 
 
-def _greatest_divisor(ctx: ImportContext, one: Expr, two: Expr) -> Expr:
-    """Return greatest common divisors by Euclid's algorithm, a loop on all elements at once."""
-    zero, unit = ctx.scalar(0, "int64"), ctx.scalar(1, "int64")
-    left, right = (relay.abs(ctx.cast(x, "int64")) for x in (one, two))
-    spread = relay.zeros_like(relay.add(left, right))
-    sizes = [relay.add(x, spread) for x in (left, right)]
-    kind = ctx.type(spread)
-    number, a, b = Var("i", TensorType((), "int64")), Var("a", kind), Var("b", kind)
-    is_done = relay.equal(b, zero)
-    rest = relay.floor_mod(a, relay.where(is_done, unit, b))
-    following = relay.where(is_done, zero, rest)
-    again = relay.any(relay.not_equal(following, zero))
-    body = Function([number, a, b], Tuple([again, relay.where(is_done, a, b), following]))
-    start = relay.any(relay.not_equal(sizes[1], zero))
-    return TupleGetItem(call("serde.loop", None, start, sizes, [], body=body), 0)
-
-
 def _require_integers(ctx: ImportContext, x: Expr) -> None:
     if ctx.dtype(x) == "bool" or is_float(ctx.dtype(x)):
         raise Unsupported(f"divisors of {ctx.dtype(x)}")
@@ -193,15 +146,16 @@ def _require_integers(ctx: ImportContext, x: Expr) -> None:
 def import_gcd(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
     one, two = ctx.promote(self, other)
     _require_integers(ctx, one)
-    return ctx.cast(_greatest_divisor(ctx, one, two), ctx.dtype(one))
+    sizes = (relay.abs(ctx.cast(x, "int64")) for x in (one, two))
+    return ctx.cast(greatest_divisor(*sizes), ctx.dtype(one))
 
 
 @OPS.imports("aten::lcm")
 def import_lcm(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
     one, two = ctx.promote(self, other)
     _require_integers(ctx, one)
-    divisor = _greatest_divisor(ctx, one, two)
     left, right = (ctx.cast(x, "int64") for x in (one, two))
+    divisor = greatest_divisor(relay.abs(left), relay.abs(right))
     none = relay.equal(divisor, ctx.scalar(0, "int64"))
     part = relay.trunc_divide(left, relay.where(none, ctx.scalar(1, "int64"), divisor))
     return ctx.cast(relay.abs(relay.multiply(part, right)), ctx.dtype(one))

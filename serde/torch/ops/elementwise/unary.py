@@ -13,67 +13,35 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import cast, in_computed_dtype
+from serde.walk.pairs import of_floats, of_signed, writes
+
+ALIKE = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "log", "log10",
+    "log2", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh",
+)  # fmt: skip
+"""Functions of floats that PyTorch calls as Relay does."""
 
 FLOAT_FUNCTIONS = {
-    "acos": "acos",
-    "acosh": "acosh",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctanh": "atanh",
-    "asin": "asin",
-    "asinh": "asinh",
-    "atan": "atan",
-    "atanh": "atanh",
-    "cos": "cos",
-    "cosh": "cosh",
-    "erfinv": "serde.erfinv",
-    "lgamma": "serde.lgamma",
-    "special_erf": "erf",
-    "special_erfinv": "serde.erfinv",
-    "special_expit": "sigmoid",
-    "special_expm1": "serde.expm1",
-    "special_gammaln": "serde.lgamma",
-    "special_log1p": "serde.log1p",
-    "erf": "erf",
-    "exp": "exp",
-    "expm1": "serde.expm1",
-    "log": "log",
-    "log10": "log10",
-    "log1p": "serde.log1p",
-    "log2": "log2",
-    "rsqrt": "rsqrt",
-    "sigmoid": "sigmoid",
-    "sin": "sin",
-    "sinh": "sinh",
-    "sqrt": "sqrt",
-    "tan": "tan",
-    "tanh": "tanh",
-}
+    **{name: name for name in ALIKE},
+    "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctanh": "atanh", "erfinv": "serde.erfinv", "expm1": "serde.expm1", "lgamma": "serde.lgamma",
+    "log1p": "serde.log1p", "special_erf": "erf", "special_erfinv": "serde.erfinv",
+    "special_expit": "sigmoid", "special_expm1": "serde.expm1",
+    "special_gammaln": "serde.lgamma", "special_log1p": "serde.log1p",
+}  # fmt: skip
 """Functions that make floats of integers, with Relay's."""
 
 SAME_DTYPE = {
-    "abs": "abs",
-    "absolute": "abs",
-    "neg": "negative",
-    "negative": "negative",
-    "bitwise_not": "bitwise_not",
-}
+    "abs": "abs", "absolute": "abs", "bitwise_not": "bitwise_not", "ceil": "ceil", "fix": "trunc",
+    "floor": "floor", "neg": "negative", "negative": "negative", "trunc": "trunc",
+}  # fmt: skip
 """Functions that keep the dtype, with Relay's."""
-
-KEEPS_INTEGERS = {
-    "ceil": "ceil",
-    "fix": "trunc",
-    "floor": "floor",
-    "trunc": "trunc",
-}
-"""Functions that give integers back as they are, with Relay's."""
 
 
 def _import_float_function(ctx: ImportContext, self: Expr, *, target: str) -> Expr:
@@ -91,7 +59,7 @@ def _import_function(ctx: ImportContext, self: Expr, *, target: str) -> Expr:
     return call(target, self)
 
 
-for _name, _target in (SAME_DTYPE | KEEPS_INTEGERS).items():
+for _name, _target in SAME_DTYPE.items():
     OPS.imports(f"aten::{_name}")(partial(_import_function, target=_target))
 
 
@@ -242,3 +210,56 @@ def import_mvlgamma(ctx: ImportContext, self: Expr, *, p: int) -> Expr:
         return total
 
     return round_once(ctx, function, self)
+
+
+OTHERS = ("isfinite", "isinf", "isnan", "ones_like", "zeros_like")
+"""Further operators that PyTorch calls as Relay does."""
+
+OPS.pairs(
+    *(writes(f"torch.{name}", name) for name in (*ALIKE, *OTHERS)),
+    writes("torch.erf", "fast_erf"),
+    writes("torch.exp", "fast_exp"),
+    writes("torch.tanh", "fast_tanh"),
+    writes("torch.erfinv", "serde.erfinv"),
+    writes("torch.expm1", "serde.expm1"),
+    writes("torch.lgamma", "serde.lgamma"),
+    writes("torch.log1p", "serde.log1p"),
+    writes("torch.round", "serde.round_even"),
+    writes("torch.abs", "abs", when=of_signed),
+    *(writes(f"torch.{name}", name, when=of_floats) for name in ("ceil", "floor", "trunc")),
+)
+
+
+@OPS.exports("sign")
+def export_sign(ctx: ExportContext, data: Value) -> Value:
+    """Of NaN PyTorch's sign is zero, Relay's NaN."""
+    if is_float(ctx.type(data).dtype):
+        return ctx.call(ctx.helper("sign"), data)
+    if ctx.type(data).dtype.startswith("uint"):
+        positive = ctx.method(data, "to", ctx.dtype("bool"))
+        return ctx.method(positive, "to", ctx.dtype(ctx.type(data).dtype))
+    return ctx.call("torch.sign", data)
+
+
+@OPS.exports("negative")
+def export_negative(ctx: ExportContext, data: Value) -> Value:
+    return in_computed_dtype(ctx, lambda x: ctx.prefix("-", x), data)
+
+
+@OPS.exports("bitwise_not")
+def export_bitwise_not(ctx: ExportContext, data: Value) -> Value:
+    return in_computed_dtype(ctx, lambda x: ctx.prefix("~", x), data)
+
+
+@OPS.exports("round", when=of_floats)
+def export_round(ctx: ExportContext, data: Value) -> Value:
+    """PyTorch rounds halves to even numbers, Relay away from zero."""
+    return ctx.call(ctx.helper("round_half_away"), data)
+
+
+@OPS.exports("serde.tgamma")
+def export_tgamma(ctx: ExportContext, data: Value) -> Value:
+    """In float64, where the logarithm of a large value keeps its digits."""
+    dtype = ctx.type(data).dtype
+    wide = cast(ctx, data, "float64")
+    return cast(ctx, ctx.call(ctx.helper("gamma"), wide), dtype, "float64")

@@ -11,7 +11,9 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar, SymInt
+from serde.torch.ops.index.gather import as_index
 from serde.torch.ops.shape.lengths import broadcast, multiply_lengths, reshape, sizes_of, spread
 from serde.torch.ops.shape.transpose import transpose
 from serde.torch.ops.table import OPS
@@ -230,3 +232,9 @@ def import_masked_index_put(
     inside = [_clamp(ctx, self, axis, each) for axis, each in enumerate(indices)]
     kept = relay.where(mask, values, relay.const(0, ctx.dtype(values)))
     return import_index_put(ctx, self, kept, *inside, accumulate=True)
+
+
+@OPS.exports("adv_index")
+def export_adv_index(ctx: ExportContext, inputs: tuple[Value, ...]) -> Value:
+    data, *indices = inputs
+    return ctx.index(data, tuple(as_index(ctx, each) for each in indices))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
+from serde.relay.op.index.sorting import TopK
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import DType, cast, in_signed
 
 __all__ = ["order_along"]
 
@@ -100,3 +105,58 @@ def import_searchsorted(
     if sorter is not None:
         row = relay.gather(row, -1, sorter)
     return _search(ctx, row, self, right=right or side == "right", out_int32=out_int32)
+
+
+def _sort(ctx: ExportContext, data: Value, axis: int, is_ascend: bool) -> tuple[Value, ...]:
+    """Return elements in order and their places, equal ones in their own order."""
+    options = {} if is_ascend else {"descending": True}
+    return ctx.call_tuple("torch.sort", data, dim=axis, stable=True, **options, outputs=2)
+
+
+@OPS.exports("sort")
+@partial(in_signed, ordered=True)
+def export_sort(
+    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: DType | None
+) -> Value:
+    return _sort(ctx, data, axis, is_ascend)[0]
+
+
+@OPS.exports("argsort")
+@partial(in_signed, ordered=True)
+def export_argsort(
+    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: DType | None
+) -> Value:
+    options = {} if is_ascend else {"descending": True}
+    places = ctx.call("torch.argsort", data, dim=axis, stable=True, **options)
+    return cast(ctx, places, ctx.result_type().dtype, "int64")
+
+
+@OPS.exports("topk")
+@partial(in_signed, ordered=True)
+def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
+    """``torch.topk`` leaves open which of equal elements it names; their order tells it."""
+    axis = topk.axis
+    type_, axis = ctx.type(data), axis % ctx.type(data).rank
+    whole = topk.k is None or topk.k < 1
+    if topk.ret_type == "values" and not whole and type_.dtype != "bool":
+        options = {} if not topk.is_ascend else {"largest": False}
+        return ctx.call_tuple("torch.topk", data, topk.k, dim=axis, **options, outputs=2)[0]
+    found = _sort(ctx, data, axis, topk.is_ascend)
+    if not whole and type_.shape[axis] != topk.k:
+        cut = (*[slice(None)] * axis, slice(None, topk.k))
+        found = tuple(ctx.index(each, cut if axis else cut[0]) for each in found)
+    if topk.ret_type == "values":
+        return found[0]
+    places = cast(ctx, found[1], ctx.result_types()[-1].dtype, "int64")
+    return places if topk.ret_type == "indices" else (found[0], places)
+
+
+@OPS.exports("searchsorted")
+def export_searchsorted(
+    ctx: ExportContext, sorted_sequence: Value, values: Value, *, right: bool, dtype: DType
+) -> Value:
+    options = {"right": True} if right else {}
+    if dtype.name == "int32":
+        options["out_int32"] = True
+    found = ctx.call("torch.searchsorted", sorted_sequence, values, **options)
+    return found if dtype.name == "int32" else cast(ctx, found, dtype.name, "int64")

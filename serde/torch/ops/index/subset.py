@@ -6,14 +6,19 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import normalize_axis
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.index.gather import at_least_vector
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.lengths import broadcast, multiply_lengths, reshape, sizes_of, spread
 from serde.torch.ops.shape.transpose import move_axes
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import in_signed
+from serde.walk.expansion.tensors import tensor_type
 
 
 @OPS.imports("aten::nonzero", "aten::argwhere")
@@ -49,10 +54,40 @@ def import_nonzero_static(
     return cut(ctx, relay.concatenate((rows, more), axis=0), 0, 0, size)
 
 
+@OPS.exports("argwhere")
+@in_signed
+def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
+    return ctx.method(ctx.call("torch.argwhere", condition), "to", ctx.dtype("int32"))
+
+
+@OPS.exports("serde.nonzero")
+@in_signed
+def export_nonzero(ctx: ExportContext, data: Value) -> Value:
+    return ctx.method(ctx.call("torch.nonzero", data), "t")
+
+
 @OPS.imports("aten::masked_select")
 def import_masked_select(ctx: ImportContext, self: Expr, mask: Expr) -> Expr:
     x, marks = spread(ctx, self, ctx.cast(mask, "bool"))
     return call("serde.compress", reshape(ctx, x, [-1]), reshape(ctx, marks, [-1]))
+
+
+def _marks_all(call: Call) -> bool:
+    """Whether there is a mark for each entry."""
+    data, condition = (tensor_type(each) for each in call.args)
+    axis = call.attrs["axis"]
+    length: Dim = data.size if axis is None else data.shape[axis]
+    return condition.shape[0] == length
+
+
+@OPS.exports("serde.compress", when=_marks_all)
+def export_compress(
+    ctx: ExportContext, data: Value, condition: Value, *, axis: int | None
+) -> Value:
+    if axis is None:
+        return ctx.index(ctx.method(data, "flatten"), condition)
+    axis = normalize_axis(axis, ctx.type(data).rank)
+    return ctx.index(data, (*[slice(None)] * axis, condition) if axis else condition)
 
 
 def _nothing() -> Expr:
@@ -158,3 +193,20 @@ def import_unique_dim_consecutive(
 ) -> tuple[Expr, Expr, Expr]:
     axis = ctx.axis(self, dim)
     return _consecutive(ctx, self, axis, inverse=return_inverse, counts=return_counts)
+
+
+@OPS.exports("unique")
+def export_unique(
+    ctx: ExportContext, data: Value, *, sorted: bool, return_counts: bool
+) -> tuple[Value, ...]:
+    found = ctx.call_tuple(ctx.helper("unique_padded"), data, sorted, outputs=5)
+    return found if return_counts else found[:4]
+
+
+@OPS.exports("serde.unique")
+def export_serde_unique(
+    ctx: ExportContext, data: Value, *, axis: int | None, sorted: bool
+) -> tuple[Value, ...]:
+    if axis is None:
+        data, axis = ctx.method(data, "flatten"), 0
+    return ctx.call_tuple(ctx.helper("unique_entries"), data, axis, sorted, outputs=4)

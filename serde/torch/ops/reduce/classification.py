@@ -9,9 +9,11 @@ import serde.relay as relay
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.reduce.loss import MEAN, NONE, SUM, Reduction, reduce_loss
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import cast
 
 _NAMES: Final[dict[int, Literal["none", "mean", "sum"]]] = {NONE: "none", MEAN: "mean", SUM: "sum"}
 
@@ -246,3 +248,48 @@ def _multilabel_margin(
         loss = relay.squeeze(loss, axis=[0])
     found = relay.cast(is_label, dtype)
     return loss, found if rank == 2 else relay.reshape_like(found, target)
+
+
+def _options(reduction: str, ignore_index: int | None) -> dict[str, object]:
+    options: dict[str, object] = {}
+    if ignore_index is not None and ignore_index != -100:
+        options["ignore_index"] = ignore_index
+    if reduction != "mean":
+        options["reduction"] = reduction
+    return options
+
+
+def _untrained(ctx: ExportContext, weights: Value) -> Value:
+    """Return weights of classes as PyTorch takes them: without a gradient, of which it has none."""
+    return weights if weights.data is not None else ctx.method(weights, "detach")
+
+
+@OPS.exports("nn.nll_loss")
+def export_nll_loss(
+    ctx: ExportContext,
+    predictions: Value,
+    targets: Value,
+    weights: Value,
+    *,
+    reduction: str,
+    ignore_index: int,
+) -> Value:
+    given = [predictions, cast(ctx, targets, "int64"), _untrained(ctx, weights)]
+    return ctx.call("F.nll_loss", *given, **_options(reduction, ignore_index))
+
+
+@OPS.exports("serde.softmax_cross_entropy_loss")
+def export_softmax_cross_entropy_loss(
+    ctx: ExportContext,
+    scores: Value,
+    labels: Value,
+    weights: Value | None,
+    *,
+    reduction: str,
+    ignore_index: int | None,
+) -> tuple[Value, Value]:
+    given = [scores, cast(ctx, labels, "int64")]
+    if weights is not None:
+        given.append(_untrained(ctx, weights))
+    loss = ctx.call("F.cross_entropy", *given, **_options(reduction, ignore_index))
+    return loss, ctx.call("F.log_softmax", scores, dim=1)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.elementwise.convert import widen
-from serde.torch.ops.reduce.plain import Axes, DType, as_floats
+from serde.torch.ops.reduce.plain import Axes, DType, Reduction, as_floats, make_sum_exporter
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import dims_of, in_signed
 
 MATRIX = (-2, -1)
 
@@ -179,3 +182,26 @@ def import_renorm(ctx: ImportContext, self: Expr, *, p: Scalar, dim: int, maxnor
     factor = relay.divide(limit, relay.add(size, ctx.scalar(1e-7, dtype)))
     factor = relay.where(relay.greater(size, limit), factor, ctx.scalar(1, dtype))
     return ctx.cast(relay.multiply(wide, factor), ctx.dtype(self))
+
+
+def _make_length_exporter() -> Callable[..., Value]:
+    write, plain = make_sum_exporter("abs"), in_signed(make_sum_exporter(None))
+
+    def export_reduce_l1(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
+        """Numbers without a sign are what they measure."""
+        export = plain if ctx.type(data).dtype.startswith("uint") else write
+        return export(ctx, data, reduction=reduction)
+
+    return export_reduce_l1
+
+
+OPS.exports("serde.reduce_l1")(_make_length_exporter())
+
+
+@OPS.exports("serde.reduce_l2")
+def export_reduce_l2(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
+    axes = reduction.axes(ctx.type(data).rank)
+    if not axes:
+        return ctx.method(data, "abs")
+    options = {"keepdim": True} if reduction.keepdims else {}
+    return ctx.call("torch.linalg.vector_norm", data, dim=dims_of(axes), **options)

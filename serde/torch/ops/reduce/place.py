@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 import serde.allocation as allocation
@@ -10,9 +12,13 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.relay.op.reduce.plain import reduces_one_axis
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
-from serde.torch.ops.reduce.scan import run_doubling
+from serde.torch.ops.index.scan import run_doubling
+from serde.torch.ops.reduce.plain import Reduction
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import cast, in_signed
 
 
 def _register_place(op: str) -> None:
@@ -22,6 +28,30 @@ def _register_place(op: str) -> None:
     ) -> Expr:
         found = call(op, self, axis=ctx.axes(self, dim), keepdims=keepdim)
         return ctx.cast(found, "int64")
+
+
+def _make_place_exporter(target: str) -> Callable[..., Value]:
+    def export_place(
+        ctx: ExportContext, data: Value, *, reduction: Reduction, select_last_index: bool
+    ) -> Value:
+        """Of equal elements PyTorch takes the first."""
+        (axis,), type_ = reduction.axes(ctx.type(data).rank), ctx.type(data)
+        if type_.dtype == "bool":
+            data = ctx.method(data, "to", ctx.dtype("uint8"))
+        if select_last_index:
+            data = ctx.method(data, "flip", axis)
+        options = {"keepdim": True} if reduction.keepdims else {}
+        place = ctx.method(data, target, axis, **options)
+        if select_last_index:
+            (last,) = ctx.sizes([type_.shape[axis] - 1])
+            place = ctx.infix("-", last, place)
+        return cast(ctx, place, ctx.result_type().dtype, "int64")
+
+    return export_place
+
+
+for _name in ("argmax", "argmin"):
+    OPS.exports(_name, when=reduces_one_axis)(in_signed(_make_place_exporter(_name), ordered=True))
 
 
 _register_place("argmax")

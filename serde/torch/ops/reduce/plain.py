@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any as AnyValue
 
@@ -13,8 +15,12 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.relay.op.reduce.plain import ReducedAxes
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import dims_of, in_signed
+from serde.walk.pairs import of_floats
 
 DType = np.dtype[AnyValue] | None
 Axes = int | tuple[int, ...] | None
@@ -158,3 +164,81 @@ def import_count_nonzero(ctx: ImportContext, self: Expr, *, dim: Axes = None) ->
 def import_logsumexp(ctx: ImportContext, self: Expr, *, dim: Axes, keepdim: bool = False) -> Expr:
     (x,) = ctx.promote_to_float(self)
     return call("serde.logsumexp", x, axis=ctx.axes(x, dim), keepdims=keepdim)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction(ReducedAxes):
+    """Attributes that the reductions share."""
+
+    def write(self, ctx: ExportContext, name: str, data: Value, **options: object) -> Value:
+        """Write the method `name` over the axes."""
+        axes = self.axes(ctx.type(data).rank)
+        if len(axes) == ctx.type(data).rank and not self.keepdims:
+            return ctx.method(data, name, **options)
+        if self.keepdims:
+            options["keepdim"] = True
+        return ctx.method(data, name, dims_of(axes), **options)
+
+
+def make_sum_exporter(before: str | None) -> Callable[..., Value]:
+    def export_sum(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
+        """PyTorch adds integers as int64; the dtype is told where that is not theirs."""
+        type_ = ctx.type(data)
+        if before is not None:
+            data = ctx.typed(ctx.method(data, before), type_)
+        if not reduction.axes(ctx.type(data).rank):
+            return data
+        if is_float(type_.dtype) or type_.dtype == "int64":
+            return reduction.write(ctx, "sum", data)
+        return reduction.write(ctx, "sum", data, dtype=ctx.dtype(type_.dtype))
+
+    return export_sum
+
+
+OPS.exports("sum")(in_signed(make_sum_exporter(None)))
+
+
+OPS.exports("serde.reduce_sum_square")(in_signed(make_sum_exporter("square")))
+
+
+@OPS.exports("prod")
+@in_signed
+def export_prod(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
+    """PyTorch multiplies along one axis, or all."""
+    axes, rank, dtype = (
+        reduction.axes(ctx.type(data).rank),
+        ctx.type(data).rank,
+        ctx.type(data).dtype,
+    )
+    options = {} if is_float(dtype) or dtype == "int64" else {"dtype": ctx.dtype(dtype)}
+    if len(axes) == rank and not reduction.keepdims and axes:
+        return ctx.method(data, "prod", **options)
+    for axis in reversed(axes):
+        if reduction.keepdims:
+            data = ctx.method(data, "prod", axis, keepdim=True, **options)
+        else:
+            data = ctx.method(data, "prod", axis, **options)
+    return data
+
+
+def _make_extreme_exporter(target: str) -> Callable[..., Value]:
+    def export_extreme(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
+        return reduction.write(ctx, target, data) if reduction.axes(ctx.type(data).rank) else data
+
+    return export_extreme
+
+
+for _name, _target in {"all": "all", "any": "any", "max": "amax", "min": "amin"}.items():
+    OPS.exports(_name)(in_signed(_make_extreme_exporter(_target), ordered=True))
+
+
+OPS.exports("mean", when=of_floats)(_make_extreme_exporter("mean"))
+
+
+@OPS.exports("serde.logsumexp")
+def export_logsumexp(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
+    axes = reduction.axes(ctx.type(data).rank)
+    if not axes:
+        return data
+    options = {"keepdim": True} if reduction.keepdims else {}
+    return ctx.call("torch.logsumexp", data, dims_of(axes), **options)

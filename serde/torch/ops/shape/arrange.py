@@ -8,10 +8,12 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.shape.lengths import divide_length, multiply_lengths, reshape, sizes_of
 from serde.torch.ops.shape.transpose import swap_axes
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import dims_of
 
 
 @OPS.imports("aten::roll")
@@ -126,3 +128,10 @@ def import_channel_shuffle(ctx: ImportContext, self: Expr, *, groups: SymInt) ->
     front, channels, rest = sizes[0], sizes[1], sizes[2:]
     parts = reshape(ctx, self, [front, count, divide_length(ctx, channels, count), *rest])
     return reshape(ctx, swap_axes(ctx, parts, 1, 2), sizes)
+
+
+@OPS.exports("serde.roll")
+def export_roll(
+    ctx: ExportContext, data: Value, *, shift: tuple[int, ...], axes: tuple[int, ...]
+) -> Value:
+    return ctx.call("torch.roll", data, dims_of(shift), dims_of(axes)) if axes else data

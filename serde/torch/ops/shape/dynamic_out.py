@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from serde.relay.op.index.dynamic import DynamicTopK
 from serde.torch.export_context import ExportContext, Value
-from serde.torch.ops.index.slicing import FAR
-from serde.torch.ops.index.slicing_out import write_slices
+from serde.torch.ops.index.slicing import FAR, write_slices
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast
 

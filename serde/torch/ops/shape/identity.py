@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import serde.allocation as allocation
-from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.registry import call
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.elementwise.convert import PLACEMENT
 from serde.torch.ops.shape.create import DType, fill, fill_like
@@ -37,3 +38,13 @@ def import_eye(
     if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= SMALL:
         return ctx.cast(Constant(allocation.eye(rows, columns, dtype=np.float32)), kind)
     return _cut(ctx, fill(ctx, size, ctx.scalar(1, kind)))
+
+
+def _is_main_diagonal(call: Call) -> bool:
+    return call.attrs["k"] == 0
+
+
+@OPS.exports("serde.eye_like", when=_is_main_diagonal)
+def export_eye_like(ctx: ExportContext, data: Value, *, k: int, dtype: DType) -> Value:
+    type_ = ctx.result_type()
+    return ctx.call("torch.eye", *ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))

@@ -6,7 +6,6 @@ Which of equal elements comes first MIL leaves open; its runtimes keep their ord
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
@@ -140,19 +139,3 @@ def expand_dyn_topk(data: Expr, k: Expr, *, topk: DynamicTopK) -> Expr:
     if topk.ret_type == "both":
         return relay.Tuple(cut)
     return cut[0] if topk.ret_type == "values" else cut[1]
-
-
-@OPS.expands("searchsorted")
-def expand_searchsorted(
-    sorted_sequence: Expr, values: Expr, *, right: bool, dtype: AnyValue
-) -> Expr:
-    """The number of elements before each value, found by comparing it with all of them."""
-    types = [each.checked_type for each in (sorted_sequence, values)]
-    if not all(isinstance(each, TensorType) for each in types):
-        raise Unsupported("expected tensors")
-    rank = types[1].rank if isinstance(types[1], TensorType) else 0
-    own = types[0].rank if isinstance(types[0], TensorType) else 1
-    keys = relay.expand_dims(values, axis=rank)
-    row = relay.expand_dims(sorted_sequence, axis=own - 1) if own > 1 else sorted_sequence
-    before = relay.less_equal(row, keys) if right else relay.less(row, keys)
-    return relay.cast(relay.sum(relay.cast(before, "int32"), axis=[-1]), dtype)

@@ -1,16 +1,23 @@
-"""Loops as they are written: statements of Python that go on with variables."""
+"""Loops: ``while_loop`` is read and written; else they are statements of Python."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any as AnyValue
 
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Function, Var
+from serde.relay.ir.expr import Expr, Function, TupleGetItem, Var
 from serde.relay.ir.leaves import value_types
+from serde.relay.ir.registry import call
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.op.control.body import goes_on
 from serde.torch import program as tree
+from serde.torch.aliases import Values
 from serde.torch.export_context import ExportContext, Value
+from serde.torch.import_context import ImportContext
+from serde.torch.model import Graph
+from serde.torch.ops.control.body import HINT, begin_state, param_type, repeat, stack
+from serde.torch.ops.control.branch import as_condition, run_inline
 from serde.torch.ops.table import OPS
 from serde.walk.export_context import Writing
 
@@ -30,7 +37,7 @@ def export_loop(
     if ctx.hop:
         return (yield from _write_while_loop(ctx, limit, going, state, captures, body))
     asks = not (goes_on(body) and (going is None or ctx.scalar(going) is True))
-    carried = [_begin(ctx, each) for each in state]
+    carried = [begin_state(ctx, each) for each in state]
     lists = [ctx.begin_list() for _ in types[len(state) :]]
     counter, condition = ctx.variable("i"), ctx.variable("going")
     if asks:
@@ -47,7 +54,7 @@ def export_loop(
         number = ctx.assign(tree.Apply("torch.tensor", (tree.Local(counter),)))
         inner = [ctx.typed(number, TensorType((), "int64"))]
         params = body.params[1 : 1 + len(state)]
-        inner += [Value(n, _type(each)) for n, each in zip(carried, params, strict=True)]
+        inner += [Value(n, param_type(each)) for n, each in zip(carried, params, strict=True)]
         found = yield from ctx.body(body, [*inner, *captures])
         follows, *results = found
         for target, row in zip(lists, results[len(state) :], strict=True):
@@ -66,19 +73,7 @@ def export_loop(
         ctx.write(loop)
     values = [Value(name, type_) for name, type_ in zip(carried, types, strict=False)]
     stacks = zip(lists, types[len(state) :], strict=True)
-    return (*values, *(_stack(ctx, rows, type_) for rows, type_ in stacks))
-
-
-def _type(param: Var) -> TensorType | SequenceType:
-    """Return the type of a parameter of a body, which is no tuple."""
-    return value_types(param.type)[0]
-
-
-def _begin(ctx: ExportContext, value: Value) -> str:
-    """Return a variable that a loop carries on, with its first value."""
-    name = ctx.variable()
-    ctx.write(tree.Assign((name,), ctx.term(value)))
-    return name
+    return (*values, *(stack(ctx, rows, type_) for rows, type_ in stacks))
 
 
 def _as_count(ctx: ExportContext, limit: Value | None) -> tree.Expression | None:
@@ -102,23 +97,6 @@ def _question(
     return going if below is None else tree.Infix("and", going, below)
 
 
-def _stack(ctx: ExportContext, rows: str, type_: TensorType | SequenceType, axis: int = 0) -> Value:
-    """Return what a list holds as one tensor, which may have no rows."""
-    if isinstance(type_, SequenceType):
-        return Value(rows, type_)
-    lengths = [dim for place, dim in enumerate(type_.shape) if place != axis]
-    count = type_.shape[axis]
-    if isinstance(count, int) and count > 0:
-        return ctx.call("torch.stack", Value(rows), **({"dim": axis} if axis else {}))
-    known = [dim if isinstance(dim, int) else 0 for dim in lengths]
-    known.insert(axis, 0)
-    none = ctx.call("torch.zeros", known, dtype=ctx.dtype(type_.dtype))
-    return ctx.call(ctx.helper("stack_rows"), Value(rows), none, axis)
-
-
-_HINT = "control_flow='python' writes it"
-
-
 def _write_while_loop(
     ctx: ExportContext,
     limit: Value | None,
@@ -137,13 +115,13 @@ def _write_while_loop(
         first = ctx.const(True) if going is None else going
         ctx.write(tree.Assign((condition,), tree.Method(ctx.term(first), "clone")))
         carried.append(condition)
-    names = [_begin(ctx, each) for each in state]
-    stacks = [_begin(ctx, _reserve(ctx, type_)) for type_ in types[len(state) :]]
+    names = [begin_state(ctx, each) for each in state]
+    stacks = [begin_state(ctx, _reserve(ctx, type_)) for type_ in types[len(state) :]]
     scope = ctx.block("body")
     with ctx.inside(scope):
         inner = [Value(counter, TensorType((), "int64"))]
         params = body.params[1 : 1 + len(state)]
-        inner += [Value(n, _type(each)) for n, each in zip(names, params, strict=True)]
+        inner += [Value(n, param_type(each)) for n, each in zip(names, params, strict=True)]
         follows, *results = yield from ctx.body(body, [*inner, *captures])
         place = tree.Method(tree.Local(counter), "reshape", (tree.Literal(1),))
         rows = [
@@ -191,85 +169,43 @@ def _reserve(ctx: ExportContext, type_: TensorType | SequenceType) -> Value:
     """
     shape = type_.concrete_shape if isinstance(type_, TensorType) else None
     if shape is None or not isinstance(type_, TensorType):
-        raise Unsupported("stacks of open length in a higher-order operator", hint=_HINT)
+        raise Unsupported("stacks of open length in a higher-order operator", hint=HINT)
     return ctx.call("torch.zeros", list(shape), dtype=ctx.dtype(type_.dtype))
 
 
-def _is_along_axes(call: Call) -> bool:
-    """Whether there is something to scan."""
-    return bool(value_types(call.args[1].type))
-
-
-@OPS.exports("serde.scan", when=_is_along_axes)
-def export_scan(
-    ctx: ExportContext,
-    state: tuple[Value, ...],
-    scanned: tuple[Value, ...],
-    captures: tuple[Value, ...],
+@OPS.imports("higher_order::while_loop")
+def import_while_loop(
+    ctx: ImportContext,
     *,
-    body: Function,
-    axes: tuple[int, ...],
-    reverse: tuple[bool, ...],
-    out_axes: tuple[int, ...],
-    out_reverse: tuple[bool, ...],
-) -> Writing[tuple[Value, ...]]:
-    """A slice is taken by its index; results that are stacked backwards are flipped."""
-    types = value_types(ctx.result)
-    axes = axes or (0,) * len(scanned)
-    if ctx.hop and not isinstance(ctx.size(scanned[0], axes[0]), int):
-        raise Unsupported("a scan of open length as a higher-order operator", hint=_HINT)
-    carried = [_begin(ctx, each) for each in state]
-    lists = [ctx.begin_list() for _ in types[len(state) :]]
-    counter = ctx.variable("i")
-    length = ctx.term(ctx.size(scanned[0], axes[0]))
-    scope = ctx.block("body")
-    with ctx.inside(scope):
-        slices = [
-            ctx.typed(_slice(ctx, each, axis, back, counter, length), _type(param))
-            for each, axis, back, param in zip(
-                scanned,
-                axes,
-                reverse or (False,) * len(scanned),
-                body.params[len(state) : len(state) + len(scanned)],
-                strict=True,
-            )
-        ]
-        inner = [
-            Value(name, _type(each))
-            for name, each in zip(carried, body.params[: len(state)], strict=True)
-        ]
-        results = yield from ctx.body(body, [*inner, *slices, *captures])
-        for target, row in zip(lists, results[len(state) :], strict=True):
-            ctx.append(target, row)
-        ctx.write_all(carried, results[: len(state)])
-    ctx.write(tree.Loop(None, scope.statements, tuple(carried), counter, length, ctx.source))
-    values = [Value(name, type_) for name, type_ in zip(carried, types, strict=False)]
-    return (*values, *_stacks(ctx, lists, types[len(state) :], out_axes, out_reverse))
+    arg0: Graph,
+    arg1: Graph,
+    arg2: Sequence[AnyValue],
+    arg3: Sequence[AnyValue] = (),
+) -> list[Expr]:
+    """The condition is asked before the first turn, and by the body before each further one."""
+    first = _only(run_inline(ctx, arg0, [*arg2, *arg3], "cond"))
+    state = [ctx.number(each) for each in arg2]
+    numbers = [not isinstance(x, Expr) or ctx.is_number(x) for x in arg2]
+    count = Var("turn", TensorType((), "int64"))
+
+    def body(scope: Values, params: Sequence[Var]) -> list[AnyValue]:
+        given = [ctx.number(x) for x in ctx.run(arg1, scope, [*params, *ctx.take(scope, arg3)])]
+        asked = ctx.enter("cond", function=True)
+        asked.captures = scope.captures
+        going = _only(ctx.run(arg0, asked, [*given, *ctx.take(asked, arg3)]))
+        return [as_condition(ctx, ctx.number(going)), *given]
+
+    repeated = repeat(ctx, [count], state, numbers, body, skip=1)
+    going = as_condition(ctx, first)
+    found = call(
+        "serde.loop", None, going, repeated.state, repeated.captures, body=repeated.function
+    )
+    parts = [ctx.fold(TupleGetItem(found, i)) for i in range(len(repeated.state))]
+    return repeated.settle(ctx, parts, numbers)
 
 
-def _slice(
-    ctx: ExportContext, x: Value, axis: int, back: bool, counter: str, length: tree.Expression
-) -> Value:
-    place: tree.Expression = tree.Local(counter)
-    if back:
-        last: tree.Expression = tree.Infix("-", length, tree.Literal(1))
-        if isinstance(length, tree.Literal):
-            last = tree.Literal(length.value - 1)
-        place = tree.Infix("-", last, place)
-    return ctx.assign(tree.Method(ctx.term(x), "select", (tree.Literal(axis), place)))
-
-
-def _stacks(
-    ctx: ExportContext,
-    lists: Sequence[str],
-    types: Sequence[TensorType | SequenceType],
-    axes: Sequence[int],
-    reverse: Sequence[bool],
-) -> list[Value]:
-    axes, reverse = axes or (0,) * len(lists), reverse or (False,) * len(lists)
-    found = []
-    for rows, type_, axis, back in zip(lists, types, axes, reverse, strict=True):
-        rank = type_.rank if isinstance(type_, TensorType) else 0
-        stacked = _stack(ctx, rows, type_, axis % rank)
-        found.append(ctx.call("torch.flip", stacked, [axis % rank]) if back else stacked)
-    return found
+def _only(found: Sequence[AnyValue]) -> AnyValue:
+    """Return what the condition of a loop gives, which is one value."""
+    if len(found) != 1:
+        raise Unsupported(f"a condition of {len(found)} results")
+    return found[0]

@@ -11,11 +11,13 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.elementwise.convert import widen
-from serde.torch.ops.elementwise.paired import logaddexp
 from serde.torch.ops.reduce.plain import DType, as_summed
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import in_signed
+from serde.walk.expansion.functions import log_add_exp
 
 MAX_STEPS = 16
 """How often the reach of a running result is doubled at most."""
@@ -33,6 +35,45 @@ def _register_running(op: str) -> None:
 
 _register_running("cumsum")
 _register_running("cumprod")
+
+
+def _make_scan_exporter(target: str, identity: int) -> Callable[..., Value]:
+    def export_scan(
+        ctx: ExportContext,
+        data: Value,
+        *,
+        axis: int | None,
+        dtype: DType,
+        exclusive: bool,
+    ) -> Value:
+        wanted = ctx.result_type().dtype
+        if wanted == "bool":
+            raise Unsupported("running results of truth values")
+        if axis is None:
+            data, axis = ctx.method(data, "flatten"), 0
+        found = ctx.method(data, target, axis, dtype=ctx.dtype(wanted))
+        return ctx.call(ctx.helper("shift_scan"), found, axis, identity) if exclusive else found
+
+    return export_scan
+
+
+def _make_serde_scan_exporter(target: str, identity: int) -> Callable[..., Value]:
+    def export_serde_scan(
+        ctx: ExportContext, data: Value, *, axis: int, exclusive: bool, reverse: bool
+    ) -> Value:
+        dtype = ctx.type(data).dtype
+        given = ctx.method(data, "flip", axis) if reverse else data
+        found = ctx.method(given, target, axis, dtype=ctx.dtype(dtype))
+        if exclusive:
+            found = ctx.call(ctx.helper("shift_scan"), found, axis, identity)
+        return ctx.method(found, "flip", axis) if reverse else found
+
+    return export_serde_scan
+
+
+for _name, _identity in {"cumsum": 0, "cumprod": 1}.items():
+    OPS.exports(_name)(in_signed(_make_scan_exporter(_name, _identity)))
+    OPS.exports(f"serde.{_name}")(in_signed(_make_serde_scan_exporter(_name, _identity)))
 
 
 def _length(ctx: ImportContext, x: Expr, axis: int) -> int:
@@ -106,7 +147,7 @@ def import_logcumsumexp(ctx: ImportContext, self: Expr, *, dim: int) -> Expr:
     axis = ctx.axis(self, dim)
     if not ctx.type(self).rank:
         return self
-    found = run_doubling(ctx, widen(ctx, self), axis, lambda x, y: logaddexp(ctx, x, y))
+    found = run_doubling(ctx, widen(ctx, self), axis, log_add_exp)
     return ctx.cast(found, ctx.dtype(self))
 
 

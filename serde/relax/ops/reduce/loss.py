@@ -1,4 +1,4 @@
-"""Importers of losses."""
+"""Losses."""
 
 from __future__ import annotations
 
