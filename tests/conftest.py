@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from _pytest.mark.expression import Expression
 from _pytest.runner import runtestprotocol
-from support.tiers import first_of_grid, tier_of
+from support.tiers import first_of_grid, first_of_numbers, tier_of
 
 
 @functools.cache
@@ -35,7 +35,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     if not calls:
         return
     unmarked = [call for call in calls if not tier_of(call.marks)]
-    first = first_of_grid([tuple(call.indices.values()) for call in unmarked])
+    if all([type(value) for value in call.params.values()] == [int] for call in unmarked):
+        first = first_of_numbers(len(unmarked))
+    else:
+        first = first_of_grid([tuple(call.indices.values()) for call in unmarked])
     for place, call in enumerate(unmarked):
         if place not in first:
             call.marks.append(pytest.mark.wide.mark)
