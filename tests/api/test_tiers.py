@@ -26,6 +26,15 @@ def test_every_value_of_two_lists_comes_first() -> None:
     assert len(chosen) < 14
 
 
+def test_every_value_comes_first_where_pairs_are_many() -> None:
+    grid = list(itertools.product(range(24), range(7), range(2)))
+    chosen = [grid[place] for place in first_of_grid(grid)]
+    assert {a for a, _, _ in chosen} == set(range(24))
+    assert {b for _, b, _ in chosen} == set(range(7))
+    assert {c for _, _, c in chosen} == set(range(2))
+    assert len(chosen) < 30
+
+
 def test_lists_and_small_grids_are_whole() -> None:
     assert first_of_grid([(i, i) for i in range(20)]) == set(range(20))
     assert first_of_grid(list(itertools.product(range(3), range(2)))) == set(range(6))
