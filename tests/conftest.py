@@ -17,7 +17,8 @@ from zlib import crc32
 import numpy as np
 import pytest
 from _pytest.mark.expression import Expression
-from support.tiers import first_of_grid, tier_of
+from _pytest.runner import runtestprotocol
+from support.tiers import first_of_grid, first_of_numbers, tier_of
 
 
 @functools.cache
@@ -34,7 +35,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     if not calls:
         return
     unmarked = [call for call in calls if not tier_of(call.marks)]
-    first = first_of_grid([tuple(call.indices.values()) for call in unmarked])
+    if all([type(value) for value in call.params.values()] == [int] for call in unmarked):
+        first = first_of_numbers(len(unmarked))
+    else:
+        first = first_of_grid([tuple(call.indices.values()) for call in unmarked])
     for place, call in enumerate(unmarked):
         if place not in first:
             call.marks.append(pytest.mark.wide.mark)
@@ -59,6 +63,17 @@ def pytest_collection_finish() -> None:
     """Spare the collector of garbage the tests themselves, which stay to the end."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Tell the process that counts of a test once: each message takes longer than most tests."""
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 @functools.cache
@@ -92,16 +107,26 @@ def _generators(module: ModuleType) -> list[np.random.Generator]:
     return [each for each in vars(module).values() if isinstance(each, np.random.Generator)]
 
 
+_bits = random.Random()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _seeded_bits() -> Iterator[None]:
+    """Let the system's own source of random bits be a seeded one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("serde.relay.op.random.seeded.secrets.randbits", _bits.getrandbits)
+        yield
+
+
 @pytest.fixture(autouse=True)
-def _same_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _same_draws(request: pytest.FixtureRequest) -> None:
     """Let whatever draws draw the same in every run of a test, whichever tests ran before it.
 
     Distributions are judged with a chance of error that is small for one test and no longer
     small for the thousands of a run.
     """
     seed = crc32(request.node.name.encode())
-    generator = random.Random(seed)
-    monkeypatch.setattr("serde.relay.op.random.seeded.secrets.randbits", generator.getrandbits)
+    _bits.seed(seed)
     random.seed(seed)
     np.random.seed(seed)
     for each in _generators(request.module):

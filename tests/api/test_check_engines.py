@@ -94,6 +94,7 @@ def test_a_file_that_the_engine_refuses(
         engine_for_path(get_bridge("onnx"), path)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kept", [0, 40])
 def test_a_malformed_target_is_no_refusal(tmp_path: Path, kept: int) -> None:
     source = write_onnx(tmp_path / "a.onnx")
@@ -164,6 +165,7 @@ def mxnet_net() -> tuple[Any, dict[str, np.ndarray]]:
     return SimpleNamespace(graph=graph, arg=weights, aux={}), arrays
 
 
+@pytest.mark.wide
 def test_mxnet_runs_its_own_models_and_fills_labels() -> None:
     try:
         require("mxnet")

@@ -82,8 +82,8 @@ def save_sum(path: Path, kind: int, length: int, *names: str) -> Path:
     ("names", "said"),
     [
         ("xw", "z is called w in the target"),
-        ("zx", "in another order there: z, x"),
-        ("x", "z is not there in the target"),
+        pytest.param("zx", "in another order there: z, x", marks=pytest.mark.wide),
+        pytest.param("x", "z is not there in the target", marks=pytest.mark.wide),
         ("xz", None),
     ],
 )
@@ -132,6 +132,7 @@ def test_a_target_that_renames_its_outputs_is_checked(
     assert serde.check(tmp_path / "m.onnx", tmp_path / target).passed
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "target", first_of(["n.onnx", "n.relay", "n.mlpackage", "n-symbol.json"], ["n.onnx"])
 )
@@ -165,6 +166,7 @@ def constant_model(path: Path) -> Path:
     return path
 
 
+@pytest.mark.wide
 def test_a_conversion_of_which_outputs_say_nothing_is_not_written(tmp_path: Path) -> None:
     source, target = constant_model(tmp_path / "z.onnx"), tmp_path / "z.relay"
     with pytest.raises(CheckError, match="say nothing about it: all its values are equal"):
@@ -189,6 +191,7 @@ def test_exit_codes_tell_right_wrong_and_unknown(
     assert told["verdicts"][0]["distance"] > told["verdicts"][0]["own"]
 
 
+@pytest.mark.wide
 def test_a_table_tells_of_distances_and_of_what_says_nothing(
     heads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

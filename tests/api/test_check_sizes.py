@@ -240,6 +240,7 @@ def test_a_source_that_declares_sizes_is_checked_at_them(tmp_path: Path) -> None
     ]
 
 
+@pytest.mark.wide
 def test_a_net_is_searched_through_the_api(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="no dynamic dimension is called Q"):
         serde.check(written(tmp_path, "N", 3, 8, 8), tmp_path / "m.onnx", dims={"Q": 1})

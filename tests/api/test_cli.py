@@ -82,6 +82,7 @@ def test_convert_prints_stages_tables_and_the_path(
     )
 
 
+@pytest.mark.wide
 def test_the_path_has_a_remark_on_a_terminal(work: Path) -> None:
     target = work / "o.toy"
     text = on_a_terminal(work, "convert", str(work / "m.toy"), str(target), NO_COLOR="1")
@@ -580,6 +581,7 @@ def test_colours_on_a_terminal_only(work: Path) -> None:
     assert b"\x1b" not in piped.stdout + piped.stderr
 
 
+@pytest.mark.wide
 def test_a_narrow_terminal_cuts_no_name(work: Path) -> None:
     name = "q" * 50
     nodes = [{"op": "Tanh", "name": name, "inputs": ["data"]}]

@@ -201,6 +201,7 @@ class Rows(Weight):
         return value
 
 
+@pytest.mark.wide
 def test_weights_are_compared_in_pieces() -> None:
     models = relay_model(w=Rows(0.0)), relay_model(w=Rows(0.25))
     tracemalloc.start()

@@ -49,6 +49,7 @@ def relu6(path: Path) -> Path:
     return saved(path, [node("Clip", ["x", "low", "high"])], **LIMITS)
 
 
+@pytest.mark.wide
 def test_a_clip_that_usual_inputs_do_not_reach_is_reached(tmp_path: Path) -> None:
     source = relu6(tmp_path / "s.onnx")
     report = serde.check(source, saved(tmp_path / "t.onnx", [node("Relu", ["x"])]))
@@ -74,6 +75,7 @@ def test_a_clip_that_no_input_reaches_is_told(
     assert json.loads(capsys.readouterr().out)["unexercised"] == ["clip b: above 6"]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("limit", [0.5, 65504.0, float(np.finfo(np.float32).max)])
 def test_what_is_reached_or_guards_is_not_told(tmp_path: Path, limit: float) -> None:
     source = hidden_clip(tmp_path / "s.onnx", limit)
@@ -92,6 +94,7 @@ def branch(path: Path, limit: float, other: str = "Cos") -> Path:
     return saved(path, nodes, limit=np.float32(limit))
 
 
+@pytest.mark.wide
 def test_a_branch_that_larger_inputs_take_is_compared(tmp_path: Path) -> None:
     source = branch(tmp_path / "s.onnx", 100)
     assert serde.check(source, branch(tmp_path / "t.onnx", 100)).unexercised == []
@@ -161,6 +164,7 @@ def test_an_output_that_says_nothing_is_drawn_again(
     assert not report.says_nothing
 
 
+@pytest.mark.wide
 def test_inputs_of_a_user_are_not_drawn_again(tmp_path: Path) -> None:
     source = relu6(tmp_path / "s.onnx")
     data = np.full((2, 8), 2.5, np.float32)
@@ -169,6 +173,7 @@ def test_inputs_of_a_user_are_not_drawn_again(tmp_path: Path) -> None:
     assert report.unexercised == ["clip y: below 0", "clip y: above 6"]
 
 
+@pytest.mark.wide
 def test_without_the_yardstick_nothing_is_looked_for(tmp_path: Path) -> None:
     source = hidden_clip(tmp_path / "s.onnx", 6)
     assert serde.check(source, source, yardstick=False).unexercised == []

@@ -306,6 +306,7 @@ def test_small_families_of_seeds_are_drawn_as_well() -> None:
 # ---- Coverage
 
 
+@pytest.mark.wide
 def test_lines_that_no_file_reaches_are_there_and_have_a_reason() -> None:
     for module, reasons in UNREACHED.items():
         assert set(reasons.values()) <= REASONS.keys()
@@ -323,6 +324,7 @@ def test_every_reader_is_named_once() -> None:
         assert all(modules([each]) for each in patterns), format
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("format", [each for each in ODD if each != "torch"])
 def test_models_made_by_hand_are_made_alike(format: str) -> None:
     first = [case.digest for case in itertools.islice(ODD[format](), 20)]

@@ -162,6 +162,7 @@ NETS = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", first_of(NETS, ["resnet18_v2"]))
 def test_a_step_of_training_is_that_of_the_net_itself(mx: Any, name: str, tmp_path: Path) -> None:
     """Both lose alike, and weights and running statistics move alike."""

@@ -53,6 +53,7 @@ def test_pyserde_beneath_is_warned_of(site: Path) -> None:
     assert f"RuntimeWarning: {CLASH}" in done.stderr
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("args", [("-c", "import serde"), ("-m", "serde", "--version")])
 def test_pyserde_above_is_an_error_that_names_both(site: Path, args: tuple[str, ...]) -> None:
     put_pyserde(site)
@@ -62,6 +63,7 @@ def test_pyserde_above_is_an_error_that_names_both(site: Path, args: tuple[str, 
     assert re.search(rf"(ImportError: |\(){re.escape(CLASH)}\)?$", done.stderr.rstrip())
 
 
+@pytest.mark.wide
 def test_a_console_script_says_what_uninstalling_pyserde_took(site: Path) -> None:
     (site / "serde" / "__init__.py").unlink()
     script = "from serde.command.cli import main; raise SystemExit(main())"
@@ -69,11 +71,13 @@ def test_a_console_script_says_what_uninstalling_pyserde_took(site: Path) -> Non
     assert (done.returncode, done.stderr) == (6, f"serde: {LOST}\n")
 
 
+@pytest.mark.wide
 def test_alone_nothing_is_said(site: Path) -> None:
     done = python(site, "-W", "error", "-m", "serde", "--version")
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.wide
 def test_a_name_that_is_nowhere_is_an_attribute_error(site: Path) -> None:
     done = python(site, "-c", "import serde.compat as c; c.SerdeSkip")
     assert "AttributeError: module 'serde.compat' has no attribute 'SerdeSkip'" in done.stderr

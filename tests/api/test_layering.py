@@ -1,7 +1,9 @@
 """Imports point down only, and modules stay small; read from the source, not run."""
 
 import ast
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -61,10 +63,13 @@ CATEGORIES = {
     *("norm", "recurrent", "attention", "image", "vision", "quant", "random", "control"),
 }
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-FOLDERS = sorted({path.parent for path in SOURCES})
-each_folder = pytest.mark.parametrize(
-    "folder", FOLDERS, ids=lambda p: p.relative_to(PACKAGE).as_posix()
-)
+PARTS = sorted({path.relative_to(PACKAGE).parts[0] for path in SOURCES})
+each_part = pytest.mark.parametrize("part", PARTS)
+
+
+def sources_of(part: str) -> list[Path]:
+    """The modules of a folder, or the module itself."""
+    return [path for path in SOURCES if path.relative_to(PACKAGE).parts[0] == part]
 
 
 def module_parts(path: Path) -> tuple[str, ...]:
@@ -78,26 +83,49 @@ def is_type_checking(test: ast.expr) -> bool:
     return name == "TYPE_CHECKING"
 
 
-def runtime_nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    """Every node that runs: all but the bodies of `if TYPE_CHECKING`."""
+STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+
+
+def runtime_nodes(
+    tree: ast.Module, kinds: type | tuple[type, ...] = STATEMENTS, *, typed: bool = False
+) -> Iterator[ast.AST]:
+    """Every node of some kinds that runs: all but the bodies of `if TYPE_CHECKING`, unless `typed`.
+
+    Nodes below one of another kind are passed over.
+    """
     pending: list[ast.AST] = [tree]
     while pending:
         node = pending.pop()
         yield node
-        children = list(ast.iter_child_nodes(node))
-        if isinstance(node, ast.If) and is_type_checking(node.test):
-            children = list(node.orelse)
-        pending.extend(children)
+        children = ast.iter_child_nodes(node)
+        if not typed and isinstance(node, ast.If) and is_type_checking(node.test):
+            children = iter(node.orelse)
+        pending.extend(each for each in children if isinstance(each, kinds))
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a module names: parts of serde that it imports, modules anywhere, texts by line."""
+
+    parts: list[tuple[int, str]]
+    modules: set[str]
+    texts: set[tuple[int, str]]
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
-def parts_imported_by(path: Path) -> list[tuple[int, str]]:
-    return list(imported_parts(parsed(path)))
+def facts_of(path: Path) -> Facts:
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    texts = runtime_nodes(tree, ast.AST) if NAME_OF_FORMAT.search(source) else ()
+    return Facts(
+        list(imported_parts(tree)),
+        imported_modules(tree),
+        {
+            (node.lineno, node.value)
+            for node in texts
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        },
+    )
 
 
 def imported_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -129,14 +157,14 @@ def allowed(importer: str, imported: str) -> bool:
     return LAYER_OF[imported] <= LAYER_OF[importer]
 
 
-@each_folder
-def test_imports_point_down(folder: Path) -> None:
+@each_part
+def test_imports_point_down(part: str) -> None:
     """The package itself names its public functions and resolves them lazily."""
     wrong = [
         f"{path}: line {line}: imports {imported}"
-        for path in folder.glob("*.py")
+        for path in sources_of(part)
         if module_parts(path)
-        for line, imported in parts_imported_by(path)
+        for line, imported in facts_of(path).parts
         if not allowed(module_parts(path)[0], imported)
     ]
     assert wrong == []
@@ -176,6 +204,7 @@ def test_imports_for_type_checkers_do_not_count() -> None:
     assert list(imported_parts(ast.parse(source))) == []
 
 
+NAME_OF_FORMAT = re.compile("|".join(sorted(FORMATS)))
 NAMES_FORMATS = {
     "_optional.py": "packages that bear the name of a format",
     "api.py": "import_model and import_to_gluon, which return MXNet's own objects",
@@ -194,20 +223,14 @@ def formats_named(path: Path) -> list[tuple[int, str]]:
     own = module_parts(path)[:1]
     if path.relative_to(PACKAGE).as_posix() in NAMES_FORMATS or set(own) & set(NAMES_FORMATS):
         return []
-    tree = parsed(path)
-    texts = {
-        (node.lineno, node.value)
-        for node in runtime_nodes(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    texts |= set(parts_imported_by(path))
+    texts = facts_of(path).texts.union(facts_of(path).parts)
     formats = FORMATS - {"relayfile"} | {"serde.relayfile"}
     return [each for each in sorted(texts) if each[1] in formats and (each[1],) != own]
 
 
-@each_folder
-def test_only_its_folder_names_a_format(folder: Path) -> None:
-    found = {path.name: formats_named(path) for path in folder.glob("*.py")}
+@each_part
+def test_only_its_folder_names_a_format(part: str) -> None:
+    found = {path: formats_named(path) for path in sources_of(part)}
     assert {name: named for name, named in found.items() if named} == {}
 
 
@@ -219,11 +242,10 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for path in SOURCES}
 
 
-@cache
-def module_imports(path: Path) -> set[str]:
+def imported_modules(tree: ast.Module) -> set[str]:
     """Modules of serde that a module imports anywhere, for type checkers too."""
     found = set()
-    for node in ast.walk(parsed(path)):
+    for node in runtime_nodes(tree, typed=True):
         if isinstance(node, ast.ImportFrom):
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= names & MODULES.keys() or {node.module} & MODULES.keys()
@@ -245,7 +267,7 @@ def find_circles(imports: dict[str, set[str]]) -> list[set[str]]:
 
 
 def test_modules_import_in_no_circle() -> None:
-    assert find_circles({name: module_imports(path) for name, path in MODULES.items()}) == []
+    assert find_circles({name: facts_of(path).modules for name, path in MODULES.items()}) == []
 
 
 def test_a_circle_is_found_and_a_diamond_is_none() -> None:
@@ -267,7 +289,7 @@ def test_folders_of_relay_import_down(folder: str) -> None:
         (name, imported)
         for name, path in MODULES.items()
         if name.startswith(f"serde.relay.{folder}")
-        for imported in module_imports(path)
+        for imported in facts_of(path).modules
         if imported.split(".")[1] == "relay"
         and (imported == "serde.relay" or imported.split(".")[2] != folder)
         and (imported == "serde.relay" or level(imported) >= level(name))
@@ -288,12 +310,10 @@ def size_limit(path: Path) -> int:
     return 500 if names & CATEGORIES and names & {"op", "ops"} else 600
 
 
-@each_folder
-def test_no_module_outgrows_its_limit(folder: Path) -> None:
-    lines = {
-        path: len(path.read_text(encoding="utf-8").splitlines()) for path in folder.glob("*.py")
-    }
-    assert {path.name: long for path, long in lines.items() if long > size_limit(path)} == {}
+@each_part
+def test_no_module_outgrows_its_limit(part: str) -> None:
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in sources_of(part)}
+    assert {path: long for path, long in lines.items() if long > size_limit(path)} == {}
 
 
 def test_no_module_of_relay_bears_the_name_of_an_operator() -> None:

@@ -32,6 +32,7 @@ def built() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_index_is_current(built: dict[str, Any], package: str) -> None:
     path = ROOT.joinpath(*package.split("."), "index.json")

@@ -12,6 +12,7 @@ import onnx.parser
 import pytest
 from support.mil_executor import execute
 from support.runtime import run_onnx
+from support.tiers import first_of
 
 import serde
 from serde.bridge import get_bridge
@@ -51,7 +52,7 @@ TARGETS["n.mlmodel"] = {"minimum_deployment_target": "iOS14"}
 TARGETS["n.mlpackage"] = {"compute_precision": "float32"}
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", first_of(TARGETS, ["n.onnx", "n.mlpackage"]))
 def test_every_target_has_the_names_and_passes_the_check(
     target: str, source: Path, tmp_path: Path
 ) -> None:
@@ -80,6 +81,7 @@ def test_numbers_of_onnx(source: Path, tmp_path: Path) -> None:
         np.testing.assert_array_equal(left, right)
 
 
+@pytest.mark.wide
 def test_numbers_of_core_ml(source: Path) -> None:
     native = serde.export_model(source, format="coreml", compute_precision="float32", **NAMES)
     given = arrays()
@@ -88,6 +90,7 @@ def test_numbers_of_core_ml(source: Path) -> None:
         np.testing.assert_allclose(left, right, rtol=1e-6)
 
 
+@pytest.mark.wide
 def test_numbers_of_mxnet(source: Path) -> None:
     mx = import_mxnet()
     symbol, params = serde.import_model(source, **NAMES)

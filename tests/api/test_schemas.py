@@ -106,6 +106,7 @@ def test_every_command_is_run() -> None:
     assert {line.split()[0] for line in LINES} == set(COMMANDS)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_published_schemas_are_current(name: str) -> None:
     text = (PUBLISHED / f"{name}.json").read_text(encoding="utf-8")

@@ -45,6 +45,7 @@ def run(command: str, *args: object) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "streams", first_of([">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"], ["<&- >&- 2>&-"])
 )
@@ -57,6 +58,7 @@ def test_closed_streams_are_no_error(model: Path, streams: str) -> None:
     assert json.loads(target.read_text())["toy"] == 2
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("streams", first_of([">&-", "2>&-", ">&- 2>&-"], [">&-"]))
 def test_the_exit_code_stays(model: Path, streams: str) -> None:
     done = run(f'"$@" {streams}', "convert", model, model.with_name("o.xyz"))
@@ -89,6 +91,7 @@ def test_a_full_stdout_is_told(args: list[str]) -> None:
     assert done.stderr == "serde: standard output: No space left on device\n"
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 def test_a_full_stderr_is_no_error(model: Path) -> None:
     target = model.with_name("o.toy")
@@ -96,6 +99,7 @@ def test_a_full_stderr_is_no_error(model: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"{target}\n")
 
 
+@pytest.mark.wide
 def test_what_is_open_is_used() -> None:
     done = run('"$@"', "--version")
     assert (done.returncode, done.stdout) == (0, f"serde {__version__}\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from support.tiers import covering, first_of_grid
+from support.tiers import NUMBERS, covering, first_of_grid, first_of_numbers
 
 
 @pytest.mark.parametrize("lengths", [(4, 3, 2), (5, 5, 5), (7, 2, 2, 3)])
@@ -26,10 +26,28 @@ def test_every_value_of_two_lists_comes_first() -> None:
     assert len(chosen) < 14
 
 
+def test_every_value_comes_first_where_pairs_are_many() -> None:
+    grid = list(itertools.product(range(24), range(7), range(2)))
+    chosen = [grid[place] for place in first_of_grid(grid)]
+    assert {a for a, _, _ in chosen} == set(range(24))
+    assert {b for _, b, _ in chosen} == set(range(7))
+    assert {c for _, _, c in chosen} == set(range(2))
+    assert len(chosen) < 30
+
+
 def test_lists_and_small_grids_are_whole() -> None:
     assert first_of_grid([(i, i) for i in range(20)]) == set(range(20))
     assert first_of_grid(list(itertools.product(range(3), range(2)))) == set(range(6))
     assert first_of_grid([]) == set()
+
+
+@pytest.mark.parametrize("count", [0, 1, 12, 13, 40, 60, 200])
+def test_a_quarter_of_many_numbers_comes_first(count: int) -> None:
+    chosen = sorted(first_of_numbers(count))
+    assert len(chosen) == min(count, max(NUMBERS, count // 4))
+    assert set(chosen) <= set(range(count))
+    gaps = [b - a for a, b in itertools.pairwise(chosen)]
+    assert max(gaps, default=0) - min(gaps, default=0) <= 1
 
 
 def test_a_cover_is_the_same_in_every_process() -> None:

@@ -341,6 +341,7 @@ def test_rows_may_be_exchanged_where_rounding_decides(
         assert report.verdicts[0].remark.startswith("2 of 40 rows swapped within")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("float16", [False, True])
 def test_exchanged_outputs_fail_beside_a_near_tie(

@@ -101,6 +101,7 @@ VERDICT = {
 NEAR = {"cosine": 0.9, "worst_cosine": 0.8, "snr": float("inf"), "error": 0.1, "agreement": None}
 
 
+@pytest.mark.wide
 def test_nothing_is_fetched(many: list[Outcome], tmp_path: Path) -> None:
     page = Tags(page_of(many, tmp_path / "page.html"))
     fetching = {"src", "href", "action", "data", "srcset", "poster", "background", "formaction"}
@@ -149,6 +150,7 @@ def test_figures_are_those_of_the_outcomes(tmp_path: Path) -> None:
     assert len(page.data["rows"]) == 9
 
 
+@pytest.mark.wide
 def test_the_same_outcomes_give_the_same_page(many: list[Outcome], tmp_path: Path) -> None:
     assert page_of(many, tmp_path / "a.html") == page_of(many, tmp_path / "b.html")
 

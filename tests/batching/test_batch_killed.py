@@ -73,6 +73,7 @@ def with_mark(mark: str) -> list[str]:
     return [each for each in found if mark in each and "pytest" not in each]
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 @pytest.mark.parametrize(
     "number", first_of([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], [signal.SIGKILL])

@@ -337,6 +337,7 @@ def test_what_the_disk_never_takes_is_in_the_report_all_the_same(tmp_path: Path)
     assert ledger.close() == [outcome]
 
 
+@pytest.mark.wide
 def test_a_model_is_converted_by_an_interpreter_of_its_own_where_none_forks(tmp_path: Path) -> None:
     net = write_net(tmp_path / "net.onnx")
     bad = {

@@ -85,6 +85,7 @@ def test_code_reaches_nothing_but_sources_and_target(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "private").iterdir()) == ["key"]
 
 
+@pytest.mark.wide
 def test_without_it_code_does_as_it_likes(tmp_path: Path) -> None:
     """Which shows that the test above would notice."""
     assert "PermissionError" not in what_code_can_do(tmp_path, sandbox=False).values()

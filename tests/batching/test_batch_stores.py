@@ -105,6 +105,7 @@ def fetched(client: Any, tmp_path: Path, key: str) -> Path:
 SHAPES = {"input_shapes": {"x": [2, 4]}}
 
 
+@pytest.mark.wide
 def test_models_of_a_bucket_are_converted_into_one_and_not_read_again(
     client: Any, server: Faults, tmp_path: Path, batch: Any
 ) -> None:
@@ -147,6 +148,7 @@ def test_a_target_that_is_gone_is_made_again(client: Any, tmp_path: Path, batch:
     assert fetched(client, tmp_path, "out/b.onnx").stat().st_size
 
 
+@pytest.mark.wide
 def test_a_server_that_fails_now_and_then_loses_nothing(
     client: Any, server: Faults, tmp_path: Path, batch: Any
 ) -> None:
@@ -301,6 +303,7 @@ def with_data(tmp_path: Path, seed: int, location: str = "w.bin") -> dict[str, b
     return {"d.onnx": data.replace(b"w.bin", location.encode()), **places}
 
 
+@pytest.mark.wide
 def test_what_a_model_names_is_found_in_its_own_process_and_fetched(
     client: Any, server: Faults, tmp_path: Path, batch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

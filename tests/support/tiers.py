@@ -3,7 +3,9 @@
 A test has a tier: without a mark it is part of ``make test``; ``wide`` tests run after it in
 ``.ci/run``; ``slow`` ones in ``make check-full`` only. Of a test whose parameters form a grid,
 a covering part keeps its tier, and the rest is ``wide``: with three lists of parameters and more,
-each pair of values of two lists is in that part; with two lists, each value.
+each pair of values of two lists is in that part; with two lists, or where the pairs are many, each
+value. Of a test that has one parameter, a whole number such as a seed or a position in a file, a
+quarter keeps its tier.
 """
 
 from __future__ import annotations
@@ -19,6 +21,12 @@ from serde.walk.table import ConverterTable
 
 SMALL = 6
 """Grids of no more tests than these are left whole."""
+
+PAIRS = 40
+"""Of a grid whose pairs take more tests than these, each value is first, and not each pair."""
+
+NUMBERS = 12
+"""Of whole numbers in a list no fewer than these keep the tier of their test."""
 
 Point = tuple[int, ...]
 
@@ -77,6 +85,12 @@ def covering(grid: Sequence[Point], strength: int) -> set[int]:
     return chosen
 
 
+def first_of_numbers(count: int) -> set[int]:
+    """Return the positions of the numbers of a list that keep the tier of their test, far apart."""
+    kept = min(count, max(NUMBERS, count // 4))
+    return {i * count // kept for i in range(kept)}
+
+
 def first_of_grid(points: Sequence[Point]) -> set[int]:
     """Return the places of the points of a grid that keep the tier of their test."""
     if not points:
@@ -84,4 +98,6 @@ def first_of_grid(points: Sequence[Point]) -> set[int]:
     columns = list(dict.fromkeys(zip(*points, strict=True)))
     if len(columns) < 2 or len(points) <= SMALL:
         return set(range(len(points)))
-    return covering(list(zip(*columns, strict=True)), 2 if len(columns) > 2 else 1)
+    grid = list(zip(*columns, strict=True))
+    pairs = covering(grid, 2) if len(columns) > 2 else set()
+    return pairs if 0 < len(pairs) <= PAIRS else covering(grid, 1)

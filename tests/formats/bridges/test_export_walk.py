@@ -307,6 +307,7 @@ def test_depth_costs_no_recursion(depth: int) -> None:
             lines = [lines[0], lines[2]]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("options", "most"),
     [

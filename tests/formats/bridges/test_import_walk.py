@@ -230,6 +230,7 @@ def test_graphs_inside_see_what_is_around_them_to_a_depth() -> None:
         walk_over(nested(depth + 1), Port("x"))
 
 
+@pytest.mark.wide
 def test_graphs_that_are_read_again_and_again_are_counted() -> None:
     body = Body((), (Step("add", ("y",), ("x", "x")),), ("y",))
     for _ in range(14):

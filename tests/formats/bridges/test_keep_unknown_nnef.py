@@ -134,6 +134,7 @@ def test_nnef_gets_it_back_as_it_was(folder: Path, tmp_path: Path, fragments: bo
     assert relay.structural_equal(found.mod, again.mod)
 
 
+@pytest.mark.wide
 def test_a_fragment_with_a_body_is_expanded_unless_the_user_has_one(tmp_path: Path) -> None:
     text = (
         HEAD + "fragment twice(x: tensor<scalar>) -> (y: tensor<scalar>) { y = add(x, x); }\n"

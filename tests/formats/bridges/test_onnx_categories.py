@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,6 +41,7 @@ def test_exporter_is_in_the_category_of_the_declaration(name: str) -> None:
     assert found == {declared}
 
 
+@cache
 def importers() -> dict[str, set[str]]:
     """For each operator of ONNX the modules that import it."""
     found: dict[str, set[str]] = {}
@@ -51,12 +52,15 @@ def importers() -> dict[str, set[str]]:
     return found
 
 
-def emitted() -> Iterator[tuple[str, str]]:
-    """Each operator that a module names outside of what it imports, with the module."""
+@cache
+def emitted() -> dict[str, set[str]]:
+    """For each operator the modules that name it outside of what they import."""
+    found: dict[str, set[str]] = {}
     for module, path in MODULES.items():
         text = re.sub(r"OPS\.imports\([^)]*\)", "", path.read_text())
-        for name in set(re.findall(r'"([A-Z][A-Za-z0-9]+)"', text)):
-            yield name, module
+        for name in re.findall(r'"([A-Z][A-Za-z0-9]+)"', text):
+            found.setdefault(name, set()).add(module)
+    return found
 
 
 HELPED = {"ConstantOfShape", "Identity"}
@@ -65,7 +69,7 @@ HELPED = {"ConstantOfShape", "Identity"}
 
 @pytest.mark.parametrize("name", sorted(set(importers()) - HELPED))
 def test_importer_is_beside_an_exporter_that_writes_the_operator(name: str) -> None:
-    writers = {module for each, module in emitted() if each == name}
+    writers = emitted().get(name, set())
     readers = importers()[name]
     assert len(readers) == 1
     assert not writers or readers <= writers

@@ -247,6 +247,7 @@ def test_an_end_in_the_condition_of_a_loop() -> None:
         serde.to_relay(network_of(build, DATA, exact=True))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("ways", [12, 40])
 def test_too_many_ends(ways: int) -> None:
     """What follows a branch within a branch is there twice, so that it would grow without end."""

@@ -43,6 +43,7 @@ def model_of(root: Path) -> Path:
     return root / "Data/com.apple.CoreML/model.mlmodel"
 
 
+@pytest.mark.wide
 def test_weights_of_a_program_stay_in_their_file(program: Path) -> None:
     model = load(program)
     assert model.kind == "mlProgram"

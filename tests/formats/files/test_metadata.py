@@ -67,6 +67,7 @@ def test_what_coreml_calls_its_own(tmp_path: Path) -> None:
     assert {key: found[key] for key in ADDED} == ADDED
 
 
+@pytest.mark.wide
 def test_mxnet_reads_a_symbol_with_it(tmp_path: Path) -> None:
     try:
         mx = import_mxnet()

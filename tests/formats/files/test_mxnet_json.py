@@ -287,6 +287,7 @@ def test_unclosed_strings_take_no_time(text):
         parse_symbol(text.encode())
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("node", ["{}", "[]", '{"op":"null","name":"x","inputs":[]}'])
 def test_ten_million_nodes_are_refused_unparsed(node):
     text = '{"nodes":[' + ",".join([node] * (10**7 if node == "[]" else 2 * 10**6)) + "]}"

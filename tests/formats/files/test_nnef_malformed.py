@@ -145,6 +145,7 @@ def test_indices_of_all_integers(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found, x[:, [2, 0]])
 
 
+@pytest.mark.wide
 def test_texts_of_blanks_take_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "net.nnef"
     path.write_text("#\n" * 2**19 + graph("y = relu(x);"))
