@@ -6,7 +6,8 @@ laid out otherwise is moved there and back, and what is narrower is widened and 
 
 from __future__ import annotations
 
-from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
+from serde.relay.lowering.layout import arranged
+from serde.walk.expansion.tensors import fixed_shape, tensor_type
 
 __all__ = ["FLOATS", "SPATIAL", "arranged", "fixed_shape", "tensor_type"]
 

@@ -20,14 +20,14 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.windows import LAYOUTS, layouts, per_axis
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.elementwise.unary import import_cbrt
-from serde.mxnet.ops.layout import FLOATS, arranged, tensor_type
+from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.precision import as_dtype, lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.op.pool.reduction import Pooling
-from serde.walk.expansion.pool import adaptive_pool, combine_windows, global_pool
+from serde.walk.expansion.pool import combine_windows
 from serde.weights import numpy_dtype
 
 PoolType = Literal["max", "avg", "sum", "lp"]
@@ -240,14 +240,11 @@ def import_adaptive_avg_pooling(
 def _has_mxnet_window(call: Call) -> bool:
     """Whether MXNet has a window: the same on both sides, without gaps, on floats that fill it."""
     attrs, data = call.attrs, tensor_type(call.args[0])
-    wanted = LAYOUTS[data.rank - 2, None][0]
     before, after = split_padding(attrs["padding"], data.rank - 2)
     past = attrs["ceil_mode"] and attrs.get("count_include_pad", False)
     spare = [stride - 1 if attrs["ceil_mode"] else 0 for stride in attrs["strides"]]
     return (
-        attrs["layout"] == wanted
-        and attrs["out_layout"] in ("", wanted)
-        and data.dtype in FLOATS
+        data.dtype in FLOATS
         and bool(before == after)
         and all(each == 1 for each in attrs["dilation"])
         and all(map(operator.lt, map(operator.add, before, spare), attrs["pool_size"]))
@@ -287,11 +284,9 @@ def export_avg_pool(
 def _pool_expansion(pool_type: Literal["max", "avg"]) -> Callable[..., Expr]:
     def expand_pool(data: Expr, *, layout: str, out_layout: str, **attrs: AnyValue) -> Expr:
         """Padding goes in front of the window, and what rounding up adds with it."""
-        dtype = tensor_type(data).dtype
-        wanted = LAYOUTS[len(attrs["pool_size"]), None][0]
-        window = _PaddedWindow(arranged(data, layout, wanted), **attrs)
+        window = _PaddedWindow(data, **attrs)
         result = window.max() if pool_type == "max" else window.mean()
-        return arranged(as_dtype(result, dtype), wanted, out_layout or layout)
+        return as_dtype(result, tensor_type(data).dtype)
 
     return expand_pool
 
@@ -393,26 +388,18 @@ _LEAST = 2.0**-60
 
 
 def _global_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
-    def export_global_pool(
-        ctx: ExportContext, data: Value, *, layout: str, out_layout: str
-    ) -> Value:
+    def export_global_pool(ctx: ExportContext, data: Value) -> Value:
         return ctx.emit("Pooling", data, kernel=(1, 1), pool_type=pool_type, global_pool=True)
 
     return export_global_pool
 
 
 def _is_image(call: Call) -> bool:
-    """Whether the data are images with channels behind the batch axis, in floats."""
-    attrs = call.attrs
-    plain = attrs["layout"] == "NCHW" and attrs["out_layout"] in ("", "NCHW")
-    return plain and tensor_type(call.args[0]).dtype in FLOATS
+    return tensor_type(call.args[0]).dtype in FLOATS
 
 
-for _kind, _reduction in (("max", "max"), ("avg", "mean")):
-    OPS.exports(f"nn.global_{_kind}_pool2d", when=_is_image)(
-        _global_export("max" if _kind == "max" else "avg")
-    )
-    OPS.expands(f"nn.global_{_kind}_pool2d")(global_pool(_reduction))
+OPS.exports("nn.global_max_pool2d", when=_is_image)(_global_export("max"))
+OPS.exports("nn.global_avg_pool2d", when=_is_image)(_global_export("avg"))
 
 
 @OPS.exports(
@@ -420,11 +407,6 @@ for _kind, _reduction in (("max", "max"), ("avg", "mean")):
     when=lambda call: _is_image(call) and len(call.attrs["output_size"]) > 0,
 )
 def export_adaptive_avg_pool(
-    ctx: ExportContext, data: Value, *, output_size: tuple[int, ...], layout: str, out_layout: str
+    ctx: ExportContext, data: Value, *, output_size: tuple[int, ...]
 ) -> Value:
     return ctx.emit("_contrib_AdaptiveAvgPooling2D", data, output_size=(output_size * 2)[:2])
-
-
-for _ndim in (1, 2, 3):
-    OPS.expands(f"nn.adaptive_max_pool{_ndim}d")(adaptive_pool("max", _ndim))
-    OPS.expands(f"nn.adaptive_avg_pool{_ndim}d")(adaptive_pool("avg", _ndim))

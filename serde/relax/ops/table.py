@@ -34,4 +34,4 @@ def _decode(raw: AnyValue, hint: AnyValue) -> AnyValue:
     return raw
 
 
-OPS = ConverterTable("relax", decode=_decode, home="serde.relax.ops")
+OPS = ConverterTable("relax", decode=_decode, home="serde.relax.ops", usual_layouts=True)

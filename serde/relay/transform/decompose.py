@@ -14,6 +14,7 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import Foreign
 from serde.relay.ir.types import TensorType, accepts
 from serde.relay.ir.visit import children, rewrite, rewrite_function
+from serde.relay.lowering.layout import usual_layout
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["Decompose", "decompose"]
@@ -41,6 +42,8 @@ class _Round(Exception):
 class Decompose(FunctionPass):
     """Replace calls of operators by what they are made of, until the target has all.
 
+    What has a layout is first made of the same operator in the usual one.
+
     Args:
         supported: What the target has: a function of the call, or operator names.
         expansion: Gives what a target makes an operator of, by the operator's name. It takes
@@ -61,7 +64,8 @@ class Decompose(FunctionPass):
         """An operator of Relay stays that leads to what has been decomposed, or to itself."""
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             return node
-        body = self.expansion(node.op.name) or node.op.decompose
+        layout = usual_layout(node)
+        body = layout or self.expansion(node.op.name) or node.op.decompose
         if body is None or node.op.has(Foreign):
             return node
         kind = _kind(node)
@@ -79,7 +83,7 @@ class Decompose(FunctionPass):
         memo: dict[Expr, Expr] = {argument: argument for argument in node.args}
         for argument in node.args:
             memo.update({child: child for child in children(argument)})
-        inner = within | {kind}
+        inner = within | {kind} if layout is None else within
         try:
             return rewrite(parts, lambda _node, new: self._legal(new, inner), memo)
         except _Round:

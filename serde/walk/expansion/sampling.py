@@ -17,11 +17,12 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import as_dtype, lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.layout import arranged
 from serde.relay.op.conv.windows import taps
 from serde.relay.op.image.crop import CropAndResize
 from serde.relay.op.image.grid import GridSample
 from serde.relay.op.image.interpolation import cubic_weights
-from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import fixed_shape, tensor_type
 from serde.weights import dtype_name
 
 __all__ = [

@@ -30,8 +30,8 @@ from serde.relay.ir.precision import as_dtype, lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, pool_dim, split_padding
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.pool import adaptive_pool, combine_windows, global_pool
-from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
+from serde.walk.expansion.pool import combine_windows
+from serde.walk.expansion.tensors import fixed_shape, tensor_type
 from serde.weights import numpy_dtype
 
 Kind = Literal["max", "avg"]
@@ -56,7 +56,6 @@ class RelayPool:
     strides: tuple[int, ...]
     dilation: tuple[int, ...]
     padding: tuple[int, ...]
-    layout: str
     ceil_mode: bool
 
 
@@ -223,13 +222,7 @@ def _fits(node: Call) -> bool:
 
 
 def _is_window(type_: TensorType, attrs: Mapping[str, AnyValue]) -> bool:
-    rank = len(attrs["pool_size"])
-    usual = USUAL[rank][0]
-    if not is_float(type_.dtype) or attrs["layout"] != usual:
-        return False
-    if attrs.get("out_layout", "") not in ("", usual):
-        return False
-    return all(each == 1 for each in attrs["dilation"])
+    return is_float(type_.dtype) and all(each == 1 for each in attrs["dilation"])
 
 
 def _meets_data(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> bool:
@@ -292,12 +285,12 @@ def _convert_rounding(
     return {"pad": to_mil_pads(_extend_padding(attrs, spare)["padding"], rank), "ceil_mode": False}
 
 
-def export_max_pool(ctx: ExportContext, data: Value, *, pool: RelayPool, out_layout: str) -> Value:
+def export_max_pool(ctx: ExportContext, data: Value, *, pool: RelayPool) -> Value:
     return _emit_pool(ctx, "max_pool", data, vars(pool))
 
 
 def export_avg_pool(
-    ctx: ExportContext, data: Value, *, pool: RelayPool, out_layout: str, count_include_pad: bool
+    ctx: ExportContext, data: Value, *, pool: RelayPool, count_include_pad: bool
 ) -> Value:
     return _emit_pool(
         ctx,
@@ -345,10 +338,7 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
         **counting: bool,
     ) -> Expr:
         """Integers and windows with gaps: the elements of windows are slices, combined."""
-        rank = len(pool_size)
-        usual = USUAL[rank][0]
-        data = arranged(data, layout, usual)
-        dtype = tensor_type(data).dtype
+        rank, dtype = len(pool_size), tensor_type(data).dtype
         before, after = split_padding(padding, rank)
         spare = [stride - 1 if ceil_mode else 0 for stride in strides]
         ends = [last + more for last, more in zip(after, spare, strict=True)]
@@ -366,7 +356,7 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
             counts = combine_windows(_pad(ones, sides, 0), *window, relay.add)
             least = relay.Constant(np.array(1, work))
             result = relay.divide(result, relay.maximum(counts, least))
-        return arranged(as_dtype(result, dtype), usual, out_layout or layout)
+        return as_dtype(result, dtype)
 
     return expand_pool
 
@@ -409,17 +399,8 @@ def _fits_euclidean(node: Call) -> bool:
     )
 
 
-@OPS.exports("serde.lp_pool", when=_fits_euclidean)
+@OPS.exports("serde.lp_pool", when=_fits_euclidean, ignored=("layout",))
 def export_lp_pool(ctx: ExportContext, data: Value, *, p: int, pool: RelayPool) -> Value:
     """One stride serves all axes."""
     strides = pool.strides * len(pool.pool_size) if len(pool.strides) == 1 else pool.strides
     return _emit_pool(ctx, "l2_pool", data, vars(pool) | {"strides": strides})
-
-
-OPS.expands("nn.global_max_pool2d")(global_pool("max"))
-OPS.expands("nn.global_avg_pool2d")(global_pool("mean"))
-
-
-for _ndim in (1, 2, 3):
-    OPS.expands(f"nn.adaptive_max_pool{_ndim}d")(adaptive_pool("max", _ndim))
-    OPS.expands(f"nn.adaptive_avg_pool{_ndim}d")(adaptive_pool("avg", _ndim))

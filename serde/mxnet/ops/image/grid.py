@@ -69,7 +69,7 @@ def _is_sampler(call: Call) -> bool:
         data.rank == 4
         and data.dtype in FLOATS
         and data.dtype == tensor_type(call.args[1]).dtype
-        and (attrs["method"], attrs["layout"]) == ("bilinear", "NCHW")
+        and attrs["method"] == "bilinear"
         and attrs["padding_mode"] == "zeros"
         and attrs["align_corners"]
     )

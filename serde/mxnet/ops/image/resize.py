@@ -16,12 +16,11 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import FLOATS, SPATIAL, fixed_shape, tensor_type
+from serde.mxnet.ops.layout import FLOATS, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resize import ImageResize
@@ -121,8 +120,7 @@ def _plain_linear(call: Call) -> bool:
     """Whether MXNet resizes so: images in floats, linear, either of two coordinate modes."""
     attrs, data = call.attrs, tensor_type(call.args[0])
     return (
-        attrs["layout"] == "NCHW"
-        and attrs["method"] == "linear"
+        attrs["method"] == "linear"
         and attrs["coordinate_transformation_mode"] in ("align_corners", "half_pixel")
         and data.dtype in FLOATS
         and attrs["out_dtype"] in (None, data.dtype)
@@ -137,8 +135,7 @@ def _lengths(size: Sequence[Dim]) -> tuple[int, ...] | None:
 def _factors(call: Call) -> tuple[int, ...] | None:
     """Return the whole numbers by which lengths are multiplied; None if they are not."""
     data = tensor_type(call.args[0])
-    lengths = [data.shape[axis] for axis in layout_axes(call.attrs["layout"], "NCHW")[2:]]
-    found = [_factor(*pair) for pair in zip(lengths, call.attrs["size"], strict=True)]
+    found = [_factor(*pair) for pair in zip(data.shape[2:], call.attrs["size"], strict=True)]
     factors = tuple(factor for factor in found if factor is not None)
     return factors if len(factors) == len(found) else None
 
@@ -178,7 +175,7 @@ def _resize_expansion(ndim: int) -> Callable[..., Expr]:
     ) -> Expr:
         """Neighbours and their weights are known where lengths are; they are constants."""
         lengths, how = _lengths(size), resize.interpolation
-        axes = layout_axes(resize.layout, "NC" + SPATIAL[ndim])[2:]
+        axes = range(2, 2 + ndim)
         dtype = resize.dtype_of(tensor_type(data).dtype)
         if lengths is None:
             repeated = _repeat_open_lengths(data, size, axes, how)

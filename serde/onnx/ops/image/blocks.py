@@ -8,20 +8,15 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.shape.reshape import to_attribute
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 
 
 @OPS.exports("nn.depth_to_space")
-def export_depth_to_space(
-    ctx: ExportContext, x: Value, *, block_size: int, layout: str, mode: str
-) -> Value:
+def export_depth_to_space(ctx: ExportContext, x: Value, *, block_size: int, mode: str) -> Value:
     """An empty mode, which ONNX does not know, is DCR."""
-    planar = to_layout(ctx, x, layout, "NCHW")
-    moved = ctx.emit("DepthToSpace", planar, blocksize=block_size, mode=mode or "DCR")
-    return to_layout(ctx, moved, "NCHW", layout)
+    return ctx.emit("DepthToSpace", x, blocksize=block_size, mode=mode or "DCR")
 
 
 @OPS.imports("DepthToSpace", since=(1, 11, 13, 28))
@@ -32,9 +27,8 @@ def import_depth_to_space(
 
 
 @OPS.exports("nn.space_to_depth", ignored=("mode",))
-def export_space_to_depth(ctx: ExportContext, x: Value, *, block_size: int, layout: str) -> Value:
-    moved = ctx.emit("SpaceToDepth", to_layout(ctx, x, layout, "NCHW"), blocksize=block_size)
-    return to_layout(ctx, moved, "NCHW", layout)
+def export_space_to_depth(ctx: ExportContext, x: Value, *, block_size: int) -> Value:
+    return ctx.emit("SpaceToDepth", x, blocksize=block_size)
 
 
 @OPS.imports("SpaceToDepth", since=(1, 13))

@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.allocation import zeros
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.conv.windows import SPATIAL, require_fixed
+from serde.onnx.ops.conv.windows import require_fixed
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, emit_where
 from serde.relay.ir.dims import Dim, product
 from serde.relay.op.image.interpolation import Interpolation
@@ -35,7 +35,6 @@ def interpolate(
     ctx: ExportContext,
     x: Value,
     how: Interpolation,
-    layout: str,
     ndim: int,
     roi: tuple[float, ...] | None,
     outside: float,
@@ -47,8 +46,7 @@ def interpolate(
     work = given.dtype if exact else "float32"
     found = as_dtype(ctx, x, work)
     beyond: list[Array] = []
-    for i, letter in enumerate(SPATIAL[ndim]):
-        axis = layout.index(letter)
+    for i, axis in enumerate(range(2, given.rank)):
         shape = [-1 if each == axis else 1 for each in range(given.rank)]
         (length,), (size,) = (
             ctx.static_lengths(x, [axis]),

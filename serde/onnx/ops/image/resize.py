@@ -17,7 +17,6 @@ from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import SPATIAL
 from serde.onnx.ops.elementwise.convert import as_dtype, to_int64
 from serde.onnx.ops.image.interpolation import emit_resize, interpolate, resize_axis_by_axis
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Expr
@@ -136,8 +135,6 @@ def _whole_ratios(lengths: Sequence[Dim], sizes: Sequence[Dim]) -> list[int] | N
 
 
 def _make_resize_exporter(ndim: int) -> Callable[..., Value]:
-    wanted = "NC" + SPATIAL[ndim]
-
     def export_image_resize(
         ctx: ExportContext,
         x: Value,
@@ -152,28 +149,23 @@ def _make_resize_exporter(ndim: int) -> Callable[..., Value]:
         ONNX dropped one mode of coordinates, and takes a region for all axes alike: with
         these the neighbours are looked up.
         """
-        layout, coordinates = resize.layout, resize.coordinate_transformation_mode
-        lengths, sizes = (
-            [shape[layout.index(letter)] for letter in wanted]
-            for shape in (ctx.type(x).shape, ctx.result_type().shape)
-        )
+        coordinates = resize.coordinate_transformation_mode
+        lengths, sizes = ctx.type(x).shape, ctx.result_type().shape
         is_fixed = all(isinstance(dim, int) for dim in (*lengths[2:], *sizes[2:]))
         dropped = coordinates == DROPPED and (is_fixed or ndim == 1)
         if coordinates == "tf_crop_and_resize" or dropped:
             how = resize.interpolation()
-            return interpolate(ctx, x, how, layout, ndim, roi, extrapolation_value)
+            return interpolate(ctx, x, how, ndim, roi, extrapolation_value)
         attrs = resize.to_onnx(ctx.version)
-        image = to_layout(ctx, as_dtype(ctx, x, ctx.result_type().dtype), layout, wanted)
+        image = as_dtype(ctx, x, ctx.result_type().dtype)
         # ONNX Runtime moves a transposition past a cubic Resize, which it then refuses.
         moved = resize.mode == "cubic" and (ndim == 3 or ctx.maker(image) == "Transpose")
         ratios = _whole_ratios(lengths, sizes)
         if ndim == 1 or moved:
-            result = resize_axis_by_axis(ctx, image, lengths, sizes, attrs)
-        elif ratios is not None:
-            result = emit_resize(ctx, image, scales=ctx.const(ratios, np.float32), **attrs)
-        else:
-            result = emit_resize(ctx, image, sizes=ctx.shape(sizes), **attrs)
-        return to_layout(ctx, result, wanted, layout)
+            return resize_axis_by_axis(ctx, image, lengths, sizes, attrs)
+        if ratios is not None:
+            return emit_resize(ctx, image, scales=ctx.const(ratios, np.float32), **attrs)
+        return emit_resize(ctx, image, sizes=ctx.shape(sizes), **attrs)
 
     return export_image_resize
 
@@ -189,11 +181,10 @@ def export_dyn_resize2d(
     if resize.coordinate_transformation_mode == "tf_crop_and_resize":
         raise Unsupported("coordinate_transformation_mode='tf_crop_and_resize'")
     attrs = resize.to_onnx(ctx.version)
-    image = to_layout(ctx, as_dtype(ctx, x, ctx.result_type().dtype), resize.layout, "NCHW")
+    image = as_dtype(ctx, x, ctx.result_type().dtype)
     kept = ctx.emit("Slice", ctx.emit("Shape", image), ctx.ints([0]), ctx.ints([2]))
     sizes = ctx.emit("Concat", kept, to_int64(ctx, size), axis=0)
-    result = emit_resize(ctx, image, sizes=sizes, **attrs)
-    return to_layout(ctx, result, "NCHW", resize.layout)
+    return emit_resize(ctx, image, sizes=sizes, **attrs)
 
 
 Method = Literal["nearest", "linear", "cubic"]

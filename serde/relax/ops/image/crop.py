@@ -10,7 +10,6 @@ import numpy as np
 
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.ops.conv.windows import arrange
 from serde.relax.ops.image.interpolation import as_float, number_of, truncate
 from serde.relax.ops.table import OPS
 from serde.relay.ir.precision import lowest
@@ -114,8 +113,7 @@ def export_crop_and_resize(
         cut = ctx.framework.te.compute
         return cut(made.shape, lambda *at: truncate(made[at], work, dtype), name="truncated")
 
-    x = arrange(ctx, data, crop.layout, "NCHW")
-    return arrange(ctx, ctx.emit_te(crop_and_resize, x, boxes, box_indices), "NCHW", crop.layout)
+    return ctx.emit_te(crop_and_resize, data, boxes, box_indices)
 
 
 @OPS.exports("image.dilation2d")
@@ -127,8 +125,6 @@ def export_dilation2d(
     strides: tuple[int, ...],
     padding: tuple[int, ...],
     dilations: tuple[int, ...],
-    data_layout: str,
-    kernel_layout: str,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     """Sums of integers wrap as NumPy's do, before the greatest is taken."""
@@ -160,6 +156,4 @@ def export_dilation2d(
 
         return te.compute((batch, channels, *lengths), reach, name="dilation2d")
 
-    x = arrange(ctx, data, data_layout, "NCHW")
-    window = arrange(ctx, weight, kernel_layout, "IHW")
-    return arrange(ctx, ctx.emit_te(dilation2d, x, window), "NCHW", data_layout)
+    return ctx.emit_te(dilation2d, data, weight)

@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.ops.conv.windows import arrange, cast, sum_dtype
+from serde.relax.ops.conv.windows import cast, sum_dtype
 from serde.relax.ops.image.interpolation import as_float, cubic_weights, linear_weights, round_even
 from serde.relax.ops.table import OPS
 from serde.relay.op.image.grid import GridSample
@@ -159,13 +159,12 @@ class _Sampling:
 def export_grid_sample(
     ctx: ExportContext, data: Value, grid: Value, *, sampling: GridSample
 ) -> Value:
-    dtype, plain = ctx.type(data).dtype, "NCHW" if len(sampling.layout) == 4 else "NCDHW"
+    dtype = ctx.type(data).dtype
     wide = sum_dtype(dtype, None)
-    x = arrange(ctx, cast(ctx, data, dtype, wide), sampling.layout, plain)
     how = {"bilinear": "linear", "bicubic": "cubic"}.get(sampling.method, sampling.method)
     places = _Sampling(ctx.framework, how, sampling.padding_mode, sampling.align_corners, 1)
-    made = cast(ctx, ctx.emit_te(places.grid_sample, x, grid), wide, dtype)
-    return arrange(ctx, made, plain, sampling.layout)
+    made = ctx.emit_te(places.grid_sample, cast(ctx, data, dtype, wide), grid)
+    return cast(ctx, made, wide, dtype)
 
 
 @OPS.exports("serde.grid_sample")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.ops.image.interpolation import (
@@ -20,10 +19,7 @@ from serde.relax.ops.image.interpolation import (
 )
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.layout import is_blocked, spatial_axes
-from serde.relay.op.image.interpolation import SPATIAL
 from serde.relay.op.image.resize import ImageResize
-from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
 
 __all__: list[str] = []
 
@@ -171,12 +167,6 @@ def _reading(
     )
 
 
-def _axes(layout: str) -> tuple[int, ...]:
-    if is_blocked(layout):
-        raise Unsupported(f"an image in blocks of channels, {layout}")
-    return spatial_axes(layout, "NC" + SPATIAL[len(layout) - 2])
-
-
 @OPS.exports("image.resize1d", "image.resize2d", "image.resize3d")
 def export_resize(
     ctx: ExportContext,
@@ -188,7 +178,7 @@ def export_resize(
 ) -> Value:
     dtype = resize.dtype_of(ctx.type(data).dtype)
     sizes = ctx.dims(size or ())
-    return resize_axes(ctx, data, _axes(resize.layout), sizes, vars(resize), roi, dtype)
+    return resize_axes(ctx, data, range(2, ctx.type(data).rank), sizes, vars(resize), roi, dtype)
 
 
 @OPS.exports("dyn.image.resize2d")
@@ -198,15 +188,4 @@ def export_dynamic_resize(
     dtype = resize.dtype_of(ctx.type(data).dtype)
     used = roi if resize.coordinate_transformation_mode == "tf_crop_and_resize" else None
     sizes = ctx.read_shape(size)
-    return resize_axes(ctx, data, _axes(resize.layout), sizes, vars(resize), used, dtype)
-
-
-def _upsample(
-    ctx: ExportContext,
-    data: Value,
-    sizes: Sequence[AnyValue],
-    upsampling: Upsampling | Upsampling3d,
-) -> Value:
-    how = upsampling.interpolation
-    attrs = {"method": how.method, "coordinate_transformation_mode": how.mode}
-    return resize_axes(ctx, data, _axes(upsampling.layout), sizes, attrs)
+    return resize_axes(ctx, data, range(2, ctx.type(data).rank), sizes, vars(resize), used, dtype)

@@ -8,7 +8,6 @@ from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.ops.conv.windows import arrange
 from serde.relax.ops.table import OPS
 from serde.relax.ops.vision.boxes import emit_loops
 from serde.relay.ir.dims import Dim
@@ -177,8 +176,7 @@ def export_roi_align(ctx: ExportContext, data: Value, rois: Value, *, roi: RoiAl
         "float64" if ctx.type(data).dtype == "float64" else "float32",
         least=True, shift=0.0, greatest=roi.mode == "max", weighted=False,
     )  # fmt: skip
-    made = _pool_regions(ctx, samples, arrange(ctx, data, roi.layout, "NCHW"), rois)
-    return arrange(ctx, made, "NCHW", roi.layout)
+    return _pool_regions(ctx, samples, data, rois)
 
 
 def _sizes(ctx: ExportContext, pooled_size: Sequence[Dim]) -> list[AnyValue]:
@@ -258,7 +256,6 @@ def export_roi_pool(
     *,
     pooled_size: tuple[Dim, ...],
     spatial_scale: float,
-    layout: str,
 ) -> Value:
     dtype, sizes = ctx.type(data).dtype, _sizes(ctx, pooled_size)
     work = "float64" if dtype == "float64" else "float32"
@@ -270,6 +267,4 @@ def export_roi_pool(
     def write(given: Sequence[AnyValue], made: Sequence[AnyValue]) -> None:
         bins.write(*given, *made)
 
-    operands = [arrange(ctx, data, layout, "NCHW"), rois]
-    (made,) = emit_loops(ctx, "roi_pool", write, operands, forms, 1)
-    return arrange(ctx, made, "NCHW", layout)
+    return emit_loops(ctx, "roi_pool", write, [data, rois], forms, 1)[0]

@@ -7,7 +7,6 @@ from functools import partial
 from serde.relay.ir.expr import Call
 from serde.relay.op.image.grid import GridSample
 from serde.torch.export_context import ExportContext, Value
-from serde.torch.ops.conv.direct_out import from_channels_first, to_channels_first
 from serde.torch.ops.table import OPS
 from serde.walk.expansion.sampling import (
     expand_crop_and_resize,
@@ -42,11 +41,10 @@ def _sample(
 def export_grid_sample(
     ctx: ExportContext, data: Value, grid: Value, *, sampling: GridSample
 ) -> Value:
-    rank = ctx.type(data).rank - 2
-    x = to_channels_first(ctx, data, sampling.layout, rank)
     places = ctx.method(grid, "movedim", 1, -1)
-    result = _sample(ctx, x, places, sampling.method, sampling.padding_mode, sampling.align_corners)
-    return from_channels_first(ctx, result, sampling.layout, rank)
+    return _sample(
+        ctx, data, places, sampling.method, sampling.padding_mode, sampling.align_corners
+    )
 
 
 def _has_mode(call: Call) -> bool:
@@ -90,24 +88,16 @@ def export_serde_affine_grid(
 
 
 @OPS.exports("nn.depth_to_space")
-def export_depth_to_space(
-    ctx: ExportContext, data: Value, *, block_size: int, layout: str, mode: str
-) -> Value:
+def export_depth_to_space(ctx: ExportContext, data: Value, *, block_size: int, mode: str) -> Value:
     """PyTorch's order is CRD; in the other the channels of a block are first split off."""
-    x = to_channels_first(ctx, data, layout, 2)
     if mode != "CRD":
-        x = ctx.method(x, "unflatten", 1, (block_size * block_size, -1))
-        x = ctx.method(ctx.method(x, "transpose", 1, 2), "flatten", 1, 2)
-    result = ctx.call("F.pixel_shuffle", x, block_size)
-    return from_channels_first(ctx, result, layout, 2)
+        data = ctx.method(data, "unflatten", 1, (block_size * block_size, -1))
+        data = ctx.method(ctx.method(data, "transpose", 1, 2), "flatten", 1, 2)
+    return ctx.call("F.pixel_shuffle", data, block_size)
 
 
 @OPS.exports("nn.space_to_depth")
-def export_space_to_depth(
-    ctx: ExportContext, data: Value, *, block_size: int, layout: str, mode: str
-) -> Value:
-    x = to_channels_first(ctx, data, layout, 2)
-    found = ctx.call("F.pixel_unshuffle", x, block_size)
+def export_space_to_depth(ctx: ExportContext, data: Value, *, block_size: int, mode: str) -> Value:
+    found = ctx.call("F.pixel_unshuffle", data, block_size)
     found = ctx.method(found, "unflatten", 1, (-1, block_size * block_size))
-    found = ctx.method(ctx.method(found, "transpose", 1, 2), "flatten", 1, 2)
-    return from_channels_first(ctx, found, layout, 2)
+    return ctx.method(ctx.method(found, "transpose", 1, 2), "flatten", 1, 2)

@@ -17,7 +17,7 @@ from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resampling import Resampling
 from serde.relay.op.image.resize import ImageResize
 from serde.torch.export_context import ExportContext, Value
-from serde.torch.ops.conv.direct_out import SPATIAL, from_channels_first, to_channels_first
+from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import cast
 from serde.weights import Array
@@ -191,13 +191,11 @@ def _make_resize_exporter(rank: int) -> Callable[..., Value]:
         roi: tuple[float, ...] | None,
         resize: ImageResize,
     ) -> Value:
-        x = to_channels_first(ctx, data, resize.layout, rank)
         bounds = roi or (0.0,) * (2 * rank)
         region = [(bounds[i], bounds[rank + i]) for i in range(rank)]
         resizing = _Resizing(resize.interpolation, 1e-5, region, resize.extrapolation_value)
-        written = resizing.write(ctx, x, range(2, 2 + rank), size or ())
-        result = _finish(ctx, written, ctx.type(data).dtype, ctx.result_type().dtype)
-        return from_channels_first(ctx, result, resize.layout, rank)
+        written = resizing.write(ctx, data, range(2, 2 + rank), size or ())
+        return _finish(ctx, written, ctx.type(data).dtype, ctx.result_type().dtype)
 
     return export_resize
 
@@ -216,18 +214,14 @@ def _is_exact_factor(scale: float) -> bool:
 
 
 def _resize_at_run_time(
-    ctx: ExportContext, data: Value, layout: str, sizes: Sequence[Value], resizing: _Resizing
+    ctx: ExportContext, data: Value, sizes: Sequence[Value], resizing: _Resizing
 ) -> Value:
     """Return images resized to lengths that are computed."""
-    rank = len(sizes)
-    x = to_channels_first(ctx, data, layout, rank)
-    dtype = ctx.type(x).dtype
-    work = dtype
-    if resizing.how.method != "nearest_neighbor" and dtype != "float64":
-        x, work = cast(ctx, x, "float32"), "float32"
-    result = resizing.write_axes(ctx, x, range(2, 2 + rank), sizes)
-    result = cast(ctx, result, ctx.result_type().dtype, work)
-    return from_channels_first(ctx, result, layout, rank)
+    work = ctx.type(data).dtype
+    if resizing.how.method != "nearest_neighbor" and work != "float64":
+        data, work = cast(ctx, data, "float32"), "float32"
+    result = resizing.write_axes(ctx, data, range(2, 2 + len(sizes)), sizes)
+    return cast(ctx, result, ctx.result_type().dtype, work)
 
 
 @OPS.exports("dyn.image.resize2d")
@@ -240,7 +234,7 @@ def export_dyn_resize2d(
     region = [(bounds[0], bounds[2]), (bounds[1], bounds[3])]
     sizes = [ctx.call("int", ctx.index(size, place)) for place in range(2)]
     resizing = _Resizing(resize.interpolation, 1e-5, region, resize.extrapolation_value)
-    return _resize_at_run_time(ctx, data, resize.layout, sizes, resizing)
+    return _resize_at_run_time(ctx, data, sizes, resizing)
 
 
 def _is_written(call: Call) -> bool:

@@ -13,10 +13,10 @@ from serde.relay.ir.shapes import is_float
 from serde.relay.op.pool.indices import PooledPlaces
 from serde.relay.op.pool.reduction import Pooling, Window
 from serde.torch.export_context import ExportContext, Value
-from serde.torch.ops.conv.direct_out import SPATIAL, from_channels_first, to_channels_first
+from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.shape.pad_out import flat_widths
 from serde.torch.ops.table import OPS
-from serde.torch.ops.written import cast, permute
+from serde.torch.ops.written import cast
 from serde.walk.expansion.tensors import tensor_type
 from serde.weights import numpy_dtype
 
@@ -94,8 +94,7 @@ def _extended(ctx: ExportContext, x: Value, window: Window, value: object) -> Va
 
 def _export_max_pool(ctx: ExportContext, data: Value, *, rank: int, pooling: RelayPool) -> Value:
     """Windows that PyTorch has not are those of data that are padded by the least number."""
-    x = to_channels_first(ctx, data, pooling.layout, rank)
-    window, options, dtype = pooling.window, pooling.options(), ctx.type(data).dtype
+    x, window, options, dtype = data, pooling.window, pooling.options(), ctx.type(data).dtype
     if not is_float(dtype):
         if dtype not in ("int8", "uint8", "int16", "int32", "bool"):
             raise Unsupported(f"a pooling of {dtype}")
@@ -110,9 +109,7 @@ def _export_max_pool(ctx: ExportContext, data: Value, *, rank: int, pooling: Rel
         least = float(lowest(numpy_dtype(dtype)))
         x = _extended(ctx, x, window, least)
     result = ctx.call(f"F.max_pool{rank}d", x, pooling.pool_size, **options)
-    if not is_float(dtype):
-        result = cast(ctx, result, dtype, "float64")
-    return from_channels_first(ctx, result, pooling.out_layout or pooling.layout, rank)
+    return result if is_float(dtype) else cast(ctx, result, dtype, "float64")
 
 
 def _is_longer(ctx: ExportContext, x: Value, window: Window) -> bool:
@@ -125,8 +122,7 @@ def _export_avg_pool(
     ctx: ExportContext, data: Value, *, rank: int, pooling: RelayPool, count_include_pad: bool
 ) -> Value:
     """A divisor that PyTorch has not divides the sum: the mean of all taps times them."""
-    x = to_channels_first(ctx, data, pooling.layout, rank)
-    window, options, dtype = pooling.window, pooling.options(), ctx.type(data).dtype
+    x, window, options, dtype = data, pooling.window, pooling.options(), ctx.type(data).dtype
     direct = is_float(dtype) and set(window.dilation) == {1} and _is_direct(ctx, x, window)
     direct = direct and not (rank == 3 and _is_longer(ctx, x, window))
     if direct and window.ceil_mode:
@@ -139,10 +135,8 @@ def _export_avg_pool(
         if window.ceil_mode:
             options["ceil_mode"] = True
             options.setdefault("count_include_pad", count_include_pad)
-        result = ctx.call(f"F.avg_pool{rank}d", x, pooling.pool_size, **options)
-    else:
-        result = _mean(ctx, x, pooling, count_include_pad)
-    return from_channels_first(ctx, result, pooling.out_layout or pooling.layout, rank)
+        return ctx.call(f"F.avg_pool{rank}d", x, pooling.pool_size, **options)
+    return _mean(ctx, x, pooling, count_include_pad)
 
 
 def _mean(ctx: ExportContext, x: Value, pooling: RelayPool, count_include_pad: bool) -> Value:
@@ -213,16 +207,14 @@ def export_max_pool_with_places(
     return most, ctx.call(ctx.helper("number_places"), data, places)
 
 
-def _export_global_pool(
-    ctx: ExportContext, data: Value, *, name: str, layout: str, out_layout: str
-) -> Value:
-    axes = tuple(layout.index(letter) for letter in "HW")
-    result = ctx.method(data, name, axes, keepdim=True)
-    return permute(ctx, result, [layout.index(each) for each in out_layout or layout])
+@OPS.exports("nn.global_avg_pool2d")
+def export_global_avg_pool(ctx: ExportContext, data: Value) -> Value:
+    return ctx.method(data, "mean", (2, 3), keepdim=True)
 
 
-OPS.exports("nn.global_avg_pool2d")(partial(_export_global_pool, name="mean"))
-OPS.exports("nn.global_max_pool2d")(partial(_export_global_pool, name="amax"))
+@OPS.exports("nn.global_max_pool2d")
+def export_global_max_pool(ctx: ExportContext, data: Value) -> Value:
+    return ctx.method(data, "amax", (2, 3), keepdim=True)
 
 
 def _export_adaptive_pool(
@@ -232,18 +224,15 @@ def _export_adaptive_pool(
     name: str,
     rank: int,
     output_size: tuple[int, ...],
-    layout: str,
-    out_layout: str,
 ) -> Value:
     """Without a size every element is a part of its own."""
-    x = to_channels_first(ctx, data, layout, rank)
     dtype = ctx.type(data).dtype
     if not is_float(dtype):
         raise Unsupported(f"an adaptive pooling of {dtype}")
-    if output_size:
-        size = output_size[0] if len(set(output_size)) == 1 else output_size
-        x = ctx.call(f"F.adaptive_{name}_pool{rank}d", x, size)
-    return from_channels_first(ctx, x, out_layout or layout, rank)
+    if not output_size:
+        return data
+    size = output_size[0] if len(set(output_size)) == 1 else output_size
+    return ctx.call(f"F.adaptive_{name}_pool{rank}d", data, size)
 
 
 for _rank in SPATIAL:

@@ -6,7 +6,6 @@ from serde.relay.ir.dims import Dim
 from serde.relay.op.vision.aligned import AlignedRegions
 from serde.relay.op.vision.regions import RoiAlign
 from serde.torch.export_context import ExportContext, Value
-from serde.torch.ops.conv.direct_out import from_channels_first, to_channels_first
 from serde.torch.ops.table import OPS
 
 
@@ -29,10 +28,8 @@ def export_all_class_non_max_suppression(
 
 @OPS.exports("vision.roi_align")
 def export_roi_align(ctx: ExportContext, data: Value, rois: Value, *, roi: RoiAlign) -> Value:
-    x = to_channels_first(ctx, data, roi.layout, 2)
     options = *ctx.sizes(roi.pooled_size), roi.spatial_scale, roi.sample_ratio, roi.mode == "avg"
-    found = ctx.call(ctx.helper("align_regions"), x, rois, *options)
-    return from_channels_first(ctx, found, roi.layout, 2)
+    return ctx.call(ctx.helper("align_regions"), data, rois, *options)
 
 
 @OPS.exports("serde.roi_align")
@@ -57,8 +54,6 @@ def export_roi_pool(
     *,
     pooled_size: tuple[Dim, ...],
     spatial_scale: float,
-    layout: str,
 ) -> Value:
-    x = to_channels_first(ctx, data, layout, 2)
-    found = ctx.call(ctx.helper("pool_regions"), x, rois, *ctx.sizes(pooled_size), spatial_scale)
-    return from_channels_first(ctx, found, layout, 2)
+    name = ctx.helper("pool_regions")
+    return ctx.call(name, data, rois, *ctx.sizes(pooled_size), spatial_scale)

@@ -152,7 +152,6 @@ def _is_image_batch(node: Call) -> bool:
         and type_.rank == 4
         and type_.dtype in ("float16", "float32")
         and node.attrs["method"] in ("linear", "bilinear", "nearest")
-        and node.attrs.get("layout", "NCHW") == "NCHW"
     )
 
 
@@ -192,7 +191,7 @@ def export_serde_grid_sample(
 
 @OPS.exports("image.grid_sample", when=_is_image_batch)
 def export_grid_sample(
-    ctx: ExportContext, data: Value, grid: Value, *, layout: str, sample: RelaySample
+    ctx: ExportContext, data: Value, grid: Value, *, sample: RelaySample
 ) -> Value:
     """Coordinates lie on the last axis."""
     return sample.emit(ctx, data, ctx.spell(lambda x: relay.transpose(x, [0, 2, 3, 1]), grid))
