@@ -12,6 +12,7 @@ from serde.relay.ir.expr import Call, Expr, const, tensor_type
 from serde.relay.ir.precision import as_dtype, limits
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, split_padding
+from serde.relay.lowering.lengths import LAST
 from serde.weights import dtype_name
 
 __all__ = [
@@ -30,9 +31,6 @@ TRANSPOSED: Final = ("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_tr
 
 _EXACT: Final = {"float32": 1 << 24, "float64": 1 << 53}
 """Up to these magnitudes a float holds every integer."""
-
-_LAST: Final = 2**31 - 1
-"""Stands for the end of an axis, whatever its length."""
 
 _MOST_TAPS: Final = 1 << 20
 """More products are not assumed where lengths of a weight are open."""
@@ -129,7 +127,7 @@ def cut_behind(data: Expr, weight: Expr, *, alike: bool = False, **attrs: AnyVal
     if not alike or both == list(before) == ends:
         return result
     begin = [cut - each for cut, each in zip(before, both, strict=True)]
-    end = [each - cut if cut > each else _LAST for cut, each in zip(ends, both, strict=True)]
+    end = [each - cut if cut > each else LAST for cut, each in zip(ends, both, strict=True)]
     axes = tuple(range(2, 2 + rank))
     return call(
         "strided_slice", result, begin=tuple(begin), end=tuple(end), strides=(1,) * rank, axes=axes

@@ -13,7 +13,6 @@ from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.table import OPS
 from serde.walk.expansion.sampling import (
     expand_crop_and_resize,
-    expand_dilation2d,
     expand_grid_sample,
 )
 from serde.walk.expansion.tensors import tensor_type
@@ -64,7 +63,6 @@ Pairs = tuple[tuple[int, int], ...]
 
 OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float64", "int32"))
 OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float64", "int32"))
-OPS.expands("image.dilation2d")(expand_dilation2d)
 
 
 def _is_sampled_alike(call: Call) -> bool:

@@ -22,7 +22,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.image.sampling import Method
 from serde.walk.expansion.sampling import (
     expand_crop_and_resize,
-    expand_dilation2d,
     expand_grid_sample,
 )
 from serde.weights import Array
@@ -200,4 +199,3 @@ def export_grid_sample(
 # Places in float32: programs hold nothing wider.
 OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float32", "int32"))
 OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float32", "int32"))
-OPS.expands("image.dilation2d")(expand_dilation2d)
