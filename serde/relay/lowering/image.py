@@ -1,4 +1,4 @@
-"""Images as slices, sums and look-ups."""
+"""Images as slices, sums and moves."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 
 import serde.allocation as allocation
 from serde.errors import Unsupported
+from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import as_dtype, lowest
 from serde.relay.ir.registry import call
@@ -18,7 +19,12 @@ from serde.relay.lowering.layout import arranged
 from serde.relay.lowering.lengths import LAST
 from serde.weights import dtype_name
 
-__all__ = ["decompose_dilation2d"]
+__all__ = [
+    "decompose_depth_to_space",
+    "decompose_dilation2d",
+    "decompose_space_to_depth",
+    "named_dims",
+]
 
 
 def decompose_dilation2d(
@@ -62,3 +68,41 @@ def _cut(
     return call(
         "strided_slice", x, begin=tuple(begin), end=tuple(end), strides=tuple(strides), axes=axes
     )
+
+
+def named_dims(x: Expr) -> tuple[Dim, ...]:
+    """Return the lengths of a tensor.
+
+    Raises:
+        Unsupported: One has no name.
+    """
+    type_ = tensor_type(x)
+    if any(isinstance(dim, Any) for dim in type_.shape):
+        raise Unsupported(f"blocks of {type_!r}, whose lengths have no names")
+    return type_.shape
+
+
+def _moved(
+    data: Expr, layout: str, parts: Sequence[Dim], axes: Sequence[int], shape: Sequence[Dim]
+) -> Expr:
+    """Return planar data cut into parts whose axes are put in order and joined, in a layout."""
+    moved = call("transpose", call("reshape", data, newshape=tuple(parts)), axes=tuple(axes))
+    return arranged(call("reshape", moved, newshape=tuple(shape)), "NCHW", layout)
+
+
+def decompose_depth_to_space(data: Expr, *, block_size: int, layout: str, mode: str) -> Expr:
+    planar = arranged(data, layout, "NCHW")
+    n, c, h, w = named_dims(planar)
+    b, channels = block_size, c // (block_size * block_size)
+    shape = (n, channels, h * b, w * b)
+    if mode == "CRD":
+        return _moved(planar, layout, (n, channels, b, b, h, w), (0, 1, 4, 2, 5, 3), shape)
+    return _moved(planar, layout, (n, b, b, channels, h, w), (0, 3, 4, 1, 5, 2), shape)
+
+
+def decompose_space_to_depth(data: Expr, *, block_size: int, layout: str, mode: str) -> Expr:
+    planar = arranged(data, layout, "NCHW")
+    n, c, h, w = named_dims(planar)
+    b = block_size
+    parts, shape = (n, c, h // b, b, w // b, b), (n, c * b * b, h // b, w // b)
+    return _moved(planar, layout, parts, (0, 3, 5, 1, 2, 4), shape)

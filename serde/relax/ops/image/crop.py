@@ -15,16 +15,9 @@ from serde.relax.ops.table import OPS
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.op.image.crop import CropAndResize
-from serde.walk.expansion.blocks import (
-    expand_depth_to_space,
-    expand_space_to_depth,
-)
 from serde.weights import dtype_name, numpy_dtype
 
 __all__: list[str] = []
-
-OPS.expands("nn.depth_to_space")(expand_depth_to_space)
-OPS.expands("nn.space_to_depth")(expand_space_to_depth)
 
 
 @dataclass(frozen=True)
