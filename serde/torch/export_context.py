@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 from typing import Final, Literal
@@ -13,8 +13,7 @@ import numpy as np
 
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Constant, Expr, Function, Var
-from serde.relay.ir.infer import infer_function
+from serde.relay.ir.expr import Constant, Expr, Var
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.run.computed import ComputedWeight
 from serde.torch import program as tree
@@ -207,24 +206,6 @@ class ExportContext(walk.ExportContext[Value]):
         if len({each.name for each in given}) < len(given):
             return False
         return all(each.is_known and self._claimed.get(each.name) is None for each in given)
-
-    def computed(self, build: Callable[..., Expr], *values: Value) -> Value:
-        """Return the weight that an expression of weights and constants is.
-
-        Args:
-            build: Makes the Relay expression of its operands.
-            values: The operands, of which :meth:`is_weight` holds.
-        """
-        leaves = [
-            Constant(each.data) if each.data is not None else Var(f"x{place}", self.type(each))
-            for place, each in enumerate(values)
-        ]
-        function = Function([each for each in leaves if isinstance(each, Var)], build(*leaves))
-        infer_function(function)
-        found = self.computed_weight(function.body, dict(zip(leaves, values, strict=True)))
-        if found is None:
-            raise ConverterBug(f"{self._source}: computes a weight of what is none")
-        return found
 
     def keep_fixed(self, *values: Value) -> None:
         """Have weights as buffers, which do not train."""

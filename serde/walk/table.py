@@ -35,6 +35,7 @@ from serde.relay.ir.registry import OpDef, all_ops
 from serde.relay.ir.schema import gather, innermost
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import children
+from serde.relay.lowering.layout import usual_layout
 from serde.relay.lowering.rules import rule
 from serde.relay.transform.decompose import decompose
 from serde.report import Issue, Report
@@ -94,6 +95,7 @@ class ConverterTable:
         written: Names of what exporters write where it is not Relay operators.
         operands: What the format calls the operands of pairs, by place, if not as Relay does.
         emit: Writes the node of a pair, if not as ``ctx.emit(op, *operands, **attributes)`` does.
+        usual_layouts: Whether exporters write operators in their usual layouts alone.
     """
 
     def __init__(
@@ -107,10 +109,12 @@ class ConverterTable:
         written: Collection[str] | None = None,
         operands: Sequence[str] = (),
         emit: Emit = _emit,
+        usual_layouts: bool = False,
     ) -> None:
         self.format_name = format_name
         self._operands = operands
         self._emit = emit
+        self._usual_layouts = usual_layouts
         self._changes = changes
         self._decode = decode
         self._home = None if home is None else LazyPackage(home)
@@ -337,7 +341,9 @@ class ConverterTable:
         if not isinstance(node.op, OpDef):
             return False
         converter = self.exporter(node.op.name, version)
-        return converter is not None and (converter.when is None or converter.when(node))
+        if converter is None or (self._usual_layouts and usual_layout(node) is not None):
+            return False
+        return converter.when is None or converter.when(node)
 
     def imported(self) -> list[tuple[str, int]]:
         """Return all (operator, version) that are imported, sorted."""
@@ -476,7 +482,7 @@ class ConverterTable:
         """
         if not isinstance(node.op, OpDef):
             raise Unsupported("a call of a function has no counterpart")
-        body = self.expansion(node.op.name) or node.op.decompose
+        body = usual_layout(node) or self.expansion(node.op.name) or node.op.decompose
         if body is not None and not self.can_export(node, version):
             decompose(node, body)  # raises the reason for which it was not expanded
         converter = self.exporter(node.op.name, version)

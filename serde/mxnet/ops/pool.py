@@ -9,25 +9,21 @@ from math import prod
 from typing import Any as AnyValue
 from typing import Literal
 
-import numpy as np
-
-import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv.windows import LAYOUTS, layouts, per_axis
+from serde.mxnet.ops.conv.windows import layouts, per_axis
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.elementwise.unary import import_cbrt
-from serde.mxnet.ops.layout import FLOATS, arranged, tensor_type
+from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.precision import as_dtype, lowest
-from serde.relay.ir.shapes import is_float, split_padding
-from serde.relay.ir.types import TensorType
+from serde.relay.ir.precision import lowest
+from serde.relay.ir.shapes import split_padding
 from serde.relay.op.pool.reduction import Pooling
-from serde.walk.expansion.pool import adaptive_pool, combine_windows, global_pool
+from serde.walk.expansion.pool import pool_expansion
 from serde.weights import numpy_dtype
 
 PoolType = Literal["max", "avg", "sum", "lp"]
@@ -240,14 +236,11 @@ def import_adaptive_avg_pooling(
 def _has_mxnet_window(call: Call) -> bool:
     """Whether MXNet has a window: the same on both sides, without gaps, on floats that fill it."""
     attrs, data = call.attrs, tensor_type(call.args[0])
-    wanted = LAYOUTS[data.rank - 2, None][0]
     before, after = split_padding(attrs["padding"], data.rank - 2)
     past = attrs["ceil_mode"] and attrs.get("count_include_pad", False)
     spare = [stride - 1 if attrs["ceil_mode"] else 0 for stride in attrs["strides"]]
     return (
-        attrs["layout"] == wanted
-        and attrs["out_layout"] in ("", wanted)
-        and data.dtype in FLOATS
+        data.dtype in FLOATS
         and bool(before == after)
         and all(each == 1 for each in attrs["dilation"])
         and all(map(operator.lt, map(operator.add, before, spare), attrs["pool_size"]))
@@ -284,135 +277,35 @@ def export_avg_pool(
     return ctx.emit("Pooling", data, **pool.to_mxnet("avg"), count_include_pad=count_include_pad)
 
 
-def _pool_expansion(pool_type: Literal["max", "avg"]) -> Callable[..., Expr]:
-    def expand_pool(data: Expr, *, layout: str, out_layout: str, **attrs: AnyValue) -> Expr:
-        """Padding goes in front of the window, and what rounding up adds with it."""
-        dtype = tensor_type(data).dtype
-        wanted = LAYOUTS[len(attrs["pool_size"]), None][0]
-        window = _PaddedWindow(arranged(data, layout, wanted), **attrs)
-        result = window.max() if pool_type == "max" else window.mean()
-        return arranged(as_dtype(result, dtype), wanted, out_layout or layout)
-
-    return expand_pool
+def _work_dtype(dtype: str, kind: str) -> str:
+    """Return the dtype that MXNet has windows of, or means, and that holds all values of one."""
+    if kind == "avg":
+        return "float32" if dtype in ("float16", "float32") else "float64"
+    if dtype in ("int64", "bool", *FLOATS):
+        return dtype
+    return "float32" if dtype in ("float16", "int8", "uint8") else "float64"
 
 
 for _ndim in (1, 2, 3):
     OPS.exports(f"nn.max_pool{_ndim}d", when=_has_mxnet_window)(export_max_pool)
     OPS.exports(f"nn.avg_pool{_ndim}d", when=_has_mxnet_window)(export_avg_pool)
-    OPS.expands(f"nn.max_pool{_ndim}d")(_pool_expansion("max"))
-    OPS.expands(f"nn.avg_pool{_ndim}d")(_pool_expansion("avg"))
-
-
-class _PaddedWindow:
-    """A window over data that is padded beforehand, with channels behind the batch axis."""
-
-    def __init__(
-        self,
-        data: Expr,
-        *,
-        pool_size: Sequence[int],
-        strides: Sequence[int],
-        dilation: Sequence[int],
-        padding: Sequence[int],
-        ceil_mode: bool,
-        count_include_pad: bool = False,
-    ) -> None:
-        self.data = data
-        self.size = tuple(pool_size)
-        self.strides = tuple(strides)
-        self.dilation = tuple(dilation)
-        self.count_include_pad = count_include_pad
-        before, after = split_padding(tuple(padding), len(pool_size))
-        spare = [stride - 1 if ceil_mode else 0 for stride in strides]
-        ends = [last + more for last, more in zip(after, spare, strict=True)]
-        self.sides = [(0, 0), (0, 0), *zip(before, ends, strict=True)]
-
-    def max(self) -> Expr:
-        """Return the maximum; padding is the least finite value, as in TVM."""
-        dtype = np.dtype(tensor_type(self.data).dtype)
-        if dtype.name in ("int64", "bool"):
-            return self._combine_taps(self._pad(self.data, lowest(dtype)), relay.maximum)
-        wide = dtype.name if dtype.name in FLOATS else _WIDER.get(dtype.name, "float64")
-        data = self._pad(as_dtype(self.data, wide), lowest(dtype))
-        if any(each != 1 for each in self.dilation):
-            return self._combine_taps(data, relay.maximum)
-        return self._build_pool("max", data)
-
-    def mean(self) -> Expr:
-        """Return the mean of all taps, or of those inside the data; of integers towards zero."""
-        dtype = tensor_type(self.data).dtype
-        wide = "float32" if dtype in ("float16", "float32") else "float64"
-        data = self._pad(as_dtype(self.data, wide), 0)
-        if not is_float(dtype) or any(each != 1 for each in self.dilation):
-            mean = relay.divide(self._combine_taps(data, relay.add), self._count(wide))
-            return mean if is_float(dtype) else relay.trunc(mean)
-        mean = self._build_pool("avg", data)
-        if self.count_include_pad or not any(map(any, self.sides)):
-            return mean
-        inside = self._build_pool("avg", self._pad(as_dtype(_ones(self.data), wide), 0))
-        return relay.divide(mean, relay.maximum(inside, relay.const(_LEAST, wide)))
-
-    def _count(self, dtype: str) -> Expr:
-        """Return how many taps of a window count."""
-        if self.count_include_pad:
-            return relay.const(prod(self.size), dtype)
-        inside = self._pad(as_dtype(_ones(self.data), dtype), 0)
-        return relay.maximum(self._combine_taps(inside, relay.add), relay.const(1, dtype))
-
-    def _pad(self, data: Expr, value: AnyValue) -> Expr:
-        if not any(map(any, self.sides)):
-            return data
-        return relay.nn.pad(data, self.sides, relay.const(value, tensor_type(data).dtype))
-
-    def _build_pool(self, pool_type: str, data: Expr) -> Expr:
-        ndim = len(self.size)
-        build = getattr(relay.nn, f"{pool_type}_pool{ndim}d")
-        attrs = {"count_include_pad": True} if pool_type == "avg" else {}
-        layout = LAYOUTS[ndim, None][0]
-        return build(data, self.size, self.strides, padding=(0,) * ndim, layout=layout, **attrs)
-
-    def _combine_taps(self, data: Expr, combine: Callable[[Expr, Expr], Expr]) -> Expr:
-        """Combine the taps of every window, one axis at a time."""
-        return combine_windows(data, self.size, self.strides, self.dilation, combine)
-
-
-def _ones(data: Expr) -> Expr:
-    """Return ones where `data` are; for one image and channel if its lengths are fixed."""
-    type_ = tensor_type(data)
-    lengths = TensorType(type_.shape[2:], type_.dtype).concrete_shape
-    if lengths is None:
-        return relay.ones_like(data)
-    return relay.Constant(allocation.ones((1, 1, *lengths), type_.dtype))
-
-
-_WIDER = {"float16": "float32", "int8": "float32", "uint8": "float32"}
-"""The narrowest dtype of MXNet's windows that holds all values of one; float64 otherwise."""
-
-_LEAST = 2.0**-60
-"""Less than the share of one element in any window."""
+    OPS.expands(f"nn.max_pool{_ndim}d")(pool_expansion("max", _work_dtype))
+    OPS.expands(f"nn.avg_pool{_ndim}d")(pool_expansion("avg", _work_dtype))
 
 
 def _global_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
-    def export_global_pool(
-        ctx: ExportContext, data: Value, *, layout: str, out_layout: str
-    ) -> Value:
+    def export_global_pool(ctx: ExportContext, data: Value) -> Value:
         return ctx.emit("Pooling", data, kernel=(1, 1), pool_type=pool_type, global_pool=True)
 
     return export_global_pool
 
 
 def _is_image(call: Call) -> bool:
-    """Whether the data are images with channels behind the batch axis, in floats."""
-    attrs = call.attrs
-    plain = attrs["layout"] == "NCHW" and attrs["out_layout"] in ("", "NCHW")
-    return plain and tensor_type(call.args[0]).dtype in FLOATS
+    return tensor_type(call.args[0]).dtype in FLOATS
 
 
-for _kind, _reduction in (("max", "max"), ("avg", "mean")):
-    OPS.exports(f"nn.global_{_kind}_pool2d", when=_is_image)(
-        _global_export("max" if _kind == "max" else "avg")
-    )
-    OPS.expands(f"nn.global_{_kind}_pool2d")(global_pool(_reduction))
+OPS.exports("nn.global_max_pool2d", when=_is_image)(_global_export("max"))
+OPS.exports("nn.global_avg_pool2d", when=_is_image)(_global_export("avg"))
 
 
 @OPS.exports(
@@ -420,11 +313,6 @@ for _kind, _reduction in (("max", "max"), ("avg", "mean")):
     when=lambda call: _is_image(call) and len(call.attrs["output_size"]) > 0,
 )
 def export_adaptive_avg_pool(
-    ctx: ExportContext, data: Value, *, output_size: tuple[int, ...], layout: str, out_layout: str
+    ctx: ExportContext, data: Value, *, output_size: tuple[int, ...]
 ) -> Value:
     return ctx.emit("_contrib_AdaptiveAvgPooling2D", data, output_size=(output_size * 2)[:2])
-
-
-for _ndim in (1, 2, 3):
-    OPS.expands(f"nn.adaptive_max_pool{_ndim}d")(adaptive_pool("max", _ndim))
-    OPS.expands(f"nn.adaptive_avg_pool{_ndim}d")(adaptive_pool("avg", _ndim))

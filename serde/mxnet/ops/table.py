@@ -13,4 +13,5 @@ OPS = ConverterTable(
     changes=dict.fromkeys(BESIDE | FORWARD | OPTIMIZERS, (1,)),
     decode=decode_attribute,
     home="serde.mxnet.ops",
+    usual_layouts=True,
 )

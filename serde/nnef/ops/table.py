@@ -10,4 +10,4 @@ from serde.walk.table import ConverterTable
 
 __all__ = ["OPS"]
 
-OPS = ConverterTable("nnef", home="serde.nnef.ops")
+OPS = ConverterTable("nnef", home="serde.nnef.ops", usual_layouts=True)

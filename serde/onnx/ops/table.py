@@ -22,6 +22,7 @@ OPS = ConverterTable(
     },
     decode=check_message,
     home=HOME,
+    usual_layouts=True,
 )
 """Operators of ONNX itself."""
 

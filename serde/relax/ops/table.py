@@ -42,4 +42,6 @@ def _emit(
     return ctx.emit(op.removeprefix("relax."), *operands.values(), **attributes)
 
 
-OPS = ConverterTable("relax", decode=_decode, home="serde.relax.ops", emit=_emit)
+OPS = ConverterTable(
+    "relax", decode=_decode, home="serde.relax.ops", emit=_emit, usual_layouts=True
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import serde.allocation as allocation
 from serde.relay.ir.dims import Any, Dim, SymDim, symbol
@@ -11,6 +12,7 @@ from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 
 __all__ = [
+    "LAST",
     "length_of",
     "permuted",
     "positions",
@@ -21,12 +23,16 @@ __all__ = [
 ]
 
 
+LAST: Final = 2**31 - 1
+"""Stands for the end of an axis, whatever its length."""
+
+
 def permuted(x: Expr, axes: Sequence[int]) -> Expr:
     """Return `x` with its axes in another order; itself if that is its own."""
     return x if list(axes) == list(range(len(axes))) else call("transpose", x, axes=tuple(axes))
 
 
-def sliced(x: Expr, axis: int, begin: int, end: int = 2**31 - 1, step: int = 1) -> Expr:
+def sliced(x: Expr, axis: int, begin: int, end: int = LAST, step: int = 1) -> Expr:
     """Return a slice of one axis."""
     return call("strided_slice", x, begin=(begin,), end=(end,), strides=(step,), axes=(axis,))
 

@@ -11,9 +11,10 @@ from serde.errors import LimitError, TypeInferenceError, Unsupported
 from serde.limits import budget
 from serde.relay.ir.expr import Call, Expr, Function, Span, Tuple, astuple
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.traits import Foreign
+from serde.relay.ir.traits import Foreign, Layout
 from serde.relay.ir.types import TensorType, accepts
 from serde.relay.ir.visit import children, kinds, rewrite, rewrite_function
+from serde.relay.lowering.layout import usual_layout
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["Decompose", "decompose"]
@@ -41,6 +42,8 @@ class _Round(Exception):
 class Decompose(FunctionPass):
     """Replace calls of operators by what they are made of, until the target has all.
 
+    What has a layout is first made of the same operator in the usual one.
+
     Args:
         supported: What the target has: a function of the call, or operator names.
         expansion: Gives what a target makes an operator of, by the operator's name. It takes
@@ -55,7 +58,8 @@ class Decompose(FunctionPass):
 
     def concerns(self, function: Function) -> bool:
         """Whether there is an operator that can be made of others."""
-        return any(isinstance(each, OpDef) and self._body(each) for each in kinds(function))
+        known = [each for each in kinds(function) if isinstance(each, OpDef)]
+        return any(each.has(Layout) or self._body(each) is not None for each in known)
 
     def _body(self, operator: OpDef) -> Callable[..., AnyValue] | None:
         """Return what makes an operator of others; of one that is kept as it is, nothing does."""
@@ -70,7 +74,8 @@ class Decompose(FunctionPass):
         """An operator of Relay stays that leads to what has been decomposed, or to itself."""
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             return node
-        body = self._body(node.op)
+        layout = usual_layout(node)
+        body = layout or self._body(node.op)
         if body is None:
             return node
         kind = _kind(node)
@@ -88,7 +93,7 @@ class Decompose(FunctionPass):
         memo: dict[Expr, Expr] = {argument: argument for argument in node.args}
         for argument in node.args:
             memo.update({child: child for child in children(argument)})
-        inner = within | {kind}
+        inner = within | {kind} if layout is None else within
         try:
             return rewrite(parts, lambda _node, new: self._legal(new, inner), memo)
         except _Round:

@@ -50,6 +50,7 @@ def _emit(
 
 
 OPS = ConverterTable(
-    "torch", decode=_decode, home="serde.torch.ops", operands=("self", "other"), emit=_emit
-)
+    "torch", decode=_decode, home="serde.torch.ops", operands=("self", "other"), emit=_emit,
+    usual_layouts=True,
+)  # fmt: skip
 """Operators of PyTorch; those that are written are Relay's."""

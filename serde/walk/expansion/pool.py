@@ -1,25 +1,28 @@
-"""Pooling by slices, over all of an image, and over parts of each axis."""
+"""Pooling of padded data, by slices where a target lacks the window."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from math import prod
+from typing import Any as AnyValue
 from typing import Literal
 
 import serde.allocation as allocation
 import serde.relay as relay
-from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
-from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
+from serde.relay.ir.precision import as_dtype, lowest
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float, split_padding
+from serde.relay.ir.types import TensorType
+from serde.relay.lowering.lengths import LAST, sliced
+from serde.walk.expansion.tensors import tensor_type
+from serde.weights import numpy_dtype
 
-__all__ = ["USUAL", "adaptive_pool", "combine_windows", "global_pool"]
+__all__ = ["USUAL", "combine_windows", "pool_expansion"]
 
 USUAL = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 """The layout in which parts are taken, by the number of spatial axes."""
-
-_MOST_PARTS = 1024
-"""Parts that overlap are written one by one."""
 
 
 def combine_windows(
@@ -40,71 +43,101 @@ def combine_windows(
 
     Raises:
         LimitError: A window has more elements than nodes may be made.
-        Unsupported: A length is symbolic.
     """
     allocation.iterations(sum(sizes), f"a window of {list(sizes)}, written element by element,")
     for axis, (size, stride, gap) in enumerate(zip(sizes, strides, dilation, strict=True), start=2):
-        (length,) = fixed_shape(data, [axis])
-        reach = (length - (size - 1) * gap - 1) // stride * stride + 1
+        span = (size - 1) * gap
         parts = [
-            relay.strided_slice(data, [at], [at + reach], [stride], axes=[axis])
+            sliced(data, axis, at, at - span if at < span else LAST, stride)
             for at in range(0, size * gap, gap)
         ]
         data = reduce(combine, parts)
     return data
 
 
-def global_pool(reduction: str) -> Callable[..., Expr]:
-    """Return what makes a pooling over all of an image of a reduction, ``max`` or ``mean``."""
+def pool_expansion(
+    kind: Literal["max", "avg"], work_dtype: Callable[[str, str], str]
+) -> Callable[..., Expr]:
+    """Return what makes a pooling of one of padded data, or of slices.
 
-    def expand_global_pool(data: Expr, *, layout: str, out_layout: str) -> Expr:
-        axes = tuple(layout.index(letter) for letter in "HW")
-        result = getattr(relay, reduction)(data, axis=axes, keepdims=True)
-        return arranged(result, layout, out_layout or layout)
+    Slices are combined of integers and where windows have gaps. What rounding up adds is padding.
 
-    return expand_global_pool
+    Args:
+        kind: The pooling.
+        work_dtype: Gives the dtype to compute in, of a dtype and of the kind. That of a maximum
+            may be another kind of number, which the target has windows of.
+    """
 
+    def expand_pool(data: Expr, **attrs: AnyValue) -> Expr:
+        dtype = tensor_type(data).dtype
+        work = work_dtype(dtype, kind)
+        window = _PaddedWindow(work, attrs)
+        result = window.maximum(data) if kind == "max" else window.mean(data)
+        if kind == "avg" and is_float(work) and not is_float(dtype):
+            result = relay.trunc(result)
+        return as_dtype(result, dtype)
 
-def adaptive_pool(pool_type: Literal["max", "avg"], ndim: int) -> Callable[..., Expr]:
-    """Return what makes a pooling over parts of `ndim` axes of reductions or of windows."""
-
-    def expand_adaptive_pool(
-        data: Expr, *, output_size: tuple[int, ...], layout: str, out_layout: str
-    ) -> Expr:
-        """One axis after the other; parts of one length are windows of a pooling."""
-        dtype, wanted = tensor_type(data).dtype, USUAL[ndim]
-        if pool_type == "avg" and not is_float(dtype):
-            raise Unsupported(f"a mean over parts of {dtype}")
-        result = arranged(data, layout, wanted)
-        counts = output_size * ndim if len(output_size) == 1 else output_size
-        axes = range(2, 2 + len(counts))
-        if tuple(counts) == (1,) * ndim:
-            build = relay.max if pool_type == "max" else relay.mean
-            result = build(result, axis=tuple(axes), keepdims=True)
-            return arranged(result, wanted, out_layout or layout)
-        lengths = fixed_shape(result, axes)
-        pairs = list(zip(lengths, counts, strict=True))
-        if pairs and all(length % count == 0 for length, count in pairs):
-            step = tuple(length // count for length, count in pairs)
-            build = getattr(relay.nn, f"{pool_type}_pool{ndim}d")
-            result = build(result, step, step, padding=(0,) * ndim, layout=wanted)
-            return arranged(result, wanted, out_layout or layout)
-        for axis, (length, count) in zip(axes, pairs, strict=True):
-            if length != count:
-                result = _parts(result, axis, length, count, pool_type)
-        return arranged(result, wanted, out_layout or layout)
-
-    return expand_adaptive_pool
+    return expand_pool
 
 
-def _parts(data: Expr, axis: int, length: int, count: int, pool_type: str) -> Expr:
-    """Return what a part of an axis comes to, for each of as many parts; they may overlap."""
-    if count > _MOST_PARTS:
-        raise Unsupported(f"{count} parts of an axis of {length} are too many to write")
-    build = relay.max if pool_type == "max" else relay.mean
-    places = []
-    for index in range(count):
-        begin, end = index * length // count, -(-(index + 1) * length // count)
-        part = relay.strided_slice(data, [begin], [end], [1], axes=[axis])
-        places.append(build(part, axis=(axis,), keepdims=True))
-    return relay.concatenate(places, axis=axis)
+_LEAST = 2.0**-60
+"""Less than the share of one element in any window."""
+
+
+class _PaddedWindow:
+    """A window over data that are padded beforehand, computed in a dtype."""
+
+    def __init__(self, dtype: str, attrs: Mapping[str, AnyValue]) -> None:
+        self.dtype = dtype
+        self.size, self.strides, self.dilation = (
+            tuple(attrs[name]) for name in ("pool_size", "strides", "dilation")
+        )
+        self.counts_padding = attrs.get("count_include_pad", False)
+        before, after = split_padding(attrs["padding"], len(self.size))
+        spare = [stride - 1 if attrs["ceil_mode"] else 0 for stride in self.strides]
+        ends = [last + more for last, more in zip(after, spare, strict=True)]
+        self.sides = [(0, 0), (0, 0), *zip(before, ends, strict=True)]
+        self.is_direct = is_float(dtype) and set(self.dilation) == {1}
+
+    def maximum(self, data: Expr) -> Expr:
+        """Return the maximum; padding is the least finite value, as in TVM."""
+        wide = self._pad(as_dtype(data, self.dtype), lowest(tensor_type(data).dtype))
+        return self._pool("max", wide) if self.is_direct else self._combine(wide, relay.maximum)
+
+    def mean(self, data: Expr) -> Expr:
+        """Return the mean of all elements, or of those inside the data."""
+        wide = self._pad(as_dtype(data, self.dtype), 0)
+        whole = self.counts_padding or not any(map(any, self.sides))
+        if self.is_direct and is_float(tensor_type(data).dtype):
+            mean = self._pool("avg", wide)
+            share = None if whole else self._pool("avg", self._ones(data))
+            return mean if share is None else relay.divide(mean, self._at_least(share, _LEAST))
+        total = self._combine(wide, relay.add)
+        if self.counts_padding:
+            return relay.divide(total, relay.const(prod(self.size), self.dtype))
+        counts = self._combine(self._ones(data), relay.add)
+        return relay.divide(total, self._at_least(counts, 1))
+
+    def _at_least(self, x: Expr, value: float) -> Expr:
+        return relay.maximum(x, relay.const(value, self.dtype))
+
+    def _ones(self, data: Expr) -> Expr:
+        """Return padded ones where `data` are; of one image and channel if lengths are fixed."""
+        lengths = TensorType(tensor_type(data).shape[2:]).concrete_shape
+        if lengths is None:
+            return self._pad(as_dtype(relay.ones_like(data), self.dtype), 0)
+        ones = allocation.ones((1, 1, *lengths), numpy_dtype(self.dtype))
+        return self._pad(relay.Constant(ones), 0)
+
+    def _pad(self, data: Expr, value: AnyValue) -> Expr:
+        if not any(map(any, self.sides)):
+            return data
+        return relay.nn.pad(data, self.sides, relay.const(value, self.dtype))
+
+    def _pool(self, kind: str, data: Expr) -> Expr:
+        attrs: dict[str, AnyValue] = {"count_include_pad": True} if kind == "avg" else {}
+        name, sides = f"nn.{kind}_pool{len(self.size)}d", (0,) * (2 * len(self.size))
+        return call(name, data, pool_size=self.size, strides=self.strides, padding=sides, **attrs)
+
+    def _combine(self, data: Expr, join: Callable[[Expr, Expr], Expr]) -> Expr:
+        return combine_windows(data, self.size, self.strides, self.dilation, join)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import layout_axes
-from serde.relay.op.image.interpolation import SPATIAL, Interpolation
-from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
+from serde.relay.op.image.interpolation import Interpolation
 from serde.walk.expansion.tensors import fixed_shape, tensor_type
 from serde.weights import Array, dtype_name
 
@@ -27,12 +24,15 @@ __all__ = [
 ]
 
 
-def image_expansion(ndim: int, half: str = "float16") -> Callable[..., Expr]:
+def image_expansion(
+    ndim: int, half: str = "float16", *, repeats: bool = False
+) -> Callable[..., Expr]:
     """Return what makes a resizing along `ndim` axes of look-ups and sums.
 
     Args:
         ndim: How many.
         half: The dtype in which images of float16 are weighed.
+        repeats: Whether whole repetitions are said as such.
     """
 
     def expand_resize(
@@ -48,7 +48,7 @@ def image_expansion(ndim: int, half: str = "float16") -> Callable[..., Expr]:
         """Neighbours are looked up along each axis and weighed."""
         type_ = tensor_type(data)
         how = interpolation(attrs)
-        axes = layout_axes(layout, "NC" + SPATIAL[ndim])[2:]
+        axes = range(2, 2 + ndim)
         before = fixed_shape(data, axes)
         after = [length for length in size or () if isinstance(length, int)]
         if len(after) < ndim:
@@ -61,7 +61,7 @@ def image_expansion(ndim: int, half: str = "float16") -> Callable[..., Expr]:
         for index, axis in enumerate(axes):
             how.draw(after[index])
             positions = how.places(before[index], after[index], ends[index], ends[ndim + index])
-            result = _interpolate(result, axis, how.taps(positions, before[index]))
+            result = _interpolate(result, axis, how.taps(positions, before[index]), repeats)
             mask = (positions < 0) | (positions > before[index] - 1)
             if how.mode == "tf_crop_and_resize" and mask.any():
                 shape = [-1 if each == axis else 1 for each in range(type_.rank)]
@@ -75,19 +75,32 @@ def image_expansion(ndim: int, half: str = "float16") -> Callable[..., Expr]:
     return expand_resize
 
 
-def _interpolate(data: Expr, axis: int, taps: Sequence[tuple[Array, Array | None]]) -> Expr:
+def _interpolate(
+    data: Expr, axis: int, taps: Sequence[tuple[Array, Array | None]], repeats: bool
+) -> Expr:
     """Return the weighed sum of the neighbours of each place along an axis."""
     type_ = tensor_type(data)
     shape = [-1 if each == axis else 1 for each in range(type_.rank)]
     parts = []
     for index, weight in taps:
-        positions = relay.const(index.astype(np.int32))
-        part = relay.take(data, positions, axis=axis, mode="fast")
+        times = _repetitions(index, *fixed_shape(data, [axis])) if repeats else 0
+        if times:
+            part = data if times == 1 else relay.repeat(data, times, axis)
+        else:
+            positions = relay.const(index.astype(np.int32))
+            part = relay.take(data, positions, axis=axis, mode="fast")
         if weight is not None:
             factor = relay.const(weight.reshape(shape), type_.dtype)
             part = relay.multiply(part, factor)
         parts.append(part)
     return reduce(relay.add, parts)
+
+
+def _repetitions(index: Array, length: int) -> int:
+    """Return how often each element is read in turn; 0 where they are not."""
+    times = len(index) // length if length else 0
+    in_turn = times and np.array_equal(index, allocation.positions(times * length) // times)
+    return times if in_turn else 0
 
 
 def interpolation(attrs: Mapping[str, AnyValue]) -> Interpolation:
@@ -98,19 +111,4 @@ def interpolation(attrs: Mapping[str, AnyValue]) -> Interpolation:
         attrs["rounding_method"],
         attrs["cubic_alpha"],
         bool(attrs["cubic_exclude"]),
-    )
-
-
-def _upsample(data: Expr, scales: Sequence[float], upsampling: Upsampling | Upsampling3d) -> Expr:
-    """Of fixed lengths, a resizing to what the factors make of them."""
-    rank, how = len(scales), upsampling.interpolation
-    lengths = fixed_shape(data, layout_axes(upsampling.layout, "NC" + SPATIAL[rank])[2:])
-    return call(
-        f"image.resize{rank}d",
-        data,
-        size=tuple(math.floor(n * s + 0.5) for n, s in zip(lengths, scales, strict=True)),
-        layout=upsampling.layout,
-        method=how.method,
-        coordinate_transformation_mode=how.mode,
-        rounding_method="",
     )

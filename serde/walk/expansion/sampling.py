@@ -1,4 +1,4 @@
-"""Images read at places that are computed: grids, boxes, and the window of a morphology."""
+"""Images read at places that are computed: grids and boxes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import product
-from typing import Any as AnyValue
 
 import numpy as np
 
@@ -14,21 +13,19 @@ import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import as_dtype, lowest
-from serde.relay.ir.shapes import is_float, split_padding
+from serde.relay.ir.precision import as_dtype
+from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.op.conv.windows import taps
 from serde.relay.op.image.crop import CropAndResize
 from serde.relay.op.image.grid import GridSample
 from serde.relay.op.image.interpolation import cubic_weights
-from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import fixed_shape, tensor_type
 from serde.weights import dtype_name
 
 __all__ = [
     "Pixels",
     "between",
     "expand_crop_and_resize",
-    "expand_dilation2d",
     "expand_grid_sample",
     "inside_of",
     "linear_weights",
@@ -162,10 +159,9 @@ def expand_grid_sample(
 
     Pixels are numbered in the dtype `numbers`.
     """
-    rank = tensor_type(data).rank
-    wanted = "NCHW" if rank == 4 else "NCDHW"
-    wide = "float64" if tensor_type(data).dtype == "float64" else "float32"
-    images = as_dtype(arranged(data, sampling.layout, wanted), wide)
+    rank, dtype = tensor_type(data).rank, tensor_type(data).dtype
+    wide = "float64" if dtype == "float64" else "float32"
+    images = as_dtype(data, wide)
     shape, lengths = fixed_shape(images), fixed_shape(grid)
     number = lengths[0]
     batch = relay.const(allocation.positions(number)[:, None], numbers)
@@ -189,7 +185,7 @@ def expand_grid_sample(
             inside = as_dtype(inside_of(whole, pixels.space), wide)
             found = relay.multiply(pixels.at(whole), inside)
     result = relay.reshape(relay.transpose(found, (0, 2, 1)), (number, shape[1], *lengths[2:]))
-    return as_dtype(arranged(result, wanted, sampling.layout), tensor_type(data).dtype)
+    return as_dtype(result, dtype)
 
 
 def _unnormalize(point: Expr, length: int, align_corners: bool) -> Expr:
@@ -210,10 +206,7 @@ def expand_crop_and_resize(
     if size is None:
         raise Unsupported(f"boxes of open lengths {crop.crop_size}")
     dtype = tensor_type(data).dtype if crop.out_dtype is None else dtype_name(crop.out_dtype)
-    images = as_dtype(
-        arranged(data, crop.layout, "NCHW"),
-        "float64" if tensor_type(data).dtype == "float64" else "float32",
-    )
+    images = as_dtype(data, "float64" if tensor_type(data).dtype == "float64" else "float32")
     (number,) = fixed_shape(boxes, [0])
     _, channels, *space = fixed_shape(images)
     pixels = Pixels(images, relay.expand_dims(as_dtype(box_indices, numbers), 1))
@@ -237,7 +230,7 @@ def expand_crop_and_resize(
         relay.multiply(outside, _number(crop.extrapolation_value, outside)),
     )
     result = relay.reshape(relay.transpose(found, (0, 2, 1)), (number, channels, *size))
-    return as_dtype(arranged(result, "NCHW", crop.layout), dtype)
+    return as_dtype(result, dtype)
 
 
 def _along(start: Expr, end: Expr, length: int, size: int) -> Expr:
@@ -248,40 +241,3 @@ def _along(start: Expr, end: Expr, length: int, size: int) -> Expr:
     steps = relay.const(places, tensor_type(start).dtype)
     first = relay.multiply(start, _number(length - 1, start))
     return relay.add(first, relay.multiply(relay.subtract(end, start), steps))
-
-
-def expand_dilation2d(
-    data: Expr,
-    weight: Expr,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilations: tuple[int, ...],
-    data_layout: str,
-    kernel_layout: str,
-    out_dtype: AnyValue,
-) -> Expr:
-    """Every element of the window is added to a slice of the images; the greatest stays."""
-    given = tensor_type(data).dtype
-    dtype = given if out_dtype is None else dtype_name(out_dtype)
-    images = arranged(data, data_layout, "NCHW")
-    before, after = split_padding(padding, 2)
-    sides = [(0, 0), (0, 0), *zip(before, after, strict=True)]
-    if any(map(any, sides)):
-        images = relay.nn.pad(images, sides, relay.const(lowest(given), given))
-    images = as_dtype(images, dtype)
-    window = as_dtype(arranged(weight, kernel_layout, "IHW"), dtype)
-    lengths, size = fixed_shape(images, [2, 3]), fixed_shape(window, [1, 2])
-    counts = [
-        (n - (k - 1) * d - 1) // s + 1
-        for n, k, s, d in zip(lengths, size, strides, dilations, strict=True)
-    ]
-    allocation.iterations(math.prod(size), f"a window of {list(size)}")
-    sums = []
-    for place, where in taps(size, strides, dilations, counts):
-        begin, end = [each.start for each in where], [each.stop for each in where]
-        part = relay.strided_slice(images, begin, end, list(strides), axes=[2, 3])
-        stop = [each + 1 for each in place]
-        term = relay.strided_slice(window, list(place), stop, [1, 1], axes=[1, 2])
-        sums.append(relay.add(part, relay.expand_dims(term, 0)))
-    return arranged(reduce(relay.maximum, sums), "NCHW", data_layout)

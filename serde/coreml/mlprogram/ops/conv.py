@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any as AnyValue
 from typing import Literal
-
-import numpy as np
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
@@ -19,15 +15,15 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, split_padding
-from serde.relay.ir.types import TensorType
-from serde.relay.op.conv.windows import Convolution
-from serde.walk.expansion.tensors import (
-    fixed_shape,
-    has_filters_of_channels,
-    tensor_type,
+from serde.relay.ir.shapes import split_padding
+from serde.relay.lowering.conv import (
+    CONVOLUTIONS,
+    TRANSPOSED,
+    convolution_on_floats,
+    is_on_floats,
+    transposed_on_floats,
 )
-from serde.weights import dtype_name, numpy_dtype
+from serde.relay.op.conv.windows import Convolution
 
 Padding = Literal["valid", "same", "same_lower", "custom"]
 
@@ -64,25 +60,6 @@ class ConvAttributes:
             dilations=self.dilations or ones,
             pad=self.pad or (0,) * (2 * rank),
         )
-
-
-class RelayConv(Convolution):
-    """Attributes of Relay's convolutions."""
-
-    def require_form(self, dtype: str, data: str, kernel: str) -> None:
-        """Refuse a convolution that MIL does not have.
-
-        Raises:
-            Unsupported: Its dtype is no float, or it has other layouts than `data` and `kernel`.
-        """
-        if not is_float(dtype):
-            raise Unsupported(f"a convolution of {dtype}")
-        if self.out_dtype is not None and dtype_name(self.out_dtype) not in ("", dtype):
-            raise Unsupported(f"a convolution of {dtype} in {dtype_name(self.out_dtype)}")
-        layouts = ((self.data_layout, data), (self.kernel_layout, kernel), (self.out_layout, data))
-        for found, wanted in layouts:
-            if found not in ("", wanted, f"G{wanted}"):
-                raise Unsupported(f"layout {found}", hint=f"use {wanted}")
 
 
 def to_relay_padding(
@@ -199,22 +176,6 @@ def import_conv_quantized(
     return import_conv(ctx, x, weight, None, conv=conv)
 
 
-def _ungroup_filters(
-    ctx: ExportContext, data: Value, weight: Value, layout: str, groups: int
-) -> Value:
-    """Return the filters of a convolution along one axis, whichever way groups part them.
-
-    A filter for each channel may have several rows, as TVM has depthwise convolutions.
-    """
-    if layout.startswith("G"):
-        return ctx.spell(lambda w: relay.reshape(w, [-3, -2]), weight)
-    shape, channels = ctx.type(weight).shape, ctx.type(data).shape[1]
-    if has_filters_of_channels(channels, shape[0], shape[1], groups):
-        kernel = list(shape[2:])
-        return ctx.spell(lambda w: relay.reshape(w, [-1, 1, *kernel]), weight)
-    return weight
-
-
 def _may_be_parameters(ctx: ExportContext, *values: Value | None) -> bool:
     """Whether values are constants, or the target takes others for parameters too."""
     return ctx.version >= 17 or all(each is None or each.is_constant for each in values)
@@ -228,58 +189,16 @@ def _add_bias(ctx: ExportContext, result: Value, bias: Value | None) -> Value:
     )
 
 
-def _is_float_conv(node: Call) -> bool:
-    type_ = node.args[0].type
-    return isinstance(type_, TensorType) and is_float(type_.dtype)
-
-
-_EXACT = 1 << 24
-"""Up to here float32 holds all whole numbers."""
-
-
-def _expand_whole(name: str) -> None:
-    @OPS.expands(name)
-    def expand_conv(data: Expr, weight: Expr, *, out_dtype: AnyValue, **attrs: AnyValue) -> Expr:
-        """Narrow integers on floats, where no sum can be beyond what these hold exactly."""
-        given, other = tensor_type(data), tensor_type(weight)
-        if given.dtype not in _GREATEST or other.dtype not in _GREATEST:
-            raise Unsupported(f"a convolution of {given.dtype}")
-        taps = math.prod(length for length in fixed_shape(weight)) // _count_filters(other, attrs)
-        if taps * _GREATEST[given.dtype] * _GREATEST[other.dtype] > _EXACT:
-            raise Unsupported(f"a convolution of {given.dtype} whose sums float32 cannot hold")
-        wide = [relay.cast(each, "float32") for each in (data, weight)]
-        result = call(name, *wide, out_dtype=None, **attrs)
-        dtype = given.dtype if out_dtype is None else dtype_name(out_dtype)
-        return relay.cast(result, dtype)
-
-
-_GREATEST = {"int8": 128, "uint8": 255}
-"""The greatest magnitude of narrow integers."""
-
-
-def _count_filters(weight: TensorType, attrs: Mapping[str, AnyValue]) -> int:
-    """Return how many results of a convolution one place of the data has."""
-    length = weight.shape[attrs["kernel_layout"].index("O")]
-    return length if isinstance(length, int) else 1
-
-
-for _name in ("nn.conv1d", "nn.conv2d", "nn.conv3d"):
-    _expand_whole(_name)
-
-
-@OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d", when=_is_float_conv)
+@OPS.exports(*CONVOLUTIONS, when=is_on_floats)
 def export_conv(
     ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None = None,
     *,
-    conv: RelayConv,
+    conv: Convolution,
 ) -> Value:
     """Padding goes pair by pair, before and after each axis."""
-    rank = ctx.type(data).rank - 2
-    conv.require_form(ctx.type(data).dtype, *USUAL[rank][:2])
-    weight = _ungroup_filters(ctx, data, weight, conv.kernel_layout, conv.groups)
     if not weight.is_constant and any(each != 1 for each in conv.dilation):
         raise Unsupported("a dilated convolution whose weight is computed")
     inside = _may_be_parameters(ctx, bias)
@@ -290,11 +209,14 @@ def export_conv(
         bias=bias if inside else None,
         strides=conv.strides,
         pad_type="custom",
-        pad=to_mil_pads(conv.padding, rank),
+        pad=to_mil_pads(conv.padding, len(conv.strides)),
         dilations=conv.dilation,
         groups=conv.groups,
     )
     return result if inside else _add_bias(ctx, result, bias)
+
+
+OPS.expands(*CONVOLUTIONS)(convolution_on_floats("float32"))
 
 
 @OPS.imports("conv_transpose", since=(1, 17))
@@ -346,48 +268,37 @@ def import_conv_transpose(
     return result if bias is None else relay.nn.bias_add(result, bias, axis=1)
 
 
-@OPS.exports("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
+def _is_direct(node: Call) -> bool:
+    return is_on_floats(node) and not any(node.attrs["output_padding"])
+
+
+@OPS.exports(*TRANSPOSED, when=_is_direct, ignored=("output_padding",))
 def export_conv_transpose(
     ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None = None,
     *,
-    conv: RelayConv,
-    output_padding: tuple[int, ...],
+    conv: Convolution,
 ) -> Value:
-    """What is added at the end is cut off less there, or else zeros before the bias."""
-    rank = ctx.type(data).rank - 2
-    usual = USUAL[rank]
-    conv.require_form(ctx.type(data).dtype, usual[0], usual[2])
-    if conv.kernel_layout.startswith("G"):
-        weight = ctx.spell(lambda w: relay.reshape(w, [-3, -2]), weight)
     if not _may_be_parameters(ctx, weight):
         raise Unsupported(
             "a transposed convolution whose weight is computed",
             hint="use minimum_deployment_target='iOS17'",
         )
-    before, after = split_padding(conv.padding, rank)
-    rest = [extra - cut for extra, cut in zip(output_padding, after, strict=True)]
-    zeros = [max(each, 0) for each in rest]
-    cuts = [max(-each, 0) for each in rest]
-    inside = _may_be_parameters(ctx, bias) and not any(zeros)
-    wanted = ctx.result_type()
-    shape = [length - more for length, more in zip(wanted.shape, (0, 0, *zeros), strict=True)]
+    inside = _may_be_parameters(ctx, bias)
     result = ctx.emit(
         "conv_transpose",
-        TensorType(shape, wanted.dtype),
         x=data,
         weight=weight,
         bias=bias if inside else None,
-        pad=to_mil_pads((*before, *cuts), rank),
+        pad=to_mil_pads(conv.padding, len(conv.strides)),
         pad_type="custom",
         strides=conv.strides,
         dilations=conv.dilation,
         groups=conv.groups,
     )
-    if any(zeros):
-        widths = [(0, 0), (0, 0), *((0, more) for more in zeros)]
-        zero = relay.Constant(np.zeros((), numpy_dtype(wanted.dtype)))
-        result = ctx.spell(lambda x: relay.nn.pad(x, widths, zero), result)
     return result if inside else _add_bias(ctx, result, bias)
+
+
+OPS.expands(*TRANSPOSED)(transposed_on_floats("float32"))

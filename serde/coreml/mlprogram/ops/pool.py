@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
 
-import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -26,12 +24,10 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.precision import as_dtype, lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, pool_dim, split_padding
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.pool import adaptive_pool, combine_windows, global_pool
-from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
+from serde.walk.expansion.pool import pool_expansion
 from serde.weights import numpy_dtype
 
 Kind = Literal["max", "avg"]
@@ -56,7 +52,6 @@ class RelayPool:
     strides: tuple[int, ...]
     dilation: tuple[int, ...]
     padding: tuple[int, ...]
-    layout: str
     ceil_mode: bool
 
 
@@ -223,13 +218,7 @@ def _fits(node: Call) -> bool:
 
 
 def _is_window(type_: TensorType, attrs: Mapping[str, AnyValue]) -> bool:
-    rank = len(attrs["pool_size"])
-    usual = USUAL[rank][0]
-    if not is_float(type_.dtype) or attrs["layout"] != usual:
-        return False
-    if attrs.get("out_layout", "") not in ("", usual):
-        return False
-    return all(each == 1 for each in attrs["dilation"])
+    return is_float(type_.dtype) and all(each == 1 for each in attrs["dilation"])
 
 
 def _meets_data(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> bool:
@@ -292,12 +281,12 @@ def _convert_rounding(
     return {"pad": to_mil_pads(_extend_padding(attrs, spare)["padding"], rank), "ceil_mode": False}
 
 
-def export_max_pool(ctx: ExportContext, data: Value, *, pool: RelayPool, out_layout: str) -> Value:
+def export_max_pool(ctx: ExportContext, data: Value, *, pool: RelayPool) -> Value:
     return _emit_pool(ctx, "max_pool", data, vars(pool))
 
 
 def export_avg_pool(
-    ctx: ExportContext, data: Value, *, pool: RelayPool, out_layout: str, count_include_pad: bool
+    ctx: ExportContext, data: Value, *, pool: RelayPool, count_include_pad: bool
 ) -> Value:
     return _emit_pool(
         ctx,
@@ -329,49 +318,7 @@ def _emit_pool(
     )
 
 
-def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
-    """Return the decomposition of a pooling into slices."""
-
-    def expand_pool(
-        data: Expr,
-        *,
-        pool_size: tuple[int, ...],
-        strides: tuple[int, ...],
-        dilation: tuple[int, ...],
-        padding: tuple[int, ...],
-        layout: str,
-        out_layout: str,
-        ceil_mode: bool,
-        **counting: bool,
-    ) -> Expr:
-        """Integers and windows with gaps: the elements of windows are slices, combined."""
-        rank = len(pool_size)
-        usual = USUAL[rank][0]
-        data = arranged(data, layout, usual)
-        dtype = tensor_type(data).dtype
-        before, after = split_padding(padding, rank)
-        spare = [stride - 1 if ceil_mode else 0 for stride in strides]
-        ends = [last + more for last, more in zip(after, spare, strict=True)]
-        sides = [(0, 0), (0, 0), *zip(before, ends, strict=True)]
-        window = (pool_size, strides, dilation)
-        work = _compute_dtype(dtype, kind)
-        fill = lowest(numpy_dtype(dtype)) if kind == "max" else 0
-        wide = _pad(as_dtype(data, work), sides, fill)
-        result = combine_windows(wide, *window, relay.maximum if kind == "max" else relay.add)
-        if counting.get("count_include_pad"):
-            result = relay.divide(result, relay.Constant(np.array(prod(pool_size), work)))
-        elif kind == "avg":
-            lengths = fixed_shape(data, range(2, 2 + rank))
-            ones = relay.Constant(allocation.ones((1, 1, *lengths), work))
-            counts = combine_windows(_pad(ones, sides, 0), *window, relay.add)
-            least = relay.Constant(np.array(1, work))
-            result = relay.divide(result, relay.maximum(counts, least))
-        return arranged(as_dtype(result, dtype), usual, out_layout or layout)
-
-    return expand_pool
-
-
-def _compute_dtype(dtype: str, kind: Kind) -> str:
+def _compute_dtype(dtype: str, kind: str) -> str:
     """Return the dtype in which windows are combined, which MIL has arithmetic of."""
     if is_float(dtype):
         return dtype if kind == "max" or dtype == "float64" else "float32"
@@ -380,18 +327,11 @@ def _compute_dtype(dtype: str, kind: Kind) -> str:
     return dtype
 
 
-def _pad(data: Expr, sides: Sequence[tuple[int, int]], value: AnyValue) -> Expr:
-    if not any(map(any, sides)):
-        return data
-    fill = np.array(value).astype(numpy_dtype(tensor_type(data).dtype))
-    return relay.nn.pad(data, list(sides), relay.Constant(fill))
-
-
 for _ndim in (1, 2, 3):
     OPS.exports(f"nn.max_pool{_ndim}d", when=_fits)(export_max_pool)
     OPS.exports(f"nn.avg_pool{_ndim}d", when=_fits)(export_avg_pool)
-    OPS.expands(f"nn.max_pool{_ndim}d")(_pool_expansion("max"))
-    OPS.expands(f"nn.avg_pool{_ndim}d")(_pool_expansion("avg"))
+    OPS.expands(f"nn.max_pool{_ndim}d")(pool_expansion("max", _compute_dtype))
+    OPS.expands(f"nn.avg_pool{_ndim}d")(pool_expansion("avg", _compute_dtype))
 
 
 def _fits_euclidean(node: Call) -> bool:
@@ -409,17 +349,8 @@ def _fits_euclidean(node: Call) -> bool:
     )
 
 
-@OPS.exports("serde.lp_pool", when=_fits_euclidean)
+@OPS.exports("serde.lp_pool", when=_fits_euclidean, ignored=("layout",))
 def export_lp_pool(ctx: ExportContext, data: Value, *, p: int, pool: RelayPool) -> Value:
     """One stride serves all axes."""
     strides = pool.strides * len(pool.pool_size) if len(pool.strides) == 1 else pool.strides
     return _emit_pool(ctx, "l2_pool", data, vars(pool) | {"strides": strides})
-
-
-OPS.expands("nn.global_max_pool2d")(global_pool("max"))
-OPS.expands("nn.global_avg_pool2d")(global_pool("mean"))
-
-
-for _ndim in (1, 2, 3):
-    OPS.expands(f"nn.adaptive_max_pool{_ndim}d")(adaptive_pool("max", _ndim))
-    OPS.expands(f"nn.adaptive_avg_pool{_ndim}d")(adaptive_pool("avg", _ndim))

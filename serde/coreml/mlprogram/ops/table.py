@@ -28,6 +28,7 @@ OPS = ConverterTable(
     home="serde.coreml.mlprogram.ops",
     operands=("x", "y"),
     emit=emit_by_name,
+    usual_layouts=True,
 )
 
 _CONSTANT = {

@@ -177,13 +177,10 @@ for _name, _kind in POOLS.items():
 
 def _is_image(node: Call) -> bool:
     type_ = node.args[0].type
-    usual = node.attrs["layout"] == "NCHW" and node.attrs["out_layout"] in ("", "NCHW")
-    return usual and isinstance(type_, TensorType) and is_float(type_.dtype)
+    return isinstance(type_, TensorType) and is_float(type_.dtype)
 
 
-def _export_global(
-    ctx: ProgramContext, data: Value, *, kind: Pool, layout: str, out_layout: str
-) -> Value:
+def _export_global(ctx: ProgramContext, data: Value, *, kind: Pool) -> Value:
     return ctx.emit("global_pool", x=data, kind=kind)
 
 

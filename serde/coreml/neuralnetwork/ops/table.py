@@ -43,7 +43,9 @@ class DirectTable(ConverterTable):
     """
 
     def __init__(self, base: ConverterTable) -> None:
-        super().__init__("coreml-network", home=HOME, operands=("x", "y"), emit=emit_by_name)
+        super().__init__(
+            "coreml-network", home=HOME, operands=("x", "y"), emit=emit_by_name, usual_layouts=True
+        )
         self._base = base
 
     def can_export(self, node: Call, version: int) -> bool:

@@ -13,8 +13,8 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv.windows import ConvAttributes, has_mxnet_form
-from serde.mxnet.ops.layout import FLOATS, arranged, tensor_type
+from serde.mxnet.ops.conv.windows import ConvAttributes, is_computed
+from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.precision import as_dtype
@@ -173,12 +173,7 @@ def export_deform_conv2d(
     )  # fmt: skip
 
 
-def _is_direct(node: Call) -> bool:
-    data, _, weight = map(tensor_type, node.args)
-    return has_mxnet_form(node) and data.dtype == weight.dtype
-
-
-@OPS.exports("nn.deformable_conv2d", when=_is_direct)
+@OPS.exports("nn.deformable_conv2d", when=is_computed)
 def export_deformable_conv2d(
     ctx: ExportContext,
     data: Value,
@@ -223,28 +218,11 @@ def _pad_after(ctx: ExportContext, x: Value, rows: list[int]) -> Value:
 
 @OPS.expands("nn.deformable_conv2d")
 def expand_deformable_conv2d(
-    data: Expr,
-    offset: Expr,
-    weight: Expr,
-    *,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: AnyValue,
-    **attrs: AnyValue,
+    data: Expr, offset: Expr, weight: Expr, *, out_dtype: AnyValue, **attrs: AnyValue
 ) -> Expr:
-    """Other layouts and dtypes are brought to MXNet's, and back."""
+    """Other dtypes are computed in those that MXNet has."""
     given = tensor_type(data).dtype
     dtype = given if out_dtype is None else dtype_name(out_dtype)
     wide = "float64" if "float64" in (given, dtype) else "float32"
-    operands = (
-        as_dtype(arranged(each, layout, wanted), wide)
-        for each, layout, wanted in (
-            (data, data_layout, "NCHW"),
-            (offset, data_layout, "NCHW"),
-            (weight, kernel_layout, "OIHW"),
-        )
-    )
-    attrs |= {"kernel_size": None, "data_layout": "NCHW", "kernel_layout": "OIHW"}
-    result = call("nn.deformable_conv2d", *operands, **attrs)
-    return as_dtype(arranged(result, "NCHW", out_layout or data_layout), dtype)
+    operands = (as_dtype(each, wide) for each in (data, offset, weight))
+    return as_dtype(call("nn.deformable_conv2d", *operands, **attrs), dtype)

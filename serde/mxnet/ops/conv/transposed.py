@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
@@ -18,23 +17,16 @@ from serde.mxnet.ops.conv.windows import (
     LAYOUTS,
     ConvAttributes,
     add_bias,
-    arrange_filters,
-    has_mxnet_form,
+    is_computed,
     layouts,
-    narrow_sums,
     per_axis,
-    product_dtype,
-    working_dtype,
 )
-from serde.mxnet.ops.layout import arranged, fixed_shape, tensor_type
+from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import split_padding
+from serde.relay.lowering.conv import TRANSPOSED, convolution_on_floats, cut_behind, dtypes_of
 from serde.relay.op.conv.windows import TransposedConvolution
-
-LAST = 2**31 - 1
-"""Stands for the end of an axis, whatever its length."""
 
 
 @OPS.imports("Deconvolution", ignored=IGNORED)
@@ -131,14 +123,11 @@ def _is_spread(dilation: Sequence[int]) -> bool:
     return len(dilation) == 3 and set(dilation) != {1}
 
 
-@OPS.exports(
-    "nn.conv1d_transpose",
-    "nn.conv2d_transpose",
-    "nn.conv3d_transpose",
-    when=lambda call: (
-        has_mxnet_form(call) and _is_symmetric(call) and not _is_spread(call.attrs["dilation"])
-    ),
-)
+def _is_direct(node: Call) -> bool:
+    return is_computed(node) and _is_symmetric(node) and not _is_spread(node.attrs["dilation"])
+
+
+@OPS.exports(*TRANSPOSED, when=_is_direct)
 def export_conv_transpose(
     ctx: ExportContext,
     data: Value,
@@ -159,42 +148,16 @@ def export_conv_transpose(
     )  # fmt: skip
 
 
-@OPS.expands("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
+@OPS.expands(*TRANSPOSED)
 def expand_conv_transpose(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
     """What is cut off or added at one side only is so behind the operator.
 
     Filters of three axes that are spread have zeros in between.
     """
-    ndim, dilation = tensor_type(data).rank - 2, attrs["dilation"]
-    layout, out_layout = attrs["data_layout"], attrs["out_layout"] or attrs["data_layout"]
-    wanted, filters = LAYOUTS[ndim, None]
-    groups = attrs["groups"]
-    weight = arrange_filters(weight, attrs["kernel_layout"], "IO" + filters[2:])
-    if _is_spread(dilation):
-        weight, dilation = relay.nn.dilate(weight, (1, 1, *dilation)), (1, 1, 1)
-    shape = fixed_shape(weight)
-    dtype = product_dtype(data, attrs["out_dtype"])
-    wide = working_dtype(data, weight, dtype, shape[0] // groups * math.prod(shape[2:]))
-    before, after = split_padding(attrs["padding"], ndim)
-    surplus = [cut - extra for cut, extra in zip(after, attrs["output_padding"], strict=True)]
-    both = [max(min(pair), 0) for pair in zip(before, surplus, strict=True)]
-    result = conv_transpose(
-        as_dtype(arranged(data, layout, wanted), wide),
-        as_dtype(weight, wide),
-        both,
-        (0,) * ndim,
-        channels=shape[1] * groups,
-        kernel_size=shape[2:],
-        strides=attrs["strides"],
-        dilation=dilation,
-        groups=groups,
-    )
-    added = [(0, 0), (0, 0), *((0, max(-each, 0)) for each in surplus)]
-    if any(map(any, added)):
-        result = relay.nn.pad(result, added, relay.const(0, wide))
-    begin = [first - each for first, each in zip(before, both, strict=True)]
-    end = [max(last, 0) - each for last, each in zip(surplus, both, strict=True)]
-    if any(begin) or any(end):
-        stop = [-each if each else LAST for each in end]
-        result = relay.strided_slice(result, begin, stop, [1] * ndim, axes=list(range(2, 2 + ndim)))
-    return arranged(narrow_sums(result, dtype), wanted, out_layout)
+    dtypes = dtypes_of(data, weight, out_dtype=attrs["out_dtype"])
+    if len(dtypes) > 1 or not dtypes.issubset(FLOATS):
+        return convolution_on_floats("float64")(data, weight, **attrs)
+    if _is_spread(attrs["dilation"]):
+        weight = relay.nn.dilate(weight, (1, 1, *attrs["dilation"]))
+        attrs |= {"dilation": (1, 1, 1), "kernel_size": None}
+    return cut_behind(data, weight, alike=True, **attrs)

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
-import numpy as np
-
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.ops.layout import FLOATS, arranged, fixed_shape, tensor_type
+from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.shapes import is_float
-from serde.weights import dtype_name
+from serde.relay.lowering.conv import is_on_floats
 
 LAYOUTS = {
     (1, None): ("NCW", "OIW"),
@@ -30,9 +24,6 @@ LAYOUTS = {
     (3, "NDHWC"): ("NDHWC", "ODHWI"),
 }
 """Layouts of data and weight by number of spatial axes and MXNet's ``layout``."""
-
-EXACT = 1 << 53
-"""Up to this magnitude a float64 holds every integer."""
 
 IGNORED = ("workspace", "cudnn_tune", "cudnn_off")
 """Attributes that choose how MXNet computes, not what."""
@@ -116,51 +107,6 @@ class ConvAttributes(Window):
         }
 
 
-def has_mxnet_form(call: Call) -> bool:
-    """Whether a convolution has MXNet's layouts and dtypes."""
-    data, attrs = tensor_type(call.args[0]), call.attrs
-    wanted, filters = LAYOUTS[data.rank - 2, None]
-    is_transposed = call.op.name.endswith("_transpose") if isinstance(call.op, OpDef) else False
-    return (
-        attrs["data_layout"] == wanted
-        and attrs["kernel_layout"] == ("IO" + filters[2:] if is_transposed else filters)
-        and attrs["out_layout"] in ("", wanted)
-        and data.dtype in FLOATS
-        and attrs["out_dtype"] in (None, data.dtype)
-    )
-
-
-def arrange_filters(weight: Expr, layout: str, wanted: str) -> Expr:
-    """Return a weight in a layout, its axis of groups joined with the first one."""
-    if "G" not in layout:
-        return arranged(weight, layout, wanted)
-    moved = arranged(weight, layout, "G" + wanted)
-    shape = fixed_shape(moved)
-    return relay.reshape(moved, (shape[0] * shape[1], *shape[2:]))
-
-
-def product_dtype(data: Expr, out_dtype: AnyValue) -> str:
-    """Return the dtype of a convolution: that of its data where none is named."""
-    return tensor_type(data).dtype if out_dtype is None else dtype_name(out_dtype)
-
-
-def working_dtype(data: Expr, weight: Expr, dtype: str, depth: int) -> str:
-    """Return the dtype in which MXNet sums products exactly enough for `dtype`.
-
-    Raises:
-        Unsupported: Sums of integers may leave what a float64 holds exactly.
-    """
-    given = [tensor_type(each).dtype for each in (data, weight)]
-    if all(map(is_float, given)):
-        return "float64" if "float64" in (*given, dtype) else "float32"
-    bounds = [max(-int(info.min), int(info.max)) for info in map(np.iinfo, given)]
-    if math.prod(bounds) * depth > EXACT:
-        raise Unsupported(f"a convolution of {given[0]} with {given[1]}: MXNet computes in float64")
-    return "float64"
-
-
-def narrow_sums(result: Expr, dtype: str) -> Expr:
-    """Return sums in `dtype`; those of integers wrap around, as integers do."""
-    if not is_float(dtype):
-        result = as_dtype(result, "int64")
-    return as_dtype(result, dtype)
+def is_computed(node: Call) -> bool:
+    """Whether MXNet computes convolutions in the dtype of one."""
+    return is_on_floats(node) and tensor_type(node.args[0]).dtype in FLOATS

@@ -17,7 +17,6 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.walk.expansion.sampling import (
     expand_crop_and_resize,
-    expand_dilation2d,
     expand_grid_sample,
 )
 from serde.walk.pairs import pair
@@ -69,7 +68,7 @@ def _is_sampler(call: Call) -> bool:
         data.rank == 4
         and data.dtype in FLOATS
         and data.dtype == tensor_type(call.args[1]).dtype
-        and (attrs["method"], attrs["layout"]) == ("bilinear", "NCHW")
+        and attrs["method"] == "bilinear"
         and attrs["padding_mode"] == "zeros"
         and attrs["align_corners"]
     )
@@ -77,7 +76,6 @@ def _is_sampler(call: Call) -> bool:
 
 OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float64", "int32"))
 OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float64", "int32"))
-OPS.expands("image.dilation2d")(expand_dilation2d)
 
 
 OPS.pairs(

@@ -10,21 +10,22 @@ from typing import Literal
 
 import numpy as np
 
-import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import FLOATS, SPATIAL, fixed_shape, tensor_type
+from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.shapes import layout_axes
+from serde.relay.ir.schema import gather
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resize import ImageResize
+from serde.walk.expansion.resizing import image_expansion, interpolation
+from serde.weights import dtype_name
 
 
 @OPS.imports("_contrib_BilinearResize2D")
@@ -121,8 +122,7 @@ def _plain_linear(call: Call) -> bool:
     """Whether MXNet resizes so: images in floats, linear, either of two coordinate modes."""
     attrs, data = call.attrs, tensor_type(call.args[0])
     return (
-        attrs["layout"] == "NCHW"
-        and attrs["method"] == "linear"
+        attrs["method"] == "linear"
         and attrs["coordinate_transformation_mode"] in ("align_corners", "half_pixel")
         and data.dtype in FLOATS
         and attrs["out_dtype"] in (None, data.dtype)
@@ -137,8 +137,7 @@ def _lengths(size: Sequence[Dim]) -> tuple[int, ...] | None:
 def _factors(call: Call) -> tuple[int, ...] | None:
     """Return the whole numbers by which lengths are multiplied; None if they are not."""
     data = tensor_type(call.args[0])
-    lengths = [data.shape[axis] for axis in layout_axes(call.attrs["layout"], "NCHW")[2:]]
-    found = [_factor(*pair) for pair in zip(lengths, call.attrs["size"], strict=True)]
+    found = [_factor(*pair) for pair in zip(data.shape[2:], call.attrs["size"], strict=True)]
     factors = tuple(factor for factor in found if factor is not None)
     return factors if len(factors) == len(found) else None
 
@@ -172,30 +171,16 @@ def export_resize2d(
 
 def _resize_expansion(ndim: int) -> Callable[..., Expr]:
     """Return what a resize of so many axes is made of."""
+    expand = gather(image_expansion(ndim, half="float32", repeats=True))
 
-    def expand_resize(
-        data: Expr, *, size: tuple[Dim, ...], roi: tuple[float, ...] | None, resize: ImageResize
-    ) -> Expr:
-        """Neighbours and their weights are known where lengths are; they are constants."""
-        lengths, how = _lengths(size), resize.interpolation
-        axes = layout_axes(resize.layout, "NC" + SPATIAL[ndim])[2:]
-        dtype = resize.dtype_of(tensor_type(data).dtype)
-        if lengths is None:
-            repeated = _repeat_open_lengths(data, size, axes, how)
+    def expand_resize(data: Expr, *, size: tuple[Dim, ...], **attrs: AnyValue) -> Expr:
+        """Of open lengths, pixels may be repeated."""
+        if _lengths(size) is None:
+            dtype = attrs["out_dtype"]
+            repeated = _repeat_open_lengths(data, size, interpolation(attrs))
             if repeated is not None:
-                return as_dtype(repeated, dtype)
-            raise Unsupported(f"resizing to open lengths {', '.join(map(str, size))}")
-        region = roi or (0.0,) * (2 * ndim)
-        result, edges = _working(data, resize.method), []
-        for index, axis in enumerate(axes):
-            (length,) = fixed_shape(data, [axis])
-            indices = how.places(length, lengths[index], region[index], region[ndim + index])
-            edges.append((axis, (indices < 0) | (indices > length - 1)))
-            result = _read_positions(result, axis, indices, length, how)
-        if how.mode == "tf_crop_and_resize":
-            for axis, outside in edges:
-                result = _fill_where(result, axis, outside, resize.extrapolation_value)
-        return as_dtype(result, dtype)
+                return repeated if dtype is None else as_dtype(repeated, dtype_name(dtype))
+        return expand(data, size=size, **attrs)
 
     return expand_resize
 
@@ -204,9 +189,7 @@ for _ndim in (1, 2, 3):
     OPS.expands(f"image.resize{_ndim}d")(_resize_expansion(_ndim))
 
 
-def _repeat_open_lengths(
-    data: Expr, size: Sequence[Dim], axes: Sequence[int], how: Interpolation
-) -> Expr | None:
+def _repeat_open_lengths(data: Expr, size: Sequence[Dim], how: Interpolation) -> Expr | None:
     """Return open lengths times whole numbers where the nearest pixels are repeated ones.
 
     The positions of pixels then repeat from one pixel to the next, so that those of a few tell all.
@@ -214,7 +197,7 @@ def _repeat_open_lengths(
     if how.method != "nearest_neighbor" or how.mode not in ("asymmetric", "half_pixel"):
         return None
     shape = tensor_type(data).shape
-    factors = [_factor(shape[axis], wanted) for axis, wanted in zip(axes, size, strict=True)]
+    factors = [_factor(*pair) for pair in zip(shape[2:], size, strict=True)]
     probe = 4
     for factor in factors:
         if factor is None or factor == 1:
@@ -226,55 +209,13 @@ def _repeat_open_lengths(
     whole = [factor for factor in factors if factor is not None]
     if len(whole) < len(factors):
         return None
-    repeats = tensor_type(data).dtype in FLOATS and tuple(axes) == (2, 3)
+    repeats = tensor_type(data).dtype in FLOATS and len(shape) == 4
     if repeats and len(set(whole)) == 1:
         return relay.nn.upsampling(data, float(whole[0]), float(whole[0]))
-    for axis, factor in zip(axes, whole, strict=True):
+    for axis, factor in enumerate(whole, start=2):
         data = relay.repeat(data, factor, axis) if factor != 1 else data
     return data
 
 
 def _factor(length: Dim, wanted: Dim) -> int | None:
     return next((factor for factor in range(1, _MOST) if length * factor == wanted), None)
-
-
-def _working(data: Expr, method: str) -> Expr:
-    """Return `data` in the dtype in which it is interpolated."""
-    if method == "nearest_neighbor" or tensor_type(data).dtype == "float64":
-        return data
-    return as_dtype(data, "float32")
-
-
-def _read_positions(
-    data: Expr, axis: int, indices: AnyValue, length: int, how: Interpolation
-) -> Expr:
-    """Return `data` read at `indices` along an axis; whole repetitions are said as such."""
-    how.draw(len(indices))
-    total: Expr | None = None
-    for index, weight in how.taps(indices, length):
-        part = _take_or_repeat(data, axis, index, length)
-        if weight is not None:
-            shape = [1] * tensor_type(data).rank
-            shape[axis] = -1
-            factor = weight.reshape(shape).astype(tensor_type(data).dtype)
-            part = relay.multiply(part, relay.Constant(factor))
-        total = part if total is None else relay.add(total, part)
-    return data if total is None else total
-
-
-def _take_or_repeat(data: Expr, axis: int, index: AnyValue, length: int) -> Expr:
-    times = len(index) // length
-    rows = allocation.positions(length)[:, None]
-    if len(index) % length == 0 and (index.reshape(length, times) == rows).all():
-        return data if times == 1 else relay.repeat(data, times, axis)
-    return relay.take(data, relay.const(index.astype(np.int32)), axis, mode="clip")
-
-
-def _fill_where(data: Expr, axis: int, mask: AnyValue, value: float) -> Expr:
-    """Return `data` with indices along an axis replaced by a number."""
-    if not mask.any():
-        return data
-    shape = [1] * tensor_type(data).rank
-    shape[axis] = -1
-    fill = relay.const(value, tensor_type(data).dtype)
-    return relay.where(relay.Constant(mask.reshape(shape)), fill, data)

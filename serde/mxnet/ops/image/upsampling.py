@@ -80,8 +80,7 @@ def _is_repeated(call: Call) -> bool:
     attrs = call.attrs
     scale = attrs["scale_h"]
     return (
-        attrs["layout"] == "NCHW"
-        and attrs["method"] == "nearest_neighbor"
+        attrs["method"] == "nearest_neighbor"
         and not attrs["align_corners"]
         and scale == attrs["scale_w"] == int(scale)
         and tensor_type(call.args[0]).dtype in FLOATS

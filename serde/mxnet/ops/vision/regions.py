@@ -14,7 +14,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import FLOATS, arranged, tensor_type
+from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
@@ -175,11 +175,11 @@ def _select_own_channels(
     return relay.reshape(own, (-1, channels // bins, *size))
 
 
-def _channels_first(call: Call) -> bool:
-    return bool(call.attrs["layout"] == "NCHW" and tensor_type(call.args[0]).dtype in FLOATS)
+def _is_computed(node: Call) -> bool:
+    return tensor_type(node.args[0]).dtype in FLOATS
 
 
-@OPS.exports("vision.roi_align", when=_channels_first)
+@OPS.exports("vision.roi_align", when=_is_computed)
 def export_roi_align(
     ctx: ExportContext,
     data: Value,
@@ -187,7 +187,6 @@ def export_roi_align(
     *,
     regions: OpenRegions,
     sample_ratio: int,
-    layout: str,
     mode: str,
 ) -> Value:
     if mode != "avg":
@@ -198,22 +197,13 @@ def export_roi_align(
     )
 
 
-@OPS.exports("vision.roi_pool", when=_channels_first)
-def export_roi_pool(
-    ctx: ExportContext, data: Value, rois: Value, *, regions: OpenRegions, layout: str
-) -> Value:
+@OPS.exports("vision.roi_pool", when=_is_computed)
+def export_roi_pool(ctx: ExportContext, data: Value, rois: Value, *, regions: OpenRegions) -> Value:
     regions, rois = _bounded(ctx, regions, rois, slice(1, 5))
     return ctx.emit("ROIPooling", data, rois, **regions.to_mxnet())
 
 
-def _declare_transposed(name: str) -> None:
-    @OPS.expands(name)
-    def expand_regions(data: Expr, rois: Expr, *, layout: str, **attrs: AnyValue) -> Expr:
-        if layout == "NCHW":
-            raise Unsupported(f"regions of {tensor_type(data).dtype}")
-        result = call(name, arranged(data, layout, "NCHW"), rois, layout="NCHW", **attrs)
-        return arranged(result, "NCHW", layout)
-
-
-for _name in ("vision.roi_align", "vision.roi_pool"):
-    _declare_transposed(_name)
+@OPS.expands("vision.roi_align", "vision.roi_pool")
+def refuse_regions(data: Expr, rois: Expr, **_attrs: AnyValue) -> Expr:
+    """Raise that MXNet has no regions of the dtype."""
+    raise Unsupported(f"regions of {tensor_type(data).dtype}")

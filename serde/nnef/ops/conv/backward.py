@@ -11,7 +11,7 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
-from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import fixed_shape, tensor_type
 
 __all__: list[str] = []
 
@@ -29,21 +29,16 @@ def expand_deformable_conv2d(
     groups: int,
     channels: AnyValue,
     kernel_size: AnyValue,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
     out_dtype: AnyValue,
+    **_layouts: str,
 ) -> Expr:
     """Edges do not fade before the first pixel: taps that lie there are weighed by nothing."""
     dtype = tensor_type(data).dtype
     if out_dtype not in (None, dtype):
         raise Unsupported(f"a convolution of {dtype} in {out_dtype}")
-    images = arranged(data, data_layout, "NCHW")
-    shifts = arranged(offset, data_layout, "NCHW")
-    filters = arranged(weight, kernel_layout, "OIHW")
-    size, (batch, _, *counts) = fixed_shape(filters)[2:], fixed_shape(shifts)
+    size, (batch, _, *counts) = fixed_shape(weight)[2:], fixed_shape(offset)
     before, after = split_padding(padding, 2)
-    pairs = relay.reshape(shifts, (batch, deformable_groups, *size, 2, *counts))
+    pairs = relay.reshape(offset, (batch, deformable_groups, *size, 2, *counts))
     sides = []
     for axis in range(2):
         starts = allocation.arange(counts[axis]) * strides[axis] - before[axis]
@@ -57,9 +52,8 @@ def expand_deformable_conv2d(
     mask = relay.reshape(
         relay.multiply(*sides), (batch, deformable_groups * size[0] * size[1], *counts)
     )
-    result = call(
-        "serde.deform_conv2d", images, filters, shifts, relay.Tuple([]), mask,
+    return call(
+        "serde.deform_conv2d", data, weight, offset, relay.Tuple([]), mask,
         strides=strides, padding=(*before, *after), dilation=dilation, groups=groups,
         offset_groups=deformable_groups,
     )  # fmt: skip
-    return arranged(result, "NCHW", out_layout or data_layout)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any as AnyValue
 
 import serde.relay as relay
@@ -21,23 +20,17 @@ from serde.nnef.ops.conv.windows import (
 )
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.shapes import split_padding
+from serde.relay.lowering.conv import CONVOLUTIONS, dtypes_of
 from serde.relay.op.conv.windows import Convolution
-from serde.walk.expansion.tensors import (
-    arranged,
-    fixed_shape,
-    has_filters_of_channels,
-    tensor_type,
-)
+from serde.walk.expansion.tensors import tensor_type
 from serde.weights import dtype_name
 
 __all__ = [
     "add_bias",
-    "arrange_operands",
     "bias_row",
-    "convolve",
-    "has_nnef_form",
+    "keeps_dtype",
+    "refuse_conv",
     "spatial_rank",
     "widened",
 ]
@@ -136,21 +129,9 @@ def import_separable_conv(
     return import_conv(ctx, filtered, point_filter, bias, window=points, groups=groups)
 
 
-def has_nnef_form(node: Call) -> bool:
-    """Whether a convolution has NNEF's layouts, and gives the dtype that it is given."""
-    data, weight = map(tensor_type, node.args)
-    attrs, letters = node.attrs, SPATIAL[data.rank - 2]
-    is_transposed = isinstance(node.op, OpDef) and node.op.name.endswith("_transpose")
-    counts_filters = (
-        attrs["groups"] == 1 or weight.shape[1] == 1 or data.shape[1] != attrs["groups"]
-    )
-    return (
-        attrs["data_layout"] == "NC" + letters
-        and attrs["kernel_layout"] == ("IO" if is_transposed else "OI") + letters
-        and attrs["out_layout"] in ("", "NC" + letters)
-        and attrs["out_dtype"] in (None, data.dtype)
-        and (is_transposed or counts_filters)
-    )
+def keeps_dtype(node: Call) -> bool:
+    """Whether a convolution gives the dtype that it is given."""
+    return len(dtypes_of(node.args[0], out_dtype=node.attrs["out_dtype"])) == 1
 
 
 def bias_row(ctx: ExportContext, bias: Value | None) -> list[Value]:
@@ -158,7 +139,7 @@ def bias_row(ctx: ExportContext, bias: Value | None) -> list[Value]:
     return [] if bias is None else [ctx.reshape(bias, (1, *ctx.static_shape(bias)))]
 
 
-@OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d", when=has_nnef_form)
+@OPS.exports(*CONVOLUTIONS, when=keeps_dtype)
 def export_conv(
     ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
@@ -177,51 +158,7 @@ def export_conv(
     )
 
 
-@OPS.expands("nn.conv1d", "nn.conv2d", "nn.conv3d")
-def expand_conv(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
-    """A weight of (C, M, ...) for C groups makes C times M channels."""
-    result, weight = arrange_operands(data, weight, attrs, "OI")
-    shape, groups = fixed_shape(weight), attrs["groups"]
-    if has_filters_of_channels(tensor_type(result).shape[1], shape[0], shape[1], groups):
-        shape = (shape[0] * shape[1], 1, *shape[2:])
-        weight = relay.reshape(weight, shape)
-    return convolve(result, weight, attrs, "OI", channels=shape[0])
-
-
-def arrange_operands(
-    data: Expr, weight: Expr, attrs: Mapping[str, AnyValue], filters: str
-) -> tuple[Expr, Expr]:
-    """Return data and weight in NNEF's layouts, the groups of a weight joined with its first axis.
-
-    Raises:
-        Unsupported: The result has another dtype than the data.
-    """
-    type_ = tensor_type(data)
-    if attrs["out_dtype"] not in (None, type_.dtype):
-        raise Unsupported(f"a convolution of {type_.dtype} in {dtype_name(attrs['out_dtype'])}")
-    letters, layout = SPATIAL[type_.rank - 2], attrs["kernel_layout"]
-    data = arranged(data, attrs["data_layout"], "NC" + letters)
-    if "G" not in layout:
-        return data, arranged(weight, layout, filters + letters)
-    moved = arranged(weight, layout, "G" + filters + letters)
-    shape = fixed_shape(moved)
-    return data, relay.reshape(moved, (shape[0] * shape[1], *shape[2:]))
-
-
-def convolve(
-    data: Expr, weight: Expr, attrs: Mapping[str, AnyValue], filters: str, **changed: AnyValue
-) -> Expr:
-    """Return a convolution of operands in NNEF's layouts, its result in the layout asked for."""
-    ndim = tensor_type(data).rank - 2
-    letters = SPATIAL[ndim]
-    name = f"nn.conv{ndim}d" + ("" if filters == "OI" else "_transpose")
-    given = {
-        **attrs,
-        **changed,
-        "data_layout": "NC" + letters,
-        "kernel_layout": filters + letters,
-        "out_layout": "",
-        "kernel_size": None,
-    }
-    wanted = attrs["out_layout"] or attrs["data_layout"]
-    return arranged(call(name, data, weight, **given), "NC" + letters, wanted)
+@OPS.expands(*CONVOLUTIONS)
+def refuse_conv(data: Expr, weight: Expr, *, out_dtype: AnyValue, **_attrs: AnyValue) -> Expr:
+    """Raise that the result has another dtype than the data."""
+    raise Unsupported(f"a convolution of {tensor_type(data).dtype} in {dtype_name(out_dtype)}")

@@ -11,10 +11,9 @@ from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.conv.direct import (
     add_bias,
-    arrange_operands,
     bias_row,
-    convolve,
-    has_nnef_form,
+    keeps_dtype,
+    refuse_conv,
     spatial_rank,
     widened,
 )
@@ -31,8 +30,8 @@ from serde.nnef.ops.conv.windows import (
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import split_padding
+from serde.relay.lowering.conv import TRANSPOSED, cut_behind, dtypes_of
 from serde.relay.op.conv.windows import Convolution
-from serde.walk.expansion.tensors import arranged, tensor_type
 
 __all__ = ["continue_input", "transpose_windows", "unpooled_geometry"]
 
@@ -221,10 +220,10 @@ def import_separable_deconv(
 def _is_direct(node: Call) -> bool:
     """Whether NNEF's formula gives the length: fewer elements are added than a stride has."""
     pairs = zip(node.attrs["output_padding"], node.attrs["strides"], strict=True)
-    return has_nnef_form(node) and all(extra < step for extra, step in pairs)
+    return keeps_dtype(node) and all(extra < step for extra, step in pairs)
 
 
-@OPS.exports("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose", when=_is_direct)
+@OPS.exports(*TRANSPOSED, when=_is_direct)
 def export_conv_transpose(
     ctx: ExportContext,
     data: Value,
@@ -251,24 +250,9 @@ def export_conv_transpose(
     )
 
 
-@OPS.expands("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
-def expand_conv_transpose(
-    data: Expr, weight: Expr, *, output_padding: tuple[int, ...], padding: tuple[int, ...],
-    **attrs: AnyValue,
-) -> Expr:  # fmt: skip
+@OPS.expands(*TRANSPOSED)
+def expand_conv_transpose(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
     """What is added behind the windows and no stride holds is added as zeros."""
-    result, weight = arrange_operands(data, weight, attrs, "IO")
-    ndim = tensor_type(data).rank - 2
-    before, after = split_padding(padding, ndim)
-    behind = (0,) * ndim
-    if any(n >= step for n, step in zip(output_padding, attrs["strides"], strict=True)):
-        rest = [end - extra for end, extra in zip(after, output_padding, strict=True)]
-        after, behind = tuple(max(0, n) for n in rest), tuple(max(0, -n) for n in rest)
-        output_padding = (0,) * ndim
-    layout, wanted = "NC" + SPATIAL[ndim], attrs["out_layout"] or attrs["data_layout"]
-    attrs |= {"output_padding": output_padding, "padding": (*before, *after), "out_layout": layout}
-    whole = convolve(result, weight, attrs, "IO")
-    if any(behind):
-        fill = relay.const(0.0, tensor_type(whole).dtype)
-        whole = relay.nn.pad(whole, [(0, 0), (0, 0), *((0, n) for n in behind)], fill)
-    return arranged(whole, layout, wanted)
+    if len(dtypes_of(data, out_dtype=attrs["out_dtype"])) > 1:
+        return refuse_conv(data, weight, **attrs)
+    return cut_behind(data, weight, **attrs)

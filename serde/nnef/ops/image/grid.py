@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.schema import gather
+from serde.walk.expansion.resizing import image_expansion
 from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
 from serde.walk.expansion.tensors import tensor_type
 
@@ -27,3 +28,5 @@ def _in_one_dtype(expand: Callable[..., Expr]) -> Callable[..., Expr]:
 
 OPS.expands("image.grid_sample")(_in_one_dtype(expand_grid_sample))
 OPS.expands("image.crop_and_resize")(_in_one_dtype(expand_crop_and_resize))
+for _ndim in (1, 2, 3):
+    OPS.expands(f"image.resize{_ndim}d")(image_expansion(_ndim))

@@ -191,7 +191,7 @@ def _form_of(node: Call) -> _Form | None:
     shape, wanted = data.concrete_shape, result.concrete_shape
     how = _interpolation_of(node.attrs)
     fixed = shape is not None and wanted is not None and how.mode != "tf_crop_and_resize"
-    if not fixed or result.dtype != data.dtype or node.attrs["layout"] != USUAL[data.rank - 2]:
+    if not fixed or result.dtype != data.dtype:
         return None
     return _find_form((shape or ())[2:], (wanted or ())[2:], how)
 

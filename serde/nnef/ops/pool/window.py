@@ -27,8 +27,8 @@ from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.pool.reduction import Pooling
-from serde.walk.expansion.pool import USUAL, adaptive_pool, global_pool
-from serde.walk.expansion.tensors import arranged, tensor_type
+from serde.walk.expansion.pool import USUAL
+from serde.walk.expansion.tensors import tensor_type
 
 __all__ = ["Axis", "PoolAttributes", "Windows", "read_windows", "slide", "volume_of"]
 
@@ -283,28 +283,23 @@ class RelayPool(Pooling):
         }
 
 
-def _is_direct(node: Call) -> bool:
-    wanted = USUAL[len(node.attrs["pool_size"])]
-    return node.attrs["layout"] == wanted and node.attrs["out_layout"] in ("", wanted)
-
-
 _NARROW = ("int8", "uint8", "int16", "uint16")
 """Integers of which every one is a scalar, so that the greatest is found among scalars."""
 
 
-def _is_direct_maximum(node: Call) -> bool:
-    return _is_direct(node) and tensor_type(node.args[0]).dtype not in _NARROW
+def _is_of_scalars(node: Call) -> bool:
+    return tensor_type(node.args[0]).dtype not in _NARROW
 
 
 _POOLS = {kind: [f"nn.{kind}_pool{ndim}d" for ndim in SPATIAL] for kind in ("max", "avg")}
 
 
-@OPS.exports(*_POOLS["max"], when=_is_direct_maximum)
+@OPS.exports(*_POOLS["max"], when=_is_of_scalars)
 def export_max_pool(ctx: ExportContext, data: Value, *, pool: RelayPool) -> Value:
     return ctx.emit("max_pool", data, **pool.to_nnef(ctx, data, "ignore"))
 
 
-@OPS.exports(*_POOLS["avg"], when=_is_direct)
+@OPS.exports(*_POOLS["avg"])
 def export_avg_pool(
     ctx: ExportContext, data: Value, *, pool: RelayPool, count_include_pad: bool
 ) -> Value:
@@ -322,24 +317,9 @@ def export_avg_pool(
     return ctx.emit("avg_pool", data, **pool.to_nnef(ctx, data, border))
 
 
-def _make_expansion(name: str) -> Callable[..., Expr]:
-    """Return what brings a pooling to NNEF's layout, and narrow integers to scalars."""
-
-    def expand_pool(data: Expr, *, layout: str, out_layout: str, **attrs: AnyValue) -> Expr:
-        wanted, dtype = USUAL[len(layout) - 2], tensor_type(data).dtype
-        narrow = dtype in _NARROW and "max" in name
-        data = as_dtype(arranged(data, layout, wanted), "float32" if narrow else dtype)
-        result = call(name, data, layout=wanted, out_layout="", **attrs)
-        return as_dtype(arranged(result, wanted, out_layout or layout), dtype)
-
-    return expand_pool
-
-
-for _kind, _names in _POOLS.items():
-    for _name in _names:
-        OPS.expands(_name)(_make_expansion(_name))
-OPS.expands("nn.global_max_pool2d")(global_pool("max"))
-OPS.expands("nn.global_avg_pool2d")(global_pool("mean"))
-for _ndim in SPATIAL:
-    OPS.expands(f"nn.adaptive_max_pool{_ndim}d")(adaptive_pool("max", _ndim))
-    OPS.expands(f"nn.adaptive_avg_pool{_ndim}d")(adaptive_pool("avg", _ndim))
+@OPS.expands(*_POOLS["max"])
+def expand_max_pool(data: Expr, **attrs: AnyValue) -> Expr:
+    """The greatest of narrow integers is found among scalars."""
+    name = f"nn.max_pool{len(attrs['pool_size'])}d"
+    result = call(name, as_dtype(data, "float32"), **attrs)
+    return as_dtype(result, tensor_type(data).dtype)

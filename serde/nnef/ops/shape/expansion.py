@@ -6,16 +6,9 @@ import serde.relay as relay
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
-from serde.walk.expansion.blocks import (
-    expand_depth_to_space,
-    expand_space_to_depth,
-)
 from serde.walk.expansion.tensors import fixed_shape
 
 __all__: list[str] = []
-
-OPS.expands("nn.depth_to_space")(expand_depth_to_space)
-OPS.expands("nn.space_to_depth")(expand_space_to_depth)
 
 
 @OPS.expands("repeat")

@@ -69,11 +69,8 @@ def export_roi_pool(
     *,
     pooled_size: tuple[Dim, ...],
     spatial_scale: float,
-    layout: str,
 ) -> Value:
     """Relay's regions begin with the number of their image, and are scaled."""
-    if layout != "NCHW":
-        raise Unsupported(f"layout={layout!r} of regions")
     scale = ctx.const(spatial_scale, ctx.type(rois).dtype)
     numbers = ctx.spell(
         lambda x: relay.cast(

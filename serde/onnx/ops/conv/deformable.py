@@ -12,7 +12,6 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import (
     RelayConv,
-    arrange_filters,
     per_axis,
     require_fixed,
     require_kernel_shape,
@@ -26,7 +25,6 @@ from serde.onnx.ops.image.sampling import (
     length_as_float64,
     sample,
 )
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
@@ -48,19 +46,15 @@ def export_deformable_conv2d(
     """Spelled out: DeformConv fades before the first pixel, where Relay reads zero."""
     source, dtype = ctx.type(x).dtype, ctx.result_type().dtype
     work = "float64" if source == "float64" else "float32"
-    batch, inputs, *space = (ctx.type(x).shape[conv.data_layout.index(each)] for each in "NCHW")
-    outputs, height, width = (
-        ctx.result_type().shape[conv.result_layout.index(each)] for each in "CHW"
-    )
-    window = require_kernel_shape(ctx, weight, conv.kernel_layout, "HW")
+    batch, inputs, *space = ctx.type(x).shape
+    _, outputs, height, width = ctx.result_type().shape
+    window = require_kernel_shape(ctx, weight)
     taps, part = window[0] * window[1], inputs // deformable_groups
-    image = to_layout(ctx, as_dtype(ctx, x, work), conv.data_layout, "NCHW")
+    image = as_dtype(ctx, x, work)
     shape = (batch * deformable_groups, part, *space)
     table = flatten_pixels(ctx, ctx.emit("Reshape", image, ctx.shape(shape)), shape)
-    shifts = to_layout(ctx, as_dtype(ctx, offset, "float64"), conv.data_layout, "NCHW")
-    shifts = ctx.emit(
-        "Reshape", shifts, ctx.shape([batch * deformable_groups, taps, 2, height, width])
-    )
+    lengths = ctx.shape([batch * deformable_groups, taps, 2, height, width])
+    shifts = ctx.emit("Reshape", as_dtype(ctx, offset, "float64"), lengths)
     dilations = np.reshape(require_fixed(conv.dilation, "dilation"), (2, 1))
     grid = indices(window).reshape(2, -1) * dilations
     strides, pads = require_fixed(conv.strides, "strides"), to_onnx_pads(conv.padding, 2)
@@ -69,18 +63,16 @@ def export_deformable_conv2d(
         for axis, count in enumerate((height, width))
     ]
     images = emit_arange(ctx, shape[0], 4)
-    lengths = [length_as_float64(ctx, length) for length in space]
-    read = _sample_or_zero(ctx, table, images, positions, lengths, work)
+    ends = [length_as_float64(ctx, length) for length in space]
+    read = _sample_or_zero(ctx, table, images, positions, ends, work)
     split = ctx.shape([batch, deformable_groups, taps, height * width, part])
     moved = ctx.emit("Transpose", ctx.emit("Reshape", read, split), perm=[0, 1, 4, 2, 3])
     columns = ctx.shape([batch, conv.groups, inputs // conv.groups * taps, height * width])
-    kernel = arrange_filters(ctx, weight, conv.kernel_layout, "OIHW")
-    kernel = kernel if ctx.type(weight).dtype == work else cast(ctx, kernel, work)
+    kernel = as_dtype(ctx, weight, work)
     matrix = ctx.emit("Reshape", kernel, ctx.shape([conv.groups, outputs // conv.groups, -1]))
     total = ctx.emit("MatMul", matrix, ctx.emit("Reshape", moved, columns))
     result = ctx.emit("Reshape", total, ctx.shape([batch, outputs, height, width]))
-    result = result if work == dtype else cast(ctx, result, dtype)
-    return to_layout(ctx, result, "NCHW", conv.result_layout)
+    return result if work == dtype else cast(ctx, result, dtype)
 
 
 def _compute_positions(

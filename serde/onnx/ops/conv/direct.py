@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 import serde.relay as relay
@@ -13,7 +11,6 @@ from serde.onnx.ops.conv.windows import (
     SPATIAL,
     ConvAttributes,
     RelayConv,
-    arrange_filters,
     compute_padding,
     pad_same,
     per_axis,
@@ -21,47 +18,27 @@ from serde.onnx.ops.conv.windows import (
     require_dtype,
 )
 from serde.onnx.ops.elementwise.convert import cast
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
+from serde.relay.lowering.conv import CONVOLUTIONS
 
 
-def _make_conv_exporter(ndim: int) -> Callable[..., Value]:
-    layout, filters = "NC" + SPATIAL[ndim], "OI" + SPATIAL[ndim]
-
-    def export_convolution(
-        ctx: ExportContext,
-        x: Value,
-        weight: Value,
-        bias: Value | None = None,
-        *,
-        conv: RelayConv,
-    ) -> Value:
-        integers = not is_float(ctx.type(x).dtype)
-        if integers:
-            require_bytes(ctx, x, weight)
-        else:
-            require_dtype(ctx, x)
-        inputs = ctx.type(x).shape[conv.data_layout.index("C")]
-        result = ctx.emit(
-            "ConvInteger" if integers else "Conv",
-            to_layout(ctx, x, conv.data_layout, layout),
-            arrange_filters(ctx, weight, conv.kernel_layout, filters, conv.groups, inputs),
-            None if integers else bias,
-            **conv.to_onnx(ctx, weight, ndim),
-        )
-        if ctx.result_type().dtype == "int64":
-            result = cast(ctx, result, np.int64)
-        if integers and bias is not None:
-            result = ctx.emit("Add", result, ctx.view(bias, (*ctx.type(bias).shape, *(1,) * ndim)))
-        return to_layout(ctx, result, layout, conv.result_layout)
-
-    return export_convolution
-
-
-for _ndim in SPATIAL:
-    OPS.exports(f"nn.conv{_ndim}d")(_make_conv_exporter(_ndim))
+@OPS.exports(*CONVOLUTIONS)
+def export_conv(
+    ctx: ExportContext, x: Value, weight: Value, bias: Value | None = None, *, conv: RelayConv
+) -> Value:
+    if is_float(ctx.type(x).dtype):
+        require_dtype(ctx, x)
+        return ctx.emit("Conv", x, weight, bias, **conv.to_onnx(ctx, weight))
+    require_bytes(ctx, x, weight)
+    result = ctx.emit("ConvInteger", x, weight, **conv.to_onnx(ctx, weight))
+    if ctx.result_type().dtype == "int64":
+        result = cast(ctx, result, np.int64)
+    if bias is None:
+        return result
+    ones = (1,) * (ctx.type(x).rank - 2)
+    return ctx.emit("Add", result, ctx.view(bias, (*ctx.type(bias).shape, *ones)))
 
 
 @OPS.imports("Conv", since=(1, 11, 22))

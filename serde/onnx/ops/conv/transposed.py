@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
 import serde.relay as relay
@@ -13,42 +13,30 @@ from serde.onnx.ops.conv.windows import (
     SPATIAL,
     ConvAttributes,
     RelayConv,
-    arrange_filters,
     per_axis,
     require_dtype,
     require_fixed,
 )
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
+from serde.relay.lowering.conv import TRANSPOSED
 
 
-def _make_conv_transpose_exporter(ndim: int) -> Callable[..., Value]:
-    layout, filters = "NC" + SPATIAL[ndim], "IO" + SPATIAL[ndim]
-
-    def export_transposed_convolution(
-        ctx: ExportContext,
-        x: Value,
-        weight: Value,
-        bias: Value | None = None,
-        *,
-        output_padding: tuple[Dim, ...],
-        conv: RelayConv,
-    ) -> Value:
-        require_dtype(ctx, x)
-        attrs = conv.to_onnx(ctx, weight, ndim)
-        longer = require_fixed(output_padding, "output_padding")
-        result = ctx.emit(
-            "ConvTranspose",
-            to_layout(ctx, x, conv.data_layout, layout),
-            arrange_filters(ctx, weight, conv.kernel_layout, filters),
-            bias,
-            **_lengthen(attrs, longer),
-        )
-        return to_layout(ctx, result, layout, conv.result_layout)
-
-    return export_transposed_convolution
+@OPS.exports(*TRANSPOSED)
+def export_conv_transpose(
+    ctx: ExportContext,
+    x: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    output_padding: tuple[Dim, ...],
+    conv: RelayConv,
+) -> Value:
+    require_dtype(ctx, x)
+    longer = require_fixed(output_padding, "output_padding")
+    attrs = _lengthen(conv.to_onnx(ctx, weight), longer)
+    return ctx.emit("ConvTranspose", x, weight, bias, **attrs)
 
 
 def _lengthen(attrs: Mapping[str, AnyValue], longer: Sequence[int]) -> dict[str, AnyValue]:
@@ -71,10 +59,6 @@ def _lengthen(attrs: Mapping[str, AnyValue], longer: Sequence[int]) -> dict[str,
         if rest[axis] >= step:
             raise Unsupported(f"output_padding {list(longer)} beyond the strides and dilations")
     return {**attrs, "pads": pads, "output_padding": rest}
-
-
-for _ndim in SPATIAL:
-    OPS.exports(f"nn.conv{_ndim}d_transpose")(_make_conv_transpose_exporter(_ndim))
 
 
 def _compute_padding(

@@ -13,13 +13,11 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import const_int64
 from serde.onnx.ops.linalg.product import BYTE_DTYPES
-from serde.onnx.ops.shape.layout import to_layout
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.conv.windows import Convolution
-from serde.walk.expansion.tensors import has_filters_of_channels
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
@@ -57,16 +55,16 @@ class ConvAttributes:
 class RelayConv(Convolution):
     """Attributes of Relay's convolutions."""
 
-    def to_onnx(self, ctx: ExportContext, weight: Value, ndim: int) -> dict[str, AnyValue]:
+    def to_onnx(self, ctx: ExportContext, weight: Value) -> dict[str, AnyValue]:
         """Return the attributes of Conv and its kin.
 
         Raises:
             Unsupported: One is symbolic.
         """
         return {
-            "kernel_shape": require_kernel_shape(ctx, weight, self.kernel_layout, SPATIAL[ndim]),
+            "kernel_shape": require_kernel_shape(ctx, weight),
             "strides": require_fixed(self.strides, "strides"),
-            "pads": to_onnx_pads(self.padding, ndim),
+            "pads": to_onnx_pads(self.padding, len(self.strides)),
             "dilations": require_fixed(self.dilation, "dilation"),
             "group": self.groups,
         }
@@ -94,46 +92,13 @@ def require_fixed(values: Sequence[Dim], name: str) -> list[int]:
     return result
 
 
-def arrange_filters(
-    ctx: ExportContext,
-    weight: Value,
-    layout: str,
-    wanted: str,
-    groups: int = 1,
-    inputs: Dim | None = None,
-) -> Value:
-    """Return the weight as ONNX keeps it.
-
-    An axis of groups in front is joined with the one behind it. Relay's depthwise
-    weight, of as many groups as data has channels (`inputs`), has the filters of a channel
-    on the input axis; ONNX counts them all in front.
-
-    Raises:
-        Unsupported: Lengths that decide what the weight means are open.
-    """
-    shape = ctx.type(weight).shape
-    if layout == "G" + wanted:
-        return ctx.view(weight, (shape[0] * shape[1], *shape[2:]))
-    moved = to_layout(ctx, weight, layout, wanted)
-    lengths = [shape[layout.index(letter)] for letter in wanted]
-    if inputs is None or not has_filters_of_channels(inputs, lengths[0], lengths[1], groups):
-        return moved
-    joined = [lengths[0] * lengths[1], 1, *lengths[2:]]
-    return (
-        ctx.view(weight, joined)
-        if moved is weight
-        else ctx.emit("Reshape", moved, ctx.shape(joined))
-    )
-
-
-def require_kernel_shape(ctx: ExportContext, weight: Value, layout: str, spatial: str) -> list[int]:
+def require_kernel_shape(ctx: ExportContext, weight: Value) -> list[int]:
     """Return the spatial lengths of a weight.
 
     Raises:
         Unsupported: One is symbolic.
     """
-    shape = ctx.type(weight).shape
-    return require_fixed([shape[layout.index(letter)] for letter in spatial], "kernel_size")
+    return require_fixed(ctx.type(weight).shape[2:], "kernel_size")
 
 
 EXACT_DEPTH = (1 << 31) // 255**2

@@ -8,20 +8,16 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.shape.reshape import to_attribute
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.walk.pairs import pair
 
 
 @OPS.exports("nn.depth_to_space")
-def export_depth_to_space(
-    ctx: ExportContext, x: Value, *, block_size: int, layout: str, mode: str
-) -> Value:
+def export_depth_to_space(ctx: ExportContext, x: Value, *, block_size: int, mode: str) -> Value:
     """An empty mode, which ONNX does not know, is DCR."""
-    planar = to_layout(ctx, x, layout, "NCHW")
-    moved = ctx.emit("DepthToSpace", planar, blocksize=block_size, mode=mode or "DCR")
-    return to_layout(ctx, moved, "NCHW", layout)
+    return ctx.emit("DepthToSpace", x, blocksize=block_size, mode=mode or "DCR")
 
 
 @OPS.imports("DepthToSpace", since=(1, 11, 13, 28))
@@ -31,15 +27,17 @@ def import_depth_to_space(
     return relay.nn.depth_to_space(x, blocksize, layout="NCHW", mode=mode)
 
 
-@OPS.exports("nn.space_to_depth", ignored=("mode",))
-def export_space_to_depth(ctx: ExportContext, x: Value, *, block_size: int, layout: str) -> Value:
-    moved = ctx.emit("SpaceToDepth", to_layout(ctx, x, layout, "NCHW"), blocksize=block_size)
-    return to_layout(ctx, moved, "NCHW", layout)
-
-
-@OPS.imports("SpaceToDepth", since=(1, 13))
-def import_space_to_depth(ctx: ImportContext, x: Expr, *, blocksize: int) -> Expr:
-    return relay.nn.space_to_depth(x, blocksize, layout="NCHW")
+OPS.pairs(
+    pair(
+        "SpaceToDepth",
+        "nn.space_to_depth",
+        "blocksize",
+        since=(1, 13),
+        renamed={"blocksize": "block_size"},
+        fixed={"mode": ""},
+        when=lambda _node: True,
+    )
+)
 
 
 @OPS.imports("SpaceToDepth", since=28)
@@ -48,7 +46,7 @@ def import_space_to_depth_v28(
 ) -> Expr:
     """CRD keeps what comes from one channel together."""
     if mode == "DCR":
-        return import_space_to_depth(ctx, x, blocksize=blocksize)
+        return relay.nn.space_to_depth(x, blocksize, layout="NCHW")
     if ctx.type(x).rank != 4 or blocksize < 1:
         raise Unsupported(f"blocks of {blocksize} of {ctx.type(x)!r}")
     n, c, h, w = ctx.type(x).shape

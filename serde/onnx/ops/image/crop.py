@@ -16,7 +16,6 @@ from serde.onnx.ops.image.sampling import (
     round_half_away,
     sample,
 )
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.op.image.crop import CropAndResize
 
@@ -34,8 +33,8 @@ def export_crop_and_resize(
     """A Resize of a region of ONNX takes one region for all images, and a number for each box."""
     source, dtype = ctx.type(x).dtype, ctx.result_type().dtype
     work = source if crop.method == "nearest_neighbor" or source == "float64" else "float32"
-    shape = [ctx.type(x).shape[crop.layout.index(letter)] for letter in "NCHW"]
-    table = flatten_pixels(ctx, to_layout(ctx, as_dtype(ctx, x, work), crop.layout, "NCHW"), shape)
+    shape = ctx.type(x).shape
+    table = flatten_pixels(ctx, as_dtype(ctx, x, work), shape)
     edges = as_dtype(ctx, boxes, "float64")
     images = ctx.emit("Reshape", cast(ctx, box_indices, np.float64), ctx.ints([-1, 1, 1]))
     indices, lengths, outside = [], [], []
@@ -55,7 +54,7 @@ def export_crop_and_resize(
     )
     filled = ctx.emit("Where", mask, ctx.const(np.float64(crop.extrapolation_value), work), values)
     result = filled if work == dtype else cast(ctx, filled, dtype)
-    return to_layout(ctx, result, "NHWC", crop.layout)
+    return ctx.emit("Transpose", result, perm=[0, 3, 1, 2])
 
 
 def _compute_positions(

@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import cast
+from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.image.sampling import (
     CUBIC,
     LINEAR,
@@ -21,7 +21,6 @@ from serde.onnx.ops.image.sampling import (
     round_half_away,
     sample,
 )
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
@@ -39,24 +38,19 @@ MODES = {"bilinear": "linear", "bicubic": "cubic"}
 def export_grid_sample(ctx: ExportContext, x: Value, grid: Value, *, sampling: GridSample) -> Value:
     """GridSample keeps coordinates last, takes volumes from 20 on, and rounds halves to even."""
     rank = ctx.type(x).rank
-    wanted = "NCHW" if rank == 4 else "NCDHW"
-    image = to_layout(ctx, x, sampling.layout, wanted)
     transposed = ctx.emit("Transpose", grid, perm=[0, *range(2, rank), 1])
     if sampling.method != "nearest" and ctx.version >= (16 if rank == 4 else 20):
-        result = ctx.emit(
+        return ctx.emit(
             "GridSample",
-            image,
+            x,
             transposed,
             mode=MODES[sampling.method] if ctx.version >= 20 else sampling.method,
             padding_mode=sampling.padding_mode,
             align_corners=int(sampling.align_corners),
         )
-        return to_layout(ctx, result, wanted, sampling.layout)
-    shape = [ctx.type(x).shape[sampling.layout.index(letter)] for letter in wanted]
+    shape = ctx.type(x).shape
     dtype = "float64" if ctx.type(x).dtype == "float64" else "float32"
-    table = flatten_pixels(
-        ctx, image if ctx.type(x).dtype == dtype else cast(ctx, image, dtype), shape
-    )
+    table = flatten_pixels(ctx, as_dtype(ctx, x, dtype), shape)
     values = _sample_grid(
         ctx,
         table,
@@ -66,8 +60,7 @@ def export_grid_sample(ctx: ExportContext, x: Value, grid: Value, *, sampling: G
         dtype,
     )
     result = ctx.emit("Transpose", values, perm=[0, rank - 1, *range(1, rank - 1)])
-    result = result if ctx.type(x).dtype == dtype else cast(ctx, result, ctx.type(x).dtype)
-    return to_layout(ctx, result, wanted, sampling.layout)
+    return result if ctx.type(x).dtype == dtype else cast(ctx, result, ctx.type(x).dtype)
 
 
 def _sample_grid(

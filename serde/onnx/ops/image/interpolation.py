@@ -1,4 +1,4 @@
-"""Resize emitted, axis by axis where it must be, or spelled out as weighted neighbours."""
+"""Resize emitted, axis by axis where it must be."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.allocation import zeros
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.conv.windows import SPATIAL, require_fixed
-from serde.onnx.ops.elementwise.convert import as_dtype, cast, emit_where
 from serde.relay.ir.dims import Dim, product
-from serde.relay.op.image.interpolation import Interpolation
-from serde.weights import Array
 
 
 def emit_resize(
@@ -29,49 +24,6 @@ def emit_resize(
     if scales is not None:
         return ctx.emit("Resize", x, empty, scales, **attrs)
     return ctx.emit("Resize", x, empty, empty, sizes, **attrs)
-
-
-def interpolate(
-    ctx: ExportContext,
-    x: Value,
-    how: Interpolation,
-    layout: str,
-    ndim: int,
-    roi: tuple[float, ...] | None,
-    outside: float,
-) -> Value:
-    """Gather the neighbours along each axis and weigh them; lengths are fixed."""
-    given, result = ctx.type(x), ctx.result_type()
-    region = roi or (0.0,) * (2 * ndim)
-    exact = how.method == "nearest_neighbor" or given.dtype == "float64"
-    work = given.dtype if exact else "float32"
-    found = as_dtype(ctx, x, work)
-    beyond: list[Array] = []
-    for i, letter in enumerate(SPATIAL[ndim]):
-        axis = layout.index(letter)
-        shape = [-1 if each == axis else 1 for each in range(given.rank)]
-        (length,), (size,) = (
-            ctx.static_lengths(x, [axis]),
-            require_fixed([result.shape[axis]], "size"),
-        )
-        how.draw(size)
-        indices = how.places(length, size, region[i], region[ndim + i])
-        beyond.append(((indices < 0) | (indices > length - 1)).reshape(shape))
-        parts = []
-        for index, weight in how.taps(indices, length):
-            part = ctx.emit("Gather", found, ctx.const(index, np.int64), axis=axis)
-            if weight is not None:
-                part = ctx.emit("Mul", part, ctx.const(weight.reshape(shape), work))
-            parts.append(part)
-        found = parts[0]
-        for part in parts[1:]:
-            found = ctx.emit("Add", found, part)
-    if how.mode == "tf_crop_and_resize" and any(each.any() for each in beyond):
-        marks = zeros(np.broadcast_shapes(*(each.shape for each in beyond)), np.bool_)
-        for each in beyond:
-            marks |= each
-        found = emit_where(ctx, ctx.const(marks), ctx.const(outside, work), found, work)
-    return found if work == result.dtype else cast(ctx, found, result.dtype)
 
 
 def resize_axis_by_axis(

@@ -10,7 +10,6 @@ from serde.allocation import iterations
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import to_onnx_pads
 from serde.onnx.ops.elementwise.convert import cast
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.precision import lowest
@@ -27,19 +26,15 @@ def export_dilation2d(
     strides: tuple[int, ...],
     padding: tuple[int, ...],
     dilations: tuple[int, ...],
-    data_layout: str,
-    kernel_layout: str,
 ) -> Value:
     """``y[i, j] = max(x[i + di, j + dj] + w[di, dj])``, a slice of the image for each (di, dj)."""
     dtype = ctx.result_type().dtype
-    kernel = ctx.static_lengths(weight, [kernel_layout.index(letter) for letter in "HW"])
-    counts = [ctx.result_type().shape[data_layout.index(letter)] for letter in "HW"]
-    image = to_layout(ctx, x, data_layout, "NCHW")
-    sides = to_onnx_pads(padding, 2)
+    kernel, counts = ctx.static_lengths(weight, [1, 2]), ctx.result_type().shape[2:]
+    image, sides = x, to_onnx_pads(padding, 2)
     if any(sides):
         least = ctx.const(lowest(numpy_dtype(ctx.type(x).dtype)))
         image = ctx.emit("Pad", image, ctx.ints([0, 0, *sides[:2], 0, 0, *sides[2:]]), least)
-    window = to_layout(ctx, weight, kernel_layout, "HWI")
+    window = ctx.emit("Transpose", weight, perm=[1, 2, 0])
     if ctx.type(x).dtype != dtype:
         image, window = cast(ctx, image, dtype), cast(ctx, window, dtype)
     iterations(prod(kernel), f"a window of {list(kernel)}")
@@ -53,8 +48,8 @@ def export_dilation2d(
         element = ctx.emit("GatherND", window, ctx.ints(position))
         sums.append(ctx.emit("Add", region, unsqueeze(ctx, element, [1, 2])))
     if ctx.version >= 12 or is_float(dtype):
-        return to_layout(ctx, ctx.emit("Max", *sums), "NCHW", data_layout)
-    return to_layout(ctx, reduce(partial(_emit_max, ctx), sums), "NCHW", data_layout)
+        return ctx.emit("Max", *sums)
+    return reduce(partial(_emit_max, ctx), sums)
 
 
 def _emit_max(ctx: ExportContext, a: Value, b: Value) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any as AnyValue
@@ -16,16 +16,16 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import SPATIAL
 from serde.onnx.ops.elementwise.convert import as_dtype, to_int64
-from serde.onnx.ops.image.interpolation import emit_resize, interpolate, resize_axis_by_axis
-from serde.onnx.ops.shape.layout import to_layout
+from serde.onnx.ops.image.interpolation import emit_resize, resize_axis_by_axis
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resampling import Resampling
+from serde.walk.expansion.resizing import image_expansion
+from serde.walk.expansion.tensors import tensor_type
 
 METHODS = {
     "nearest_neighbor": "nearest",
@@ -112,16 +112,6 @@ class RelayResize:
             "exclude_outside": int(self.cubic_exclude != 0) if mode == "cubic" else None,
         }
 
-    def interpolation(self) -> Interpolation:
-        """Return how neighbours are found and weighted."""
-        return Interpolation(
-            self.method,
-            self.coordinate_transformation_mode,
-            self.rounding_method,
-            self.cubic_alpha,
-            bool(self.cubic_exclude),
-        )
-
 
 def _whole_ratios(lengths: Sequence[Dim], sizes: Sequence[Dim]) -> list[int] | None:
     """Return the factors of lengths that are open, where they are whole numbers."""
@@ -135,51 +125,38 @@ def _whole_ratios(lengths: Sequence[Dim], sizes: Sequence[Dim]) -> list[int] | N
     return whole if same else None
 
 
-def _make_resize_exporter(ndim: int) -> Callable[..., Value]:
-    wanted = "NC" + SPATIAL[ndim]
-
-    def export_image_resize(
-        ctx: ExportContext,
-        x: Value,
-        *,
-        resize: RelayResize,
-        size: tuple[Dim, ...] | None,
-        roi: tuple[float, ...] | None,
-        extrapolation_value: float,
-    ) -> Value:
-        """Runtimes resize one axis, or three by cubics, as the axes of images only.
-
-        ONNX dropped one mode of coordinates, and takes a region for all axes alike: with
-        these the neighbours are looked up.
-        """
-        layout, coordinates = resize.layout, resize.coordinate_transformation_mode
-        lengths, sizes = (
-            [shape[layout.index(letter)] for letter in wanted]
-            for shape in (ctx.type(x).shape, ctx.result_type().shape)
-        )
-        is_fixed = all(isinstance(dim, int) for dim in (*lengths[2:], *sizes[2:]))
-        dropped = coordinates == DROPPED and (is_fixed or ndim == 1)
-        if coordinates == "tf_crop_and_resize" or dropped:
-            how = resize.interpolation()
-            return interpolate(ctx, x, how, layout, ndim, roi, extrapolation_value)
-        attrs = resize.to_onnx(ctx.version)
-        image = to_layout(ctx, as_dtype(ctx, x, ctx.result_type().dtype), layout, wanted)
-        # ONNX Runtime moves a transposition past a cubic Resize, which it then refuses.
-        moved = resize.mode == "cubic" and (ndim == 3 or ctx.maker(image) == "Transpose")
-        ratios = _whole_ratios(lengths, sizes)
-        if ndim == 1 or moved:
-            result = resize_axis_by_axis(ctx, image, lengths, sizes, attrs)
-        elif ratios is not None:
-            result = emit_resize(ctx, image, scales=ctx.const(ratios, np.float32), **attrs)
-        else:
-            result = emit_resize(ctx, image, sizes=ctx.shape(sizes), **attrs)
-        return to_layout(ctx, result, wanted, layout)
-
-    return export_image_resize
+def _has_form(node: Call) -> bool:
+    """Whether ONNX has the coordinates: a region is that of all axes alike there."""
+    coordinates, rank = node.attrs["coordinate_transformation_mode"], len(node.attrs["size"] or ())
+    dims = [each for x in (node, *node.args) for each in tensor_type(x).shape[2:]]
+    is_fixed = all(isinstance(dim, int) for dim in dims)
+    dropped = coordinates == DROPPED and (is_fixed or rank == 1)
+    return not dropped and coordinates != "tf_crop_and_resize"
 
 
-for _ndim in SPATIAL:
-    OPS.exports(f"image.resize{_ndim}d")(_make_resize_exporter(_ndim))
+@OPS.exports(
+    "image.resize1d", "image.resize2d", "image.resize3d",
+    when=_has_form, ignored=("roi", "extrapolation_value"),
+)  # fmt: skip
+def export_image_resize(
+    ctx: ExportContext, x: Value, *, resize: RelayResize, size: tuple[Dim, ...] | None
+) -> Value:
+    """Runtimes resize one axis, or three by cubics, as the axes of images only."""
+    lengths, sizes = ctx.type(x).shape, ctx.result_type().shape
+    attrs = resize.to_onnx(ctx.version)
+    image = as_dtype(ctx, x, ctx.result_type().dtype)
+    # ONNX Runtime moves a transposition past a cubic Resize, which it then refuses.
+    moved = resize.mode == "cubic" and (len(sizes) == 5 or ctx.maker(image) == "Transpose")
+    ratios = _whole_ratios(lengths, sizes)
+    if len(sizes) == 3 or moved:
+        return resize_axis_by_axis(ctx, image, lengths, sizes, attrs)
+    if ratios is not None:
+        return emit_resize(ctx, image, scales=ctx.const(ratios, np.float32), **attrs)
+    return emit_resize(ctx, image, sizes=ctx.shape(sizes), **attrs)
+
+
+for _ndim in (1, 2, 3):
+    OPS.expands(f"image.resize{_ndim}d")(image_expansion(_ndim, half="float32"))
 
 
 @OPS.exports("dyn.image.resize2d")
@@ -189,11 +166,10 @@ def export_dyn_resize2d(
     if resize.coordinate_transformation_mode == "tf_crop_and_resize":
         raise Unsupported("coordinate_transformation_mode='tf_crop_and_resize'")
     attrs = resize.to_onnx(ctx.version)
-    image = to_layout(ctx, as_dtype(ctx, x, ctx.result_type().dtype), resize.layout, "NCHW")
+    image = as_dtype(ctx, x, ctx.result_type().dtype)
     kept = ctx.emit("Slice", ctx.emit("Shape", image), ctx.ints([0]), ctx.ints([2]))
     sizes = ctx.emit("Concat", kept, to_int64(ctx, size), axis=0)
-    result = emit_resize(ctx, image, sizes=sizes, **attrs)
-    return to_layout(ctx, result, "NCHW", resize.layout)
+    return emit_resize(ctx, image, sizes=sizes, **attrs)
 
 
 Method = Literal["nearest", "linear", "cubic"]

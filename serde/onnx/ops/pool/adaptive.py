@@ -14,35 +14,30 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import SPATIAL, require_fixed
 from serde.onnx.ops.elementwise.convert import cast, comparison_dtype, compute_dtype
 from serde.onnx.ops.reduce import emit_reduce
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import is_float
 
 
-def _make_adaptive_exporter(ndim: int, kind: Literal["Max", "Average"]) -> Callable[..., Value]:
+def _make_adaptive_exporter(kind: Literal["Max", "Average"]) -> Callable[..., Value]:
     def export_adaptive_pool(
-        ctx: ExportContext, x: Value, *, output_size: tuple[int, ...], layout: str, out_layout: str
+        ctx: ExportContext, x: Value, *, output_size: tuple[int, ...]
     ) -> Value:
         """Parts of one size are a pooling; others are read and reduced axis by axis."""
-        wanted_layout = "NC" + SPATIAL[ndim]
         dtype = ctx.type(x).dtype
-        lengths = [ctx.type(x).shape[layout.index(letter)] for letter in SPATIAL[ndim]]
-        result = ctx.result_type().shape
-        wanted = [result[(out_layout or layout).index(letter)] for letter in SPATIAL[ndim]]
-        moved = to_layout(ctx, x, layout, wanted_layout)
-        if lengths != wanted:
-            pooled = _emit_pool(ctx, moved, kind, lengths, wanted) if is_float(dtype) else None
-            moved = pooled or _reduce_parts(ctx, moved, kind, dtype, lengths, wanted)
-        return to_layout(ctx, moved, wanted_layout, out_layout or layout)
+        lengths, wanted = ctx.type(x).shape[2:], ctx.result_type().shape[2:]
+        if lengths == wanted:
+            return x
+        pooled = _emit_pool(ctx, x, kind, lengths, wanted) if is_float(dtype) else None
+        return pooled or _reduce_parts(ctx, x, kind, dtype, lengths, wanted)
 
     return export_adaptive_pool
 
 
 for _ndim in SPATIAL:
-    OPS.exports(f"nn.adaptive_max_pool{_ndim}d")(_make_adaptive_exporter(_ndim, "Max"))
-    OPS.exports(f"nn.adaptive_avg_pool{_ndim}d")(_make_adaptive_exporter(_ndim, "Average"))
+    OPS.exports(f"nn.adaptive_max_pool{_ndim}d")(_make_adaptive_exporter("Max"))
+    OPS.exports(f"nn.adaptive_avg_pool{_ndim}d")(_make_adaptive_exporter("Average"))
 
 
 def _emit_pool(

@@ -6,10 +6,9 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.conv.windows import SPATIAL, to_onnx_pads
+from serde.onnx.ops.conv.windows import to_onnx_pads
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.pool.geometry import DilatedPoolAttributes, extend_padding, read_window
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
@@ -19,8 +18,8 @@ def _fits_first_version(node: Call) -> bool:
     return not node.attrs["ceil_mode"] and all(each == 1 for each in node.attrs["dilation"])
 
 
-@OPS.exports("serde.lp_pool", since=18)
-@OPS.exports("serde.lp_pool", when=_fits_first_version)
+@OPS.exports("serde.lp_pool", since=18, ignored=("layout",))
+@OPS.exports("serde.lp_pool", when=_fits_first_version, ignored=("layout",))
 def export_lp_pool(
     ctx: ExportContext,
     x: Value,
@@ -31,15 +30,14 @@ def export_lp_pool(
     dilation: tuple[int, ...],
     padding: tuple[int, ...],
     ceil_mode: bool,
-    layout: str,
 ) -> Value:
     """``ceil_mode`` and dilation came with 18; before, such a pooling is decomposed."""
     late = ceil_mode or any(each != 1 for each in dilation)
     ndim = len(pool_size)
     steps, gaps = (each * ndim if len(each) == 1 else each for each in (strides, dilation))
-    result = ctx.emit(
+    return ctx.emit(
         "LpPool",
-        to_layout(ctx, x, layout, "NC" + SPATIAL[ndim]),
+        x,
         p=p,
         kernel_shape=list(pool_size),
         strides=list(steps),
@@ -47,7 +45,6 @@ def export_lp_pool(
         dilations=list(gaps) if late else None,
         ceil_mode=int(ceil_mode) if late else None,
     )
-    return to_layout(ctx, result, "NC" + SPATIAL[ndim], layout)
 
 
 @OPS.imports("LpPool", since=(1, 2, 11, 18, 22))

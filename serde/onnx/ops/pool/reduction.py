@@ -8,20 +8,16 @@ import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.reduce import emit_reduce
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 
 
 def _make_exporter(op: str, reduction: str) -> Callable[..., Value]:
-    def export_global(ctx: ExportContext, x: Value, *, layout: str, out_layout: str) -> Value:
+    def export_global(ctx: ExportContext, x: Value) -> Value:
         """Of integers ONNX has the reduction only."""
-        image = to_layout(ctx, x, layout, "NCHW")
         if ctx.takes(op, ctx.type(x).dtype):
-            result = ctx.emit(op, image)
-        else:
-            result = emit_reduce(ctx, reduction, image, [2, 3], keepdims=True)
-        return to_layout(ctx, result, "NCHW", out_layout or layout)
+            return ctx.emit(op, x)
+        return emit_reduce(ctx, reduction, x, [2, 3], keepdims=True)
 
     return export_global
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from operator import add
 
@@ -12,7 +11,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.conv.windows import SPATIAL, pad_same, per_axis
+from serde.onnx.ops.conv.windows import pad_same, per_axis
 from serde.onnx.ops.elementwise.convert import (
     as_dtype,
     cast,
@@ -28,7 +27,6 @@ from serde.onnx.ops.pool.geometry import (
     read_window,
 )
 from serde.onnx.ops.reduce import emit_reduce
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.shape.reshape import emit_lengths, reshape_along
 from serde.onnx.ops.shape.window import Windows
 from serde.onnx.ops.table import OPS
@@ -58,77 +56,65 @@ def _keep_apart(ctx: ExportContext, x: Value, rank: int) -> Value:
     return ctx.emit("Reshape", x, ctx.ints([0] * rank))
 
 
-def _make_max_pool_exporter(ndim: int) -> Callable[..., Value]:
-    layout = "NC" + SPATIAL[ndim]
-
-    def export_max_pool(ctx: ExportContext, x: Value, *, pool: RelayPool) -> Value:
-        dtype = ctx.type(x).dtype
-        lacking = not is_float(dtype) and (ctx.version < 12 or dtype not in ("int8", "uint8"))
-        if lacking or _may_miss_data(pool):
-            most = _max_of_windows(ctx, x, pool.windows(ctx, x))
-            return to_layout(ctx, most, pool.layout, pool.result_layout)
-        window = pool.geometry()
-        moved = _keep_apart(ctx, to_layout(ctx, x, pool.layout, layout), len(layout))
-        result = ctx.emit(
-            "MaxPool",
-            moved,
-            kernel_shape=window.size,
-            strides=window.strides,
-            dilations=window.dilations,
-            pads=window.padding,
-            ceil_mode=int(pool.ceil_mode),
-        )
-        return to_layout(ctx, result, layout, pool.result_layout)
-
-    return export_max_pool
+@OPS.exports("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
+def export_max_pool(ctx: ExportContext, x: Value, *, pool: RelayPool) -> Value:
+    dtype = ctx.type(x).dtype
+    lacking = not is_float(dtype) and (ctx.version < 12 or dtype not in ("int8", "uint8"))
+    if lacking or _may_miss_data(pool):
+        return _max_of_windows(ctx, x, pool.windows(ctx, x))
+    window = pool.geometry()
+    return ctx.emit(
+        "MaxPool",
+        _keep_apart(ctx, x, ctx.type(x).rank),
+        kernel_shape=window.size,
+        strides=window.strides,
+        dilations=window.dilations,
+        pads=window.padding,
+        ceil_mode=int(pool.ceil_mode),
+    )
 
 
-def _make_avg_pool_exporter(ndim: int) -> Callable[..., Value]:
-    layout = "NC" + SPATIAL[ndim]
+@OPS.exports("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
+def export_avg_pool(
+    ctx: ExportContext, x: Value, *, pool: RelayPool, count_include_pad: bool
+) -> Value:
+    """Sums are spelled out of integers, and before 19 of dilated windows, which ONNX lacks.
 
-    def export_avg_pool(
-        ctx: ExportContext, x: Value, *, pool: RelayPool, count_include_pad: bool
-    ) -> Value:
-        """Sums are spelled out of integers, and before 19 of dilated windows, which ONNX lacks.
-
-        Runtimes differ in what a window that reaches past the padding counts. Where
-        lengths are fixed there is none: zeros are put behind the data, and the means
-        scaled to the count that Relay divides by.
-        """
-        window, include_pad = pool.geometry(), count_include_pad
-        lengths = [ctx.type(x).shape[pool.layout.index(letter)] for letter in SPATIAL[ndim]]
-        past = window.past(lengths) if pool.ceil_mode else [0] * ndim
-        known = [each for each in lengths if isinstance(each, int)]
-        ceil_mode = pool.ceil_mode and any(each != 0 for each in past)
-        # Written needlessly, they keep ONNX Runtime from what it makes of quantised means.
-        is_dilated = any(each != 1 for each in window.dilations)
-        late = ctx.version < 19 and is_dilated
-        uneven = ceil_mode and include_pad and len(known) < ndim
-        if late or uneven or _may_miss_data(pool) or not is_float(ctx.type(x).dtype):
-            mean = _mean_of_windows(ctx, x, pool.windows(ctx, x), include_pad)
-            return to_layout(ctx, mean, pool.layout, pool.result_layout)
-        moved = to_layout(ctx, x, pool.layout, layout)
-        pads, scale = window.padding, None
-        if ceil_mode and len(known) == ndim:
-            widths = [0, 0, *pads[:ndim], 0, 0, *map(add, pads[ndim:], past)]
-            moved = ctx.emit("Pad", moved, ctx.ints(widths), ctx.scalar_like(x, 0))
-            scale = None if include_pad else window.scale(known)
-            pads, ceil_mode, include_pad = [0] * (2 * ndim), False, True
-        result = ctx.emit(
-            "AveragePool",
-            _keep_apart(ctx, moved, len(layout)),
-            kernel_shape=window.size,
-            strides=window.strides,
-            dilations=window.dilations if is_dilated else None,
-            pads=pads,
-            ceil_mode=int(ceil_mode),
-            count_include_pad=int(include_pad),
-        )
-        if scale is not None:
-            result = ctx.emit("Mul", result, ctx.const(scale, ctx.type(x).dtype))
-        return to_layout(ctx, result, layout, pool.result_layout)
-
-    return export_avg_pool
+    Runtimes differ in what a window that reaches past the padding counts. Where
+    lengths are fixed there is none: zeros are put behind the data, and the means
+    scaled to the count that Relay divides by.
+    """
+    window, include_pad = pool.geometry(), count_include_pad
+    lengths = ctx.type(x).shape[2:]
+    ndim = len(lengths)
+    past = window.past(lengths) if pool.ceil_mode else [0] * ndim
+    known = [each for each in lengths if isinstance(each, int)]
+    ceil_mode = pool.ceil_mode and any(each != 0 for each in past)
+    # Written needlessly, they keep ONNX Runtime from what it makes of quantised means.
+    is_dilated = any(each != 1 for each in window.dilations)
+    late = ctx.version < 19 and is_dilated
+    uneven = ceil_mode and include_pad and len(known) < ndim
+    if late or uneven or _may_miss_data(pool) or not is_float(ctx.type(x).dtype):
+        return _mean_of_windows(ctx, x, pool.windows(ctx, x), include_pad)
+    moved, pads, scale = x, window.padding, None
+    if ceil_mode and len(known) == ndim:
+        widths = [0, 0, *pads[:ndim], 0, 0, *map(add, pads[ndim:], past)]
+        moved = ctx.emit("Pad", moved, ctx.ints(widths), ctx.scalar_like(x, 0))
+        scale = None if include_pad else window.scale(known)
+        pads, ceil_mode, include_pad = [0] * (2 * ndim), False, True
+    result = ctx.emit(
+        "AveragePool",
+        _keep_apart(ctx, moved, ndim + 2),
+        kernel_shape=window.size,
+        strides=window.strides,
+        dilations=window.dilations if is_dilated else None,
+        pads=pads,
+        ceil_mode=int(ceil_mode),
+        count_include_pad=int(include_pad),
+    )
+    if scale is not None:
+        result = ctx.emit("Mul", result, ctx.const(scale, ctx.type(x).dtype))
+    return result
 
 
 def _reduce_windows(
@@ -188,11 +174,6 @@ def _count_inside(ctx: ExportContext, x: Value, windows: Windows) -> Value:
         count = ctx.emit("Where", ctx.emit("Less", zero, count), count, one)
         result = ctx.emit("Mul", result, reshape_along(ctx, count, axis, ctx.type(x).rank))
     return result
-
-
-for _ndim in SPATIAL:
-    OPS.exports(f"nn.max_pool{_ndim}d")(_make_max_pool_exporter(_ndim))
-    OPS.exports(f"nn.avg_pool{_ndim}d")(_make_avg_pool_exporter(_ndim))
 
 
 def _is_float(node: Call) -> bool:

@@ -32,7 +32,6 @@ from serde.onnx.ops.qnn.zero_point import (
     to_scalar,
 )
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
@@ -42,7 +41,7 @@ from serde.relay.op.qnn.parameters import (
     narrow_zero_point,
     without_zero_point,
 )
-from serde.walk.expansion.tensors import arranged, fixed_shape, has_filters_of_channels
+from serde.walk.expansion.tensors import fixed_shape
 
 
 @OPS.expands("qnn.conv2d")
@@ -54,45 +53,29 @@ def expand_conv2d(
     input_scale: Expr,
     weight_scale: Expr,
     *,
-    data_layout: str,
-    out_layout: str,
     out_dtype: np.dtype[AnyValue],
     **conv: AnyValue,
 ) -> Expr:
     """ConvInteger sums bytes; other integers are a product of windows with filters."""
-    x = arranged(data, data_layout, "NCHW")
-    w = _arrange_filters(weight, conv["kernel_layout"], tensor_type(x).shape[1], conv["groups"])
     dtype = out_dtype.name
-    points = byte_points((x, input_zero_point), (w, weight_zero_point))
-    fits = dtype == "int32" or (dtype == "int64" and math.prod(fixed_shape(w)) < EXACT_DEPTH)
+    points = byte_points((data, input_zero_point), (weight, weight_zero_point))
+    fits = dtype == "int32" or (dtype == "int64" and math.prod(fixed_shape(weight)) < EXACT_DEPTH)
     padding = tuple(to_onnx_pads(conv["padding"], 2))
     window = {name: conv[name] for name in ("strides", "dilation", "groups")}
     if points is not None and fits:
-        sums: Expr = call("serde.conv_integer", x, w, *points, padding=padding, **window)
+        sums: Expr = call("serde.conv_integer", data, weight, *points, padding=padding, **window)
     else:
         wide = "int64" if dtype == "int64" else "int32"
         levels = (
-            without_zero_point(x, _scalar(input_zero_point), dtype=wide),
-            without_zero_point(w, weight_zero_point, 0, wide),
+            without_zero_point(data, _scalar(input_zero_point), dtype=wide),
+            without_zero_point(weight, weight_zero_point, 0, wide),
         )
         sums = _sum_windows(*levels, padding=padding, **window)
-    return arranged(as_dtype(sums, dtype), "NCHW", out_layout or data_layout)
+    return as_dtype(sums, dtype)
 
 
 def _scalar(x: Expr) -> Expr:
     return relay.reshape(x, ()) if tensor_type(x).rank else x
-
-
-def _arrange_filters(weight: Expr, layout: str, inputs: Dim, groups: int) -> Expr:
-    """Return a weight as OIHW, with all filters along its first axis."""
-    grouped = "G" in layout
-    moved = arranged(weight, layout, "GOIHW" if grouped else "OIHW")
-    outputs, inner, *rest = fixed_shape(moved)
-    if grouped:
-        return relay.reshape(moved, (outputs * inner, *rest))
-    if has_filters_of_channels(inputs, outputs, inner, groups):
-        return relay.reshape(moved, (outputs * inner, 1, *rest))
-    return moved
 
 
 def _sum_windows(
@@ -137,15 +120,11 @@ def expand_conv2d_transpose(
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
     groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
     out_dtype: np.dtype[AnyValue],
-    **_size: AnyValue,
+    **_conv: AnyValue,
 ) -> Expr:
     """A convolution of the flipped weight with data between which zero points are put."""
-    x = arranged(data, data_layout, "NCHW")
-    w = _flip_filters(arranged(weight, kernel_layout, "IOHW"), groups)
+    x, w = data, _flip_filters(weight, groups)
     zero = narrow_zero_point(input_zero_point, tensor_type(x).dtype)
     value, wide = 0.0, "int64" if out_dtype == np.int64 else "int32"
     if zero is None or tensor_type(x).dtype == "uint16":
@@ -165,12 +144,10 @@ def expand_conv2d_transpose(
         "padding": tuple(max(0, each) for each in around), "dilation": dilation, "groups": groups
     }  # fmt: skip
     if tensor_type(x).dtype == wide:
-        sums: Expr = as_dtype(_sum_windows(dilated, w, strides=(1, 1), **window), out_dtype.name)
-    else:
-        points = _scalar(input_zero_point), weight_zero_point
-        scales = _scalar(input_scale), weight_scale
-        sums = call("qnn.conv2d", dilated, w, *points, *scales, out_dtype=out_dtype, **window)
-    return arranged(sums, "NCHW", out_layout or data_layout)
+        return as_dtype(_sum_windows(dilated, w, strides=(1, 1), **window), out_dtype.name)
+    points = _scalar(input_zero_point), weight_zero_point
+    scales = _scalar(input_scale), weight_scale
+    return call("qnn.conv2d", dilated, w, *points, *scales, out_dtype=out_dtype, **window)
 
 
 def _flip_filters(weight: Expr, groups: int) -> Expr:

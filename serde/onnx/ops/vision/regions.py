@@ -15,7 +15,6 @@ from serde.onnx.ops.conv.windows import require_fixed
 from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.image.sampling import LINEAR, clamp, flatten_pixels, length_as_float64, sample
 from serde.onnx.ops.reduce import emit_reduce
-from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.shape.reshape import emit_range, reshape_along, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
@@ -33,15 +32,13 @@ def export_roi_align(ctx: ExportContext, x: Value, rois: Value, *, roi: RoiAlign
     Its greatest is that of weighted neighbours, not of samples, which are then spelled out.
     """
     if roi.mode != "avg":
-        return _max_of_samples(
-            ctx, x, rois, roi.pooled_size, roi.spatial_scale, roi.sample_ratio, roi.layout
-        )
+        return _max_of_samples(ctx, x, rois, roi.pooled_size, roi.spatial_scale, roi.sample_ratio)
     height, width = require_fixed(roi.pooled_size, "pooled_size")
     image = ctx.emit("Gather", rois, ctx.const(0, np.int64), axis=1)
     corners = ctx.emit("Slice", rois, ctx.ints([1]), ctx.ints([5]), ctx.ints([1]))
-    found = ctx.emit(
+    return ctx.emit(
         "RoiAlign",
-        to_layout(ctx, x, roi.layout, "NCHW"),
+        x,
         corners,
         cast(ctx, image, np.int64),
         coordinate_transformation_mode="output_half_pixel" if ctx.version >= 16 else None,
@@ -51,7 +48,6 @@ def export_roi_align(ctx: ExportContext, x: Value, rois: Value, *, roi: RoiAlign
         sampling_ratio=max(roi.sample_ratio, 0),
         spatial_scale=roi.spatial_scale,
     )
-    return to_layout(ctx, found, "NCHW", roi.layout)
 
 
 @dataclass(frozen=True)
@@ -112,12 +108,10 @@ def _max_of_samples(
     pooled_size: tuple[Dim, ...],
     scale: float,
     ratio: int,
-    layout: str,
 ) -> Value:
     """Return the greatest of the samples in each bin."""
-    type_ = ctx.type(x)
+    type_, shape = ctx.type(x), ctx.type(x).shape
     rows, columns = require_fixed(pooled_size, "pooled_size")
-    shape = [type_.shape[layout.index(letter)] for letter in "NCHW"]
     work = "float64" if type_.dtype == "float64" else "float32"
     wide = as_dtype(ctx, rois, work)
     parts = [
@@ -131,10 +125,9 @@ def _max_of_samples(
     )
     down = _Samples.of(ctx, (top, bottom), rows, ratio, shape[2], 1)
     across = _Samples.of(ctx, (left, right), columns, ratio, shape[3], 3)
-    image = to_layout(ctx, as_dtype(ctx, x, work), layout, "NCHW")
     found = sample(
         ctx,
-        flatten_pixels(ctx, image, shape),
+        flatten_pixels(ctx, as_dtype(ctx, x, work), shape),
         cast(ctx, parts[0], np.float64),
         [down.position, across.position],
         5,
@@ -146,7 +139,8 @@ def _max_of_samples(
     real = unsqueeze(ctx, ctx.emit("And", down.real, across.real), [5])
     found = ctx.emit("Where", near, found, ctx.const(0, work))
     found = ctx.emit("Where", real, found, ctx.const(-np.inf, work))
-    most = to_layout(ctx, emit_reduce(ctx, "ReduceMax", found, [2, 4], False), "NHWC", layout)
+    most = emit_reduce(ctx, "ReduceMax", found, [2, 4], False)
+    most = ctx.emit("Transpose", most, perm=[0, 3, 1, 2])
     return most if work == type_.dtype else cast(ctx, most, type_.dtype)
 
 
@@ -158,16 +152,14 @@ def export_roi_pool(
     *,
     pooled_size: tuple[Dim, ...],
     spatial_scale: float,
-    layout: str,
 ) -> Value:
-    found = ctx.emit(
+    return ctx.emit(
         "MaxRoiPool",
-        to_layout(ctx, x, layout, "NCHW"),
+        x,
         rois,
         pooled_shape=require_fixed(pooled_size, "pooled_size"),
         spatial_scale=spatial_scale,
     )
-    return to_layout(ctx, found, "NCHW", layout)
 
 
 @OPS.imports("MaxRoiPool", since=(1, 22))

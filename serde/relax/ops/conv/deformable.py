@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.ops.conv.windows import arrange, arrange_weight, cast, sum_dtype
+from serde.relax.ops.conv.windows import cast, sum_dtype
 from serde.relax.ops.table import OPS
 from serde.relay.ir.shapes import split_padding
 
@@ -54,9 +54,6 @@ def export_deformable_conv2d(
     dilation: tuple[int, ...],
     deformable_groups: int,
     groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
 ) -> Value:
     """What all taps read is a stage of its own."""
     framework, dtype = ctx.framework, ctx.type(data).dtype
@@ -92,8 +89,6 @@ def export_deformable_conv2d(
 
         return te.compute((batch, outputs, rows, columns), add_up, name="deformable_conv2d")
 
-    w, _ = arrange_weight(ctx, weight, kernel_layout, "OI", 2)
-    operands = [arrange(ctx, each, data_layout, "NCHW") for each in (data, offset)]
-    operands = [cast(ctx, each, dtype, wide) for each in (*operands, w)]
-    made = cast(ctx, ctx.emit_te(deformable_conv2d, *operands), wide, ctx.result_type().dtype)
-    return arrange(ctx, made, "NCHW", out_layout or data_layout)
+    operands = [cast(ctx, each, dtype, wide) for each in (data, offset, weight)]
+    made = ctx.emit_te(deformable_conv2d, *operands)
+    return cast(ctx, made, wide, ctx.result_type().dtype)

@@ -2,95 +2,91 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
-from serde.relax.ops.conv.windows import (
-    add_bias,
-    arrange,
-    arrange_weight,
-    cast,
-    has_plain_layouts,
-    sum_dtype,
-)
+from serde.relax.import_context import ImportContext
+from serde.relax.ops.conv.windows import add_bias, cast, sum_dtype
 from serde.relax.ops.table import OPS
-from serde.relay.ir.dims import product
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.layout import is_blocked
 from serde.relay.ir.shapes import split_padding
-from serde.relay.op.conv.windows import SPATIAL, Convolution
-from serde.walk.expansion.tensors import has_filters_of_channels
+from serde.relay.lowering.conv import CONVOLUTIONS
+from serde.relay.op.conv.windows import Convolution
 
 __all__: list[str] = []
 
 
-@OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d", when=has_plain_layouts)
+@OPS.exports(*CONVOLUTIONS)
 def export_conv(
     ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
-    """Channels first, summed in float32 at least; a weight (C, M, ...) makes C times M channels."""
-    rank, dtype = len(conv.strides), ctx.type(data).dtype
-    plain = "NC" + SPATIAL[rank]
-    inputs = ctx.type(data).shape[conv.data_layout.index("C")]
-    x = arrange(ctx, data, conv.data_layout, plain)
-    w, shape = arrange_weight(ctx, weight, conv.kernel_layout, "OI", rank)
-    if has_filters_of_channels(inputs, shape[0], shape[1], conv.groups):
-        flat = [product(shape[:2]), 1, *shape[2:]]
-        w = ctx.emit("reshape", w, ctx.shape_expr(flat))
+    """Sums are of float32 at least."""
+    rank = len(conv.strides)
     before, after = split_padding(conv.padding, rank)
-    total = sum_dtype(dtype, conv.out_dtype)
+    total = sum_dtype(ctx.type(data).dtype, conv.out_dtype)
     made = ctx.emit(
         f"nn.conv{rank}d",
-        x,
-        w,
+        data,
+        weight,
         strides=list(conv.strides),
         padding=[*before, *after],
         dilation=list(conv.dilation),
         groups=conv.groups,
-        data_layout=plain,
-        kernel_layout="OI" + SPATIAL[rank],
+        data_layout=conv.data_layout,
+        kernel_layout=conv.kernel_layout,
         out_dtype=total,
     )
-    made = cast(ctx, made, total, ctx.result_type().dtype)
-    made = add_bias(ctx, made, bias, rank)
-    return arrange(ctx, made, plain, conv.result_layout)
+    return add_bias(ctx, cast(ctx, made, total, ctx.result_type().dtype), bias, rank)
 
 
-@OPS.expands(
-    "nn.conv1d", "nn.conv2d", "nn.conv3d",
-    "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
-)  # fmt: skip
-def expand_blocked_conv(
-    data: Expr,
-    weight: Expr,
-    *,
-    strides: tuple[int, ...],
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    **attrs: AnyValue,
-) -> Expr:
-    """Blocks of channels become whole axes around it."""
-    rank, wanted = len(strides), out_layout or data_layout
-    transposed = "output_padding" in attrs
-    plain = "NC" + SPATIAL[rank]
-    filters = ("IO" if transposed else "OI") + SPATIAL[rank]
-    if is_blocked(kernel_layout):
-        weight = relay.layout_transform(weight, kernel_layout, filters)
-        kernel_layout = filters
-    if is_blocked(data_layout):
-        data = relay.layout_transform(data, data_layout, plain)
-        data_layout = plain
-    build = getattr(relay.nn, f"conv{rank}d" + ("_transpose" if transposed else ""))
-    held = plain if is_blocked(wanted) else wanted
-    result = build(
-        data,
-        weight,
-        strides=strides,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=held,
-        **attrs,
-    )
-    return result if held == wanted else relay.layout_transform(result, held, wanted)
+@dataclass(frozen=True, kw_only=True)
+class ConvAttributes:
+    """What all convolutions have."""
+
+    strides: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
+    data_layout: str
+    kernel_layout: str
+    out_layout: str
+    out_dtype: str | None
+
+    def keywords(self) -> dict[str, object]:
+        """Return them as Relay's builders take them."""
+        same = self.out_layout == self.data_layout
+        found = {**vars(self), "out_layout": "" if same else self.out_layout}
+        return found if self.out_dtype is not None else {**found, "out_dtype": ""}
+
+
+def _import_conv(op: str) -> Callable[..., Expr]:
+    build = getattr(relay.nn, op)
+
+    def convert(ctx: ImportContext, data: Expr, weight: Expr, *, attrs: ConvAttributes) -> Expr:
+        return build(data, weight, **attrs.keywords())
+
+    return convert
+
+
+def _import_transposed(op: str) -> Callable[..., Expr]:
+    build = getattr(relay.nn, op)
+
+    def convert(
+        ctx: ImportContext,
+        data: Expr,
+        weight: Expr,
+        *,
+        output_padding: tuple[int, ...],
+        attrs: ConvAttributes,
+    ) -> Expr:
+        return build(data, weight, output_padding=output_padding, **attrs.keywords())
+
+    return convert
+
+
+for _ndim in (1, 2, 3):
+    OPS.imports(f"relax.nn.conv{_ndim}d")(_import_conv(f"conv{_ndim}d"))
+    _op = f"conv{_ndim}d_transpose"
+    OPS.imports(f"relax.nn.{_op}")(_import_transposed(_op))

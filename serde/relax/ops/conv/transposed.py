@@ -7,23 +7,16 @@ from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.ops.conv.windows import (
-    add_bias,
-    arrange,
-    arrange_weight,
-    cast,
-    has_plain_layouts,
-    sum_dtype,
-)
+from serde.relax.ops.conv.windows import add_bias, cast, sum_dtype
 from serde.relax.ops.table import OPS
 from serde.relay.ir.shapes import split_padding
-from serde.relay.op.conv.windows import SPATIAL, TransposedConvolution
+from serde.relay.lowering.conv import TRANSPOSED
+from serde.relay.op.conv.windows import TransposedConvolution
 
 __all__: list[str] = []
 
 
-@OPS.exports("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
-             when=has_plain_layouts)  # fmt: skip
+@OPS.exports(*TRANSPOSED)
 def export_conv_transpose(
     ctx: ExportContext,
     data: Value,
@@ -34,20 +27,17 @@ def export_conv_transpose(
 ) -> Value:
     """Relax's own of one or two axes; TVM computes no others in all releases, nor dilated ones."""
     rank, dtype = len(conv.strides), ctx.type(data).dtype
-    plain, filters = "NC" + SPATIAL[rank], "IO" + SPATIAL[rank]
-    x = arrange(ctx, data, conv.data_layout, plain)
-    w, shape = arrange_weight(ctx, weight, conv.kernel_layout, "IO", rank)
     before, after = split_padding(conv.padding, rank)
     total = sum_dtype(dtype, conv.out_dtype)
     steps = zip(conv.output_padding, conv.strides, strict=True)
-    spans = zip(shape[2:], conv.dilation, before, after, strict=True)
+    spans = zip(ctx.type(weight).shape[2:], conv.dilation, before, after, strict=True)
     if (
         rank < 3
         and set(conv.dilation) == {1}
         and all(extra < step for extra, step in steps)
         and all(isinstance(n, int) and max(b, a) < n for n, _, b, a in spans)
     ):
-        x, w = (cast(ctx, each, dtype, total) for each in (x, w))
+        x, w = (cast(ctx, each, dtype, total) for each in (data, weight))
         made = ctx.emit(
             f"nn.conv{rank}d_transpose",
             x,
@@ -57,8 +47,8 @@ def export_conv_transpose(
             output_padding=list(conv.output_padding),
             dilation=list(conv.dilation),
             groups=conv.groups,
-            data_layout=plain,
-            kernel_layout=filters,
+            data_layout=conv.data_layout,
+            kernel_layout=conv.kernel_layout,
         )
     else:
         compute = conv_transpose(
@@ -71,9 +61,8 @@ def export_conv_transpose(
             conv.groups,
             total,
         )
-        made = ctx.emit_te(compute, x, w)
-    made = cast(ctx, made, total, ctx.result_type().dtype)
-    return arrange(ctx, add_bias(ctx, made, bias, rank), plain, conv.result_layout)
+        made = ctx.emit_te(compute, data, weight)
+    return add_bias(ctx, cast(ctx, made, total, ctx.result_type().dtype), bias, rank)
 
 
 def conv_transpose(

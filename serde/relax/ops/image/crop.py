@@ -10,22 +10,14 @@ import numpy as np
 
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.ops.conv.windows import arrange
 from serde.relax.ops.image.interpolation import as_float, number_of, truncate
 from serde.relax.ops.table import OPS
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.op.image.crop import CropAndResize
-from serde.walk.expansion.blocks import (
-    expand_depth_to_space,
-    expand_space_to_depth,
-)
 from serde.weights import dtype_name, numpy_dtype
 
 __all__: list[str] = []
-
-OPS.expands("nn.depth_to_space")(expand_depth_to_space)
-OPS.expands("nn.space_to_depth")(expand_space_to_depth)
 
 
 @dataclass(frozen=True)
@@ -114,8 +106,7 @@ def export_crop_and_resize(
         cut = ctx.framework.te.compute
         return cut(made.shape, lambda *at: truncate(made[at], work, dtype), name="truncated")
 
-    x = arrange(ctx, data, crop.layout, "NCHW")
-    return arrange(ctx, ctx.emit_te(crop_and_resize, x, boxes, box_indices), "NCHW", crop.layout)
+    return ctx.emit_te(crop_and_resize, data, boxes, box_indices)
 
 
 @OPS.exports("image.dilation2d")
@@ -127,8 +118,6 @@ def export_dilation2d(
     strides: tuple[int, ...],
     padding: tuple[int, ...],
     dilations: tuple[int, ...],
-    data_layout: str,
-    kernel_layout: str,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     """Sums of integers wrap as NumPy's do, before the greatest is taken."""
@@ -160,6 +149,4 @@ def export_dilation2d(
 
         return te.compute((batch, channels, *lengths), reach, name="dilation2d")
 
-    x = arrange(ctx, data, data_layout, "NCHW")
-    window = arrange(ctx, weight, kernel_layout, "IHW")
-    return arrange(ctx, ctx.emit_te(dilation2d, x, window), "NCHW", data_layout)
+    return ctx.emit_te(dilation2d, data, weight)

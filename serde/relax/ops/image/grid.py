@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any as AnyValue
 
+import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.ops.conv.windows import arrange, cast, sum_dtype
+from serde.relax.import_context import ImportContext, Shape
+from serde.relax.ops.conv.windows import cast, sum_dtype
 from serde.relax.ops.image.interpolation import as_float, cubic_weights, linear_weights, round_even
 from serde.relax.ops.table import OPS
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 from serde.relay.op.image.grid import GridSample
 
 __all__: list[str] = []
@@ -159,13 +164,12 @@ class _Sampling:
 def export_grid_sample(
     ctx: ExportContext, data: Value, grid: Value, *, sampling: GridSample
 ) -> Value:
-    dtype, plain = ctx.type(data).dtype, "NCHW" if len(sampling.layout) == 4 else "NCDHW"
+    dtype = ctx.type(data).dtype
     wide = sum_dtype(dtype, None)
-    x = arrange(ctx, cast(ctx, data, dtype, wide), sampling.layout, plain)
     how = {"bilinear": "linear", "bicubic": "cubic"}.get(sampling.method, sampling.method)
     places = _Sampling(ctx.framework, how, sampling.padding_mode, sampling.align_corners, 1)
-    made = cast(ctx, ctx.emit_te(places.grid_sample, x, grid), wide, dtype)
-    return arrange(ctx, made, plain, sampling.layout)
+    made = ctx.emit_te(places.grid_sample, cast(ctx, data, dtype, wide), grid)
+    return cast(ctx, made, wide, dtype)
 
 
 @OPS.exports("serde.grid_sample")
@@ -184,3 +188,32 @@ def export_serde_grid_sample(
     sampling = _Sampling(ctx.framework, method, padding_mode, align_corners, rank - 1, even)
     made = ctx.emit_te(sampling.grid_sample, cast(ctx, data, dtype, wide), grid)
     return cast(ctx, made, wide, dtype)
+
+
+@OPS.imports("relax.image.grid_sample")
+def import_grid_sample(ctx: ImportContext, data: Expr, grid: Expr, *, sampling: GridSample) -> Expr:
+    """Of two elements as near TVM takes the even one, Relay not."""
+    if sampling.method == "nearest":
+        if sampling.layout not in ("NCHW", "NCDHW"):
+            raise Unsupported(f"layout={sampling.layout!r} of nearest elements has no counterpart")
+        places = relay.transpose(grid, axes=[0, *range(2, ctx.rank(grid)), 1])
+        return call(
+            "serde.grid_sample", data, places, method="nearest",
+            padding_mode=sampling.padding_mode, align_corners=sampling.align_corners,
+        )  # fmt: skip
+    return relay.image.grid_sample(data, grid, **vars(sampling))
+
+
+@OPS.imports("relax.image.affine_grid")
+def import_affine_grid(
+    ctx: ImportContext, data: Expr, *, size: Shape, align_corners: bool = True
+) -> Expr:
+    """The coordinates are on axis 1."""
+    target = ctx.known_dims(size)
+    lengths = tuple(each for each in target if isinstance(each, int))
+    if len(lengths) < len(target):
+        raise Unsupported("needs a size that is fixed")
+    if align_corners:
+        return relay.image.affine_grid(data, lengths)
+    grid = call("serde.affine_grid", data, None, size=lengths, align_corners=False)
+    return relay.transpose(grid, [0, 3, 1, 2])

@@ -6,9 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
+import numpy as np
+
+import serde.allocation as allocation
+import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
+from serde.relax.import_context import ImportContext, Shape
 from serde.relax.ops.image.interpolation import (
     AxisReading,
     as_float,
@@ -20,10 +25,9 @@ from serde.relax.ops.image.interpolation import (
 )
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.layout import is_blocked, spatial_axes
-from serde.relay.op.image.interpolation import SPATIAL
+from serde.relay.ir.expr import Expr
 from serde.relay.op.image.resize import ImageResize
-from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
+from serde.weights import Array
 
 __all__: list[str] = []
 
@@ -171,12 +175,6 @@ def _reading(
     )
 
 
-def _axes(layout: str) -> tuple[int, ...]:
-    if is_blocked(layout):
-        raise Unsupported(f"an image in blocks of channels, {layout}")
-    return spatial_axes(layout, "NC" + SPATIAL[len(layout) - 2])
-
-
 @OPS.exports("image.resize1d", "image.resize2d", "image.resize3d")
 def export_resize(
     ctx: ExportContext,
@@ -188,7 +186,7 @@ def export_resize(
 ) -> Value:
     dtype = resize.dtype_of(ctx.type(data).dtype)
     sizes = ctx.dims(size or ())
-    return resize_axes(ctx, data, _axes(resize.layout), sizes, vars(resize), roi, dtype)
+    return resize_axes(ctx, data, range(2, ctx.type(data).rank), sizes, vars(resize), roi, dtype)
 
 
 @OPS.exports("dyn.image.resize2d")
@@ -198,15 +196,74 @@ def export_dynamic_resize(
     dtype = resize.dtype_of(ctx.type(data).dtype)
     used = roi if resize.coordinate_transformation_mode == "tf_crop_and_resize" else None
     sizes = ctx.read_shape(size)
-    return resize_axes(ctx, data, _axes(resize.layout), sizes, vars(resize), used, dtype)
+    return resize_axes(ctx, data, range(2, ctx.type(data).rank), sizes, vars(resize), used, dtype)
 
 
-def _upsample(
-    ctx: ExportContext,
-    data: Value,
-    sizes: Sequence[AnyValue],
-    upsampling: Upsampling | Upsampling3d,
-) -> Value:
-    how = upsampling.interpolation
-    attrs = {"method": how.method, "coordinate_transformation_mode": how.mode}
-    return resize_axes(ctx, data, _axes(upsampling.layout), sizes, attrs)
+@OPS.imports("relax.image.resize2d", "relax.image.resize3d")
+def import_resize(
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    size: Shape,
+    roi: AnyValue,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+    rounding_method: str,
+    cubic_alpha: float,
+    cubic_exclude: int,
+    extrapolation_value: float,
+    out_dtype: str | None,
+) -> Expr:
+    rounds = rounding_method or ("round" if _aligns(coordinate_transformation_mode) else "floor")
+    if method == "nearest_neighbor" and rounds == "round":
+        return _resize_to_even(ctx, data, size, layout, coordinate_transformation_mode)
+    build: AnyValue = relay.image.resize2d if len(size.dims) == 2 else relay.image.resize3d
+    known = ctx.dims_of(size)
+    target: AnyValue = ctx.shape_tensor(size) if known is None else known
+    return build(
+        data,
+        target,
+        roi=tuple(map(float, roi)) if roi else None,
+        layout=layout,
+        method=method,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        rounding_method=rounding_method,
+        cubic_alpha=cubic_alpha,
+        cubic_exclude=cubic_exclude,
+        extrapolation_value=extrapolation_value,
+        out_dtype=out_dtype,
+    )
+
+
+def _aligns(mode: str) -> bool:
+    return mode == "align_corners"
+
+
+def _resize_to_even(ctx: ImportContext, x: Expr, size: Shape, layout: str, mode: str) -> Expr:
+    """Return the nearest elements; TVM takes the even one of two as near, Relay the latter."""
+    axes = [layout.index(letter) for letter in "DHW" if letter in layout]
+    lengths, wanted = ctx.static_lengths(x, axes), ctx.known_dims(size)
+    for axis, length, target in zip(axes, lengths, wanted, strict=True):
+        if not isinstance(target, int):
+            raise Unsupported("the nearest elements need a size that is fixed")
+        places = np.rint(_places(mode, length, target)).clip(0, length - 1)
+        x = relay.take(x, ctx.const(places, "int64"), axis=axis, mode="clip")
+    return x
+
+
+def _places(mode: str, length: int, target: int) -> Array:
+    """Return where the elements of a resized axis are, in float32 as TVM has it."""
+    steps = allocation.arange(target, dtype=np.float32)
+    scale = np.float32(length) / np.float32(target)
+    if mode == "align_corners":
+        return steps * (np.float32(length - 1) / np.float32(target - 1)) if target > 1 else steps
+    if mode == "asymmetric":
+        return steps * scale
+    if mode == "tf_half_pixel_for_nn":
+        return (steps + np.float32(0.5)) * scale
+    if mode == "half_pixel" or (mode == "pytorch_half_pixel" and target > 1):
+        return (steps + np.float32(0.5)) * scale - np.float32(0.5)
+    if mode == "pytorch_half_pixel":
+        return steps
+    raise Unsupported(f"coordinate_transformation_mode={mode!r} of nearest elements")

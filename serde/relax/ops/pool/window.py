@@ -3,44 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 from typing import Literal
 
+import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
-from serde.relax.ops.conv.windows import arrange, cast, has_plain_layouts, sum_dtype
+from serde.relax.import_context import ImportContext
+from serde.relax.ops.conv.windows import cast, sum_dtype
 from serde.relax.ops.pool.expressions import PoolWindow, adaptive_pool
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.conv.windows import SPATIAL
 from serde.relay.op.pool.reduction import Pooling, Window
-from serde.walk.expansion.pool import USUAL, global_pool
+from serde.walk.expansion.pool import USUAL
 
 __all__: list[str] = []
 
 
-@OPS.exports("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", when=has_plain_layouts)
+@OPS.exports("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
 def export_max_pool(ctx: ExportContext, data: Value, *, pool: Pooling) -> Value:
     """TVM takes infinity for the least number of bfloat16."""
-    window, plain = pool.window, USUAL[len(pool.pool_size)]
-    x = arrange(ctx, data, pool.layout, plain)
-    space = _space(ctx, data, pool.layout)
-    if _is_relax_window(window, space) and ctx.type(data).dtype != "bfloat16":
-        made = _emit_pool(ctx, "max", x, window, space)
-    else:
-        made = ctx.emit_te(_expression(ctx, window, pool.result_layout).maximum, x)
-    return arrange(ctx, made, plain, pool.result_layout)
+    window, (_, _, *space), dtype = pool.window, ctx.type(data).shape, ctx.type(data).dtype
+    if _is_relax_window(window, space) and dtype != "bfloat16":
+        return _emit_pool(ctx, "max", data, window, space)
+    return ctx.emit_te(_expression(ctx, window).maximum, data)
 
 
-@OPS.exports("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", when=has_plain_layouts)
+@OPS.exports("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
 def export_avg_pool(
     ctx: ExportContext, data: Value, *, pool: Pooling, count_include_pad: bool
 ) -> Value:
     """Half precision is summed in float32; Relax takes no means of integers."""
-    window, dtype, plain = pool.window, ctx.type(data).dtype, USUAL[len(pool.pool_size)]
+    window, (_, _, *space), dtype = pool.window, ctx.type(data).shape, ctx.type(data).dtype
     wide = sum_dtype(dtype, None)
-    x = cast(ctx, arrange(ctx, data, pool.layout, plain), dtype, wide)
-    space = _space(ctx, data, pool.layout)
+    x = cast(ctx, data, dtype, wide)
     known = all(isinstance(length, int) for length in space)
     if (
         is_float(dtype)
@@ -49,15 +48,8 @@ def export_avg_pool(
     ):
         made = _emit_pool(ctx, "avg", x, window, space, count_include_pad=count_include_pad)
     else:
-        compute = _expression(ctx, window, pool.result_layout).mean
-        made = ctx.emit_te(compute, x, count_include_pad)
-    return arrange(ctx, cast(ctx, made, wide, dtype), plain, pool.result_layout)
-
-
-def _space(ctx: ExportContext, data: Value, layout: str) -> list[Dim]:
-    """Return the spatial lengths of a value."""
-    shape = ctx.type(data).shape
-    return [shape[layout.index(letter)] for letter in USUAL[len(layout) - 2][2:]]
+        made = ctx.emit_te(_expression(ctx, window).mean, x, count_include_pad)
+    return cast(ctx, made, wide, dtype)
 
 
 def _is_relax_window(window: Window, space: Sequence[Dim]) -> bool:
@@ -68,16 +60,14 @@ def _is_relax_window(window: Window, space: Sequence[Dim]) -> bool:
     return all(after + step - 1 <= (size - 1) * gap for size, step, gap, after in axes)
 
 
-def _expression(ctx: ExportContext, window: Window, out_layout: str) -> PoolWindow:
-    shape = ctx.result_type().shape
-    lengths = [shape[out_layout.index(letter)] for letter in USUAL[len(window.size)][2:]]
+def _expression(ctx: ExportContext, window: Window) -> PoolWindow:
     return PoolWindow(
         ctx.framework,
         window.size,
         window.strides,
         window.dilation,
         window.before,
-        ctx.dims(lengths),
+        ctx.dims(ctx.result_type().shape[2:]),
     )
 
 
@@ -113,9 +103,9 @@ def _emit_pool(
     )
 
 
-def _are_parts_right(ctx: ExportContext, data: Value, layout: str, size: Sequence[int]) -> bool:
+def _are_parts_right(ctx: ExportContext, data: Value, size: Sequence[int]) -> bool:
     """Whether TVM's own pooling takes the parts; before 0.27 it errs where one axis divides."""
-    pairs = zip(_space(ctx, data, layout), size, strict=True)
+    pairs = zip(ctx.type(data).shape[2:], size, strict=True)
     even = [count == 1 or (isinstance(n, int) and n % count == 0) for n, count in pairs]
     return all(even) or ctx.framework.version.startswith("0.27")
 
@@ -124,34 +114,132 @@ def _make_adaptive(kind: Literal["max", "avg"], rank: int) -> Callable[..., Valu
     """Return what writes a pooling over parts of `rank` axes; Relax has one of means of floats."""
 
     def export_adaptive_pool(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        output_size: tuple[int, ...],
-        layout: str,
-        out_layout: str,
+        ctx: ExportContext, data: Value, *, output_size: tuple[int, ...]
     ) -> Value:
-        dtype, plain = ctx.type(data).dtype, USUAL[rank]
+        dtype = ctx.type(data).dtype
         wide = sum_dtype(dtype, None) if kind == "avg" else dtype
-        x = arrange(ctx, cast(ctx, data, dtype, wide), layout, plain)
+        x = cast(ctx, data, dtype, wide)
         size = list(output_size * rank if len(output_size) == 1 else output_size)
         if not size:
             made = x
-        elif kind == "avg" and is_float(dtype) and _are_parts_right(ctx, data, layout, size):
+        elif kind == "avg" and is_float(dtype) and _are_parts_right(ctx, data, size):
             made = ctx.emit(f"nn.adaptive_avg_pool{rank}d", x, output_size=size)
         else:
             made = ctx.emit_te(adaptive_pool(ctx.framework, size, kind), x)
-        return arrange(ctx, cast(ctx, made, wide, dtype), plain, out_layout or layout)
+        return cast(ctx, made, wide, dtype)
 
     return export_adaptive_pool
 
 
 for _rank in SPATIAL:
-    OPS.exports(f"nn.adaptive_max_pool{_rank}d", when=has_plain_layouts)(
-        _make_adaptive("max", _rank)
-    )
-    OPS.exports(f"nn.adaptive_avg_pool{_rank}d", when=has_plain_layouts)(
-        _make_adaptive("avg", _rank)
-    )
-OPS.expands("nn.global_max_pool2d")(global_pool("max"))
-OPS.expands("nn.global_avg_pool2d")(global_pool("mean"))
+    OPS.exports(f"nn.adaptive_max_pool{_rank}d")(_make_adaptive("max", _rank))
+    OPS.exports(f"nn.adaptive_avg_pool{_rank}d")(_make_adaptive("avg", _rank))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolAttributes:
+    """What all pooling has."""
+
+    pool_size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    padding: tuple[int, ...]
+    ceil_mode: bool
+    layout: str
+    out_layout: str
+
+    def keywords(self) -> dict[str, object]:
+        """Return them as Relay's builders take them."""
+        return {
+            **vars(self),
+            "out_layout": "" if self.out_layout == self.layout else self.out_layout,
+        }
+
+
+def _import_max_pool(op: str) -> Callable[..., Expr]:
+    build = getattr(relay.nn, op)
+
+    def convert(
+        ctx: ImportContext, data: Expr, *, count_include_pad: bool, attrs: PoolAttributes
+    ) -> Expr:
+        return _drop_windows(ctx, data, build(data, **attrs.keywords()), attrs)
+
+    return convert
+
+
+def _import_avg_pool(op: str) -> Callable[..., Expr]:
+    build = getattr(relay.nn, op)
+
+    def convert(
+        ctx: ImportContext, data: Expr, *, count_include_pad: bool, attrs: PoolAttributes
+    ) -> Expr:
+        """What reaches beyond the padding is not counted, in Relay it is: then zeros are data."""
+        given, x = attrs, data
+        if count_include_pad and attrs.ceil_mode:
+            x, given = _pad(ctx, data, attrs), replace(attrs, padding=(0,) * len(attrs.padding))
+            count_include_pad = False
+        found = build(x, count_include_pad=count_include_pad, **given.keywords())
+        return _drop_windows(ctx, data, found, attrs)
+
+    return convert
+
+
+def _pad(ctx: ImportContext, data: Expr, attrs: PoolAttributes) -> Expr:
+    """Return a tensor with the zeros around it that pooling pads."""
+    if not any(attrs.padding):
+        return data
+    count = len(attrs.pool_size)
+    widths = [(0, 0)] * ctx.rank(data)
+    for number, letter in enumerate("DHW"[-count:]):
+        before, after = attrs.padding[number], attrs.padding[count + number]
+        widths[attrs.layout.index(letter)] = before, after
+    return relay.nn.pad(data, widths, pad_value=ctx.like(data, 0))
+
+
+def _drop_windows(ctx: ImportContext, data: Expr, found: Expr, attrs: PoolAttributes) -> Expr:
+    """Return pooling without the windows that begin behind all elements.
+
+    With ``ceil_mode`` Relay has them, and TVM not, as PyTorch.
+    """
+    if not attrs.ceil_mode:
+        return found
+    count = len(attrs.pool_size)
+    first, last = attrs.padding[:count], attrs.padding[count:]
+    for number, letter in enumerate("DHW"[-count:]):
+        step, axis = attrs.strides[number], attrs.layout.index(letter)
+        reach = (attrs.pool_size[number] - 1) * attrs.dilation[number] + 1
+        if step + last[number] <= reach:
+            continue
+        (length,) = ctx.static_lengths(data, [axis])
+        kept = -(-(length + first[number]) // step)
+        place = attrs.out_layout.index(letter)
+        if ctx.static_lengths(found, [place])[0] > kept:
+            found = relay.strided_slice(found, [0], [kept], axes=[place])
+    return found
+
+
+def _import_adaptive(op: str) -> Callable[..., Expr]:
+    build = getattr(relay.nn, op)
+
+    def convert(
+        ctx: ImportContext,
+        data: Expr,
+        *,
+        output_size: tuple[int, ...] | None,
+        layout: str,
+        out_layout: str,
+    ) -> Expr:
+        """Without a size the result has that of the tensor."""
+        if output_size is None:
+            return data
+        out_layout = "" if out_layout == layout else out_layout
+        return build(data, output_size, layout=layout, out_layout=out_layout)
+
+    return convert
+
+
+for _ndim in (1, 2, 3):
+    OPS.imports(f"relax.nn.max_pool{_ndim}d")(_import_max_pool(f"max_pool{_ndim}d"))
+    OPS.imports(f"relax.nn.avg_pool{_ndim}d")(_import_avg_pool(f"avg_pool{_ndim}d"))
+    _op = f"adaptive_avg_pool{_ndim}d"
+    OPS.imports(f"relax.nn.{_op}")(_import_adaptive(_op))

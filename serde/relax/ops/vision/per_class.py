@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
+import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
 from serde.relax.ops.vision.boxes import choose_best, emit_loops, one_number, overlap
+from serde.relay.ir.expr import Expr
 
 __all__: list[str] = []
 
@@ -122,3 +125,26 @@ def export_all_class_non_max_suppression(
     count = 4 if by_image else 3
     made = emit_loops(ctx, "all_class_nms", suppression.write, operands, suppression.forms, count)
     return made[:-1]
+
+
+@OPS.imports("relax.vision.all_class_non_max_suppression")
+def import_all_class_non_max_suppression(
+    ctx: ImportContext,
+    boxes: Expr,
+    scores: Expr,
+    max_output_boxes_per_class: Expr,
+    iou_threshold: Expr,
+    score_threshold: Expr,
+    *,
+    output_format: AnyValue,
+) -> list[Expr]:
+    """In the first of the two formats there are no rows behind the last one."""
+    found = relay.vision.all_class_non_max_suppression(
+        boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold, output_format
+    )
+    if output_format == "tensorflow":
+        return [found[place] for place in range(3)]
+    rows, count = found[0], found[1]
+    end = relay.concatenate([relay.cast(count, "int64"), ctx.const([3], "int64")], axis=0)
+    begin, steps = ctx.const([0, 0], "int64"), ctx.const([1, 1], "int64")
+    return [relay.strided_slice(rows, begin, end, steps), count]

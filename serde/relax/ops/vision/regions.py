@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
+from typing import Literal
 
+import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.ops.conv.windows import arrange
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
 from serde.relax.ops.vision.boxes import emit_loops
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import lowest
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.vision.aligned import AlignedRegions
 from serde.relay.op.vision.regions import RoiAlign
@@ -177,8 +182,7 @@ def export_roi_align(ctx: ExportContext, data: Value, rois: Value, *, roi: RoiAl
         "float64" if ctx.type(data).dtype == "float64" else "float32",
         least=True, shift=0.0, greatest=roi.mode == "max", weighted=False,
     )  # fmt: skip
-    made = _pool_regions(ctx, samples, arrange(ctx, data, roi.layout, "NCHW"), rois)
-    return arrange(ctx, made, "NCHW", roi.layout)
+    return _pool_regions(ctx, samples, data, rois)
 
 
 def _sizes(ctx: ExportContext, pooled_size: Sequence[Dim]) -> list[AnyValue]:
@@ -258,7 +262,6 @@ def export_roi_pool(
     *,
     pooled_size: tuple[Dim, ...],
     spatial_scale: float,
-    layout: str,
 ) -> Value:
     dtype, sizes = ctx.type(data).dtype, _sizes(ctx, pooled_size)
     work = "float64" if dtype == "float64" else "float32"
@@ -270,6 +273,49 @@ def export_roi_pool(
     def write(given: Sequence[AnyValue], made: Sequence[AnyValue]) -> None:
         bins.write(*given, *made)
 
-    operands = [arrange(ctx, data, layout, "NCHW"), rois]
-    (made,) = emit_loops(ctx, "roi_pool", write, operands, forms, 1)
-    return arrange(ctx, made, "NCHW", layout)
+    return emit_loops(ctx, "roi_pool", write, [data, rois], forms, 1)[0]
+
+
+@OPS.imports("relax.vision.roi_pool")
+def import_roi_pool(
+    ctx: ImportContext,
+    data: Expr,
+    rois: Expr,
+    *,
+    pooled_size: tuple[int, ...],
+    spatial_scale: float,
+    layout: Literal["NCHW", "NHWC"],
+) -> Expr:
+    return relay.vision.roi_pool(data, rois, pooled_size, spatial_scale, layout=layout)
+
+
+@OPS.imports("relax.vision.roi_align")
+def import_roi_align(
+    ctx: ImportContext,
+    data: Expr,
+    rois: Expr,
+    *,
+    pooled_size: tuple[int, ...],
+    spatial_scale: float,
+    sample_ratio: int,
+    aligned: bool,
+    layout: Literal["NCHW", "NHWC"],
+    mode: Literal["avg", "max"],
+) -> Expr:
+    """A region begins with its image; aligned, it is as narrow as it likes, but not moved."""
+    if not aligned:
+        return relay.vision.roi_align(
+            data, rois, pooled_size, spatial_scale,
+            sample_ratio=sample_ratio, layout=layout, mode=mode,
+        )  # fmt: skip
+    if mode != "avg":
+        raise Unsupported(f"mode={mode!r} of aligned regions has no counterpart")
+    x = data if layout == "NCHW" else relay.layout_transform(data, layout, "NCHW")
+    images, places = relay.split(rois, (1,), axis=1)
+    boxes = relay.add(places, ctx.like(rois, 0.5 / spatial_scale))
+    found = call(
+        "serde.roi_align", x, boxes, relay.cast(relay.squeeze(images, axis=[1]), "int64"),
+        pooled_size=pooled_size, spatial_scale=spatial_scale, sample_ratio=max(sample_ratio, 0),
+        half_pixel=True,
+    )  # fmt: skip
+    return found if layout == "NCHW" else relay.layout_transform(found, "NCHW", layout)

@@ -14,6 +14,7 @@ from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, s
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Moves, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.image import decompose_depth_to_space, decompose_space_to_depth
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -55,6 +56,7 @@ def _depth_to_space_type(
         sample((1, 8, 3, 4), block_size=2, mode="CRD"),
         sample((1, 3, 4, 9), block_size=3, layout="NHWC"),
     ],
+    decompose=decompose_depth_to_space,
     arguments=Arguments(
         required=("block_size",), convert={"mode": lambda mode: "CRD" if mode == "CDR" else mode}
     ),
@@ -99,6 +101,7 @@ def _space_to_depth_type(
         sample((1, 2, 4, 6), block_size=2, mode=""),
         sample((1, 6, 3, 2), block_size=3, layout="NHWC"),
     ],
+    decompose=decompose_space_to_depth,
 )
 def space_to_depth(
     data: Array,

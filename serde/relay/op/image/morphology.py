@@ -23,6 +23,7 @@ from serde.relay.ir.shapes import (
 from serde.relay.ir.traits import Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters
+from serde.relay.lowering.image import decompose_dilation2d
 from serde.relay.op.conv.windows import pad_sides, padding_sides, per_axis, taps
 from serde.weights import dtype_name
 
@@ -73,6 +74,7 @@ def _window_numbers(given: AnyValue) -> AnyValue:
         sample(tensor((1, 1, 4, 4), "float16"), tensor((1, 2, 2), "float16"),
                out_dtype="float32"),
     ],
+    decompose=decompose_dilation2d,
     arguments=Arguments(
         convert={
             "strides": _window_numbers,

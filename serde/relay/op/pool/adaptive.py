@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from serde.relay.ir.shapes import at
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Trait, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
+from serde.relay.lowering.pool import decompose_adaptive_pool
 from serde.relay.op.conv.windows import SPATIAL
 from serde.relay.op.pool.reduction import relayout, spatial_axes, to_out_layout, total
 
@@ -86,7 +88,9 @@ _SAMPLES = {
 }
 
 
-def _declare(name: str, rank: int, reduce: Callable[..., Array], *traits: Trait) -> None:
+def _declare(
+    name: Literal["avg", "max"], rank: int, reduce: Callable[..., Array], *traits: Trait
+) -> None:
     """Declare the adaptive pooling `name` over `rank` spatial axes."""
 
     @relay_op(
@@ -94,6 +98,7 @@ def _declare(name: str, rank: int, reduce: Callable[..., Array], *traits: Trait)
         traits=(times(32), *traits, Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
         infer=_relation(rank),
         samples=_SAMPLES[rank],
+        decompose=decompose_adaptive_pool(name, rank),
         arguments=Arguments(convert={"output_size": lambda size: () if size is None else size}),
     )
     def adaptive_pool(

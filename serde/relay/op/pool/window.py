@@ -14,6 +14,7 @@ from serde.relay.ir.shapes import at
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
+from serde.relay.lowering.pool import decompose_global_pool
 from serde.relay.op.conv.windows import window_arguments
 from serde.relay.op.pool.reduction import (
     Pooling,
@@ -169,6 +170,7 @@ _GLOBAL_SAMPLES = [
     traits=(Values(0), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_global_type,
     samples=_GLOBAL_SAMPLES,
+    decompose=decompose_global_pool("max"),
 )
 def global_max_pool2d(data: Array, *, layout: str = "NCHW", out_layout: str = "") -> Array:
     """``y = max(x)`` over height and width, which stay as axes of length 1."""
@@ -181,6 +183,7 @@ def global_max_pool2d(data: Array, *, layout: str = "NCHW", out_layout: str = ""
     traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_global_type,
     samples=_GLOBAL_SAMPLES,
+    decompose=decompose_global_pool("avg"),
 )
 def global_avg_pool2d(data: Array, *, layout: str = "NCHW", out_layout: str = "") -> Array:
     """``y = mean(x)`` over height and width, which stay as axes of length 1."""

@@ -1,4 +1,4 @@
-"""Convolutions, and what stands for all of them."""
+"""Convolutions, and what stands for all of them. Layers add a bias themselves."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from functools import partial
 
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir.shapes import is_float, split_padding
+from serde.relay.lowering.conv import CONVOLUTIONS, convolution_on_floats, is_on_floats
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.conv.transposed import convolve_transposed
 from serde.torch.ops.conv.windows import (
     SPATIAL,
     ConvAttributes,
+    RelayConv,
     Sizes,
     kernel_size,
     over_batch,
     per_axis,
     require_real,
+    write_conv,
 )
+from serde.torch.ops.shape.pad_out import flat_widths
 from serde.torch.ops.table import OPS
 
 
@@ -123,3 +128,20 @@ def import_conv_tbc(
     filters = ctx.fold(relay.transpose(weight, axes=[2, 1, 0]))
     found = convolve(ctx, moved, filters, bias, conv=ConvAttributes(padding=pad))
     return relay.transpose(found, axes=[2, 0, 1])
+
+
+@OPS.exports(*CONVOLUTIONS, when=is_on_floats)
+def export_conv(
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: RelayConv
+) -> Value:
+    """Padding that is not alike on both sides is a node of its own."""
+    rank, options, inputs = len(conv.strides), conv.options(), ctx.type(data).shape[1]
+    before, after = split_padding(conv.padding, rank)
+    if before != after:
+        data = ctx.call("F.pad", data, flat_widths(list(zip(before, after, strict=True))))
+    elif any(before):
+        options["padding"] = before
+    return write_conv(ctx, f"Conv{rank}d", data, weight, bias, inputs, options)
+
+
+OPS.expands(*CONVOLUTIONS)(convolution_on_floats("float64"))

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.shapes import split_padding
+from serde.relay.lowering.conv import TRANSPOSED, is_on_floats, transposed_on_floats
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.conv.windows import (
     SPATIAL,
     ConvAttributes,
+    RelayConv,
     Sizes,
     kernel_size,
     over_batch,
     per_axis,
     require_real,
+    write_conv,
 )
 from serde.torch.ops.table import OPS
 
@@ -63,3 +69,44 @@ def convolve_transposed(
         return found if bias is None else relay.nn.bias_add(found, bias, axis=1)
 
     return over_batch(ctx, input, ndim, build_biased)
+
+
+def _is_direct(node: Call) -> bool:
+    """Whether PyTorch's output padding can say how much less is cut behind an axis than before."""
+    attrs = node.attrs
+    limits = map(max, attrs["strides"], attrs["dilation"])
+    return is_on_floats(node) and all(
+        0 <= extra < limit for extra, limit in zip(_output_padding(**attrs), limits, strict=True)
+    )
+
+
+def _output_padding(
+    *, padding: tuple[int, ...], output_padding: tuple[int, ...], **_rest: AnyValue
+) -> tuple[int, ...]:
+    before, after = split_padding(padding, len(output_padding))
+    return tuple(p + b - a for p, b, a in zip(output_padding, before, after, strict=True))
+
+
+@OPS.exports(*TRANSPOSED, when=_is_direct)
+def export_conv_transpose(
+    ctx: ExportContext,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    conv: RelayConv,
+    output_padding: tuple[int, ...],
+) -> Value:
+    """What is cut less behind than before is output padding."""
+    rank, options = len(conv.strides), conv.options()
+    before, _ = split_padding(conv.padding, rank)
+    extra = _output_padding(padding=conv.padding, output_padding=output_padding)
+    if any(before):
+        options["padding"] = before
+    if any(extra):
+        options["output_padding"] = extra
+    inputs = ctx.type(data).shape[1]
+    return write_conv(ctx, f"ConvTranspose{rank}d", data, weight, bias, inputs, options)
+
+
+OPS.expands(*TRANSPOSED)(transposed_on_floats("float64", alike=True))

@@ -8,17 +8,22 @@ from typing import Final, TypeAlias, TypeVar
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
+from serde.relay.op.conv.windows import Convolution
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 
 __all__ = [
     "SPATIAL",
     "ConvAttributes",
+    "RelayConv",
     "Sizes",
     "kernel_size",
     "over_batch",
     "per_axis",
     "require_real",
+    "write_conv",
 ]
 
 SPATIAL: Final = {1: "W", 2: "HW", 3: "DHW"}
@@ -107,3 +112,64 @@ def require_real(ctx: ImportContext, x: Expr) -> None:
     """
     if ctx.dtype(x).startswith("complex"):
         raise Unsupported("a convolution of complex numbers")
+
+
+class RelayConv(Convolution):
+    """Attributes of Relay's convolutions."""
+
+    def options(self) -> dict[str, object]:
+        """Return what differs from PyTorch's defaults, padding left out."""
+        found: dict[str, object] = {}
+        if set(self.strides) != {1}:
+            found["stride"] = tuple(self.strides)
+        if set(self.dilation) != {1}:
+            found["dilation"] = tuple(self.dilation)
+        if self.groups != 1:
+            found["groups"] = self.groups
+        return found
+
+
+def write_conv(
+    ctx: ExportContext,
+    name: str,
+    x: Value,
+    w: Value,
+    bias: Value | None,
+    inputs: Dim,
+    options: dict[str, object],
+) -> Value:
+    """Write a layer where its weights are weights, a function elsewhere.
+
+    Args:
+        ctx: What is written.
+        name: Of the layer.
+        x: The data.
+        w: The weight.
+        bias: The bias, if there is one.
+        inputs: Channels of the data.
+        options: What differs from PyTorch's defaults.
+    """
+    shape = ctx.type(w).shape
+    fixed = [each for each in shape if isinstance(each, int)]
+    groups, transposed = options.get("groups", 1), "Transpose" in name
+    vector = bias is None or ctx.type(bias).rank == 1
+    if not (ctx.is_weight(w, bias) and len(fixed) == len(shape) and vector):
+        given = [] if bias is None else [bias]
+        function = name.lower().replace("transpose", "_transpose")
+        return ctx.call(f"F.{function}", x, w, *given, **options)
+    if not isinstance(inputs, int):
+        inputs = fixed[0] if transposed else fixed[1] * int(str(groups))
+    weights, made = {"weight": w}, dict(options)
+    if bias is None:
+        made["bias"] = False
+    else:
+        weights["bias"] = bias
+    return ctx.layer(
+        f"nn.{name}",
+        (x,),
+        weights,
+        in_channels=inputs,
+        out_channels=fixed[1] * int(str(groups)) if transposed else fixed[0],
+        kernel_size=tuple(fixed[2:]),
+        **made,
+    )

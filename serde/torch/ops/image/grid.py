@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, Literal
 
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
+from serde.relay.op.image.grid import GridSample
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.table import OPS
+from serde.walk.expansion.sampling import (
+    expand_crop_and_resize,
+    expand_grid_sample,
+)
+from serde.walk.expansion.tensors import tensor_type
 
 _METHODS: Final = ("linear", "nearest", "cubic")
 _PADDING: Final = ("zeros", "border", "reflection")
@@ -49,3 +57,74 @@ def import_affine_grid(
         )
     shape = ctx.shape_vector(size)
     return call("serde.affine_grid", theta, shape, align_corners=align_corners)
+
+
+Pairs = tuple[tuple[int, int], ...]
+
+OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float64", "int32"))
+OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float64", "int32"))
+
+
+def _is_sampled_alike(call: Call) -> bool:
+    """Whether PyTorch reads the same; it rounds halves to even numbers where it rounds."""
+    method, rank = call.attrs["method"], tensor_type(call.args[0]).rank
+    return method == "bilinear" or (method == "bicubic" and rank == 4)
+
+
+def _sample(
+    ctx: ExportContext, x: Value, grid: Value, method: str, padding_mode: str, align_corners: bool
+) -> Value:
+    options: dict[str, object] = {} if method == "bilinear" else {"mode": method}
+    if padding_mode != "zeros":
+        options["padding_mode"] = padding_mode
+    return ctx.call("F.grid_sample", x, grid, **options, align_corners=align_corners)
+
+
+@OPS.exports("image.grid_sample", when=_is_sampled_alike)
+def export_grid_sample(
+    ctx: ExportContext, data: Value, grid: Value, *, sampling: GridSample
+) -> Value:
+    places = ctx.method(grid, "movedim", 1, -1)
+    return _sample(
+        ctx, data, places, sampling.method, sampling.padding_mode, sampling.align_corners
+    )
+
+
+def _has_mode(call: Call) -> bool:
+    return call.attrs["method"] != "cubic" or tensor_type(call.args[0]).rank == 4
+
+
+@OPS.exports("serde.grid_sample", when=_has_mode)
+def export_serde_grid_sample(
+    ctx: ExportContext,
+    data: Value,
+    grid: Value,
+    *,
+    method: str,
+    padding_mode: str,
+    align_corners: bool,
+) -> Value:
+    mode = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}[method]
+    return _sample(ctx, data, grid, mode, padding_mode, align_corners)
+
+
+@OPS.exports("image.affine_grid")
+def export_affine_grid(ctx: ExportContext, data: Value, *, target_shape: tuple[int, ...]) -> Value:
+    size = [ctx.size(data, 0), 1, *target_shape]
+    found = ctx.call("F.affine_grid", data, size, align_corners=True)
+    return ctx.method(found, "permute", 0, 3, 1, 2)
+
+
+@OPS.exports("serde.affine_grid")
+def export_serde_affine_grid(
+    ctx: ExportContext,
+    theta: Value,
+    shape: Value | None,
+    *,
+    size: tuple[int, ...] | None,
+    align_corners: bool,
+) -> Value:
+    lengths: object = [ctx.size(theta, 0), 1, *(size or ())]
+    if shape is not None:
+        lengths = ctx.call(ctx.helper("integers"), shape)
+    return ctx.call("F.affine_grid", theta, lengths, align_corners=align_corners)

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any as AnyValue
+
+import numpy as np
 
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
+from serde.relay.op.image.interpolation import Interpolation
+from serde.relay.op.image.resampling import Resampling
+from serde.relay.op.image.resize import ImageResize
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
+from serde.torch.ops.conv.windows import SPATIAL
+from serde.torch.ops.image.interpolation import Resizing
 from serde.torch.ops.image.resize import Scales, resize, resize_nearest, resize_smoothly
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import cast
 
 
 def _import_nearest_vec(
@@ -99,3 +112,150 @@ _register(
 _register(resize, "cubic", "aten::upsample_bicubic2d")
 _register(resize_smoothly, "linear", "aten::_upsample_bilinear2d_aa")
 _register(resize_smoothly, "cubic", "aten::_upsample_bicubic2d_aa")
+
+
+def _finish(ctx: ExportContext, written: object, source: str, dtype: str) -> Value:
+    """Return what was written in a dtype."""
+    result, work = written if isinstance(written, tuple) else (written, source)
+    return cast(ctx, result, dtype, work)
+
+
+def _make_resize_exporter(rank: int) -> Callable[..., Value]:
+    def export_resize(
+        ctx: ExportContext,
+        data: Value,
+        *,
+        size: tuple[Dim, ...] | None,
+        roi: tuple[float, ...] | None,
+        resize: ImageResize,
+    ) -> Value:
+        bounds = roi or (0.0,) * (2 * rank)
+        region = [(bounds[i], bounds[rank + i]) for i in range(rank)]
+        resizing = Resizing(resize.interpolation, 1e-5, region, resize.extrapolation_value)
+        written = resizing.write(ctx, data, range(2, 2 + rank), size or ())
+        return _finish(ctx, written, ctx.type(data).dtype, ctx.result_type().dtype)
+
+    return export_resize
+
+
+for _rank in SPATIAL:
+    OPS.exports(f"image.resize{_rank}d")(_make_resize_exporter(_rank))
+
+
+def _resize_at_run_time(
+    ctx: ExportContext, data: Value, sizes: Sequence[Value], resizing: Resizing
+) -> Value:
+    """Return images resized to lengths that are computed."""
+    work = ctx.type(data).dtype
+    if resizing.how.method != "nearest_neighbor" and work != "float64":
+        data, work = cast(ctx, data, "float32"), "float32"
+    result = resizing.write_axes(ctx, data, range(2, 2 + len(sizes)), sizes)
+    return cast(ctx, result, ctx.result_type().dtype, work)
+
+
+@OPS.exports("dyn.image.resize2d")
+def export_dyn_resize2d(
+    ctx: ExportContext, data: Value, size: Value, roi: Value, *, resize: ImageResize
+) -> Value:
+    bounds = [0.0] * 4
+    if resize.coordinate_transformation_mode == "tf_crop_and_resize":
+        bounds = [float(each) for each in ctx.constant(roi).reshape(-1)]
+    region = [(bounds[0], bounds[2]), (bounds[1], bounds[3])]
+    sizes = [ctx.call("int", ctx.index(size, place)) for place in range(2)]
+    resizing = Resizing(resize.interpolation, 1e-5, region, resize.extrapolation_value)
+    return _resize_at_run_time(ctx, data, sizes, resizing)
+
+
+def _is_written(call: Call) -> bool:
+    """Whether it stretches without smoothing; all else is spelled out."""
+    return not call.attrs["antialias"] and call.attrs["policy"] == "stretch"
+
+
+@OPS.exports("serde.resize", when=_is_written)
+def export_serde_resize(
+    ctx: ExportContext,
+    data: Value,
+    roi: Value | None,
+    scales: Value | None,
+    sizes: Value | None,
+    *,
+    resize: Resampling,
+) -> Value:
+    """Axes that nothing happens to are left alone."""
+    type_ = ctx.type(data)
+    named = [axis % type_.rank for axis in resize.axes] if resize.axes else list(range(type_.rank))
+    wanted = ctx.result_type()
+    bounds: list[tuple[AnyValue, AnyValue]] = [(0.0, 1.0)] * len(named)
+    cropped = resize.mode == "tf_crop_and_resize"
+    if resize.region is not None and cropped:
+        bounds = [(resize.region[i], resize.region[len(named) + i]) for i in range(len(named))]
+    computed = sizes is not None or scales is not None or (roi is not None and cropped)
+    if roi is not None and cropped:
+        ends = [ctx.call("float", ctx.index(roi, i)) for i in range(2 * len(named))]
+        bounds = [(ends[i], ends[len(named) + i]) for i in range(len(named))]
+    ratios: Sequence[AnyValue] | None = _ratios(type_, named, resize.scale, wanted)
+    lengths: list[AnyValue] = [wanted.shape[axis] for axis in named]
+    if sizes is not None:
+        lengths = [ctx.call("int", ctx.index(sizes, i)) for i in range(len(named))]
+    if scales is not None:
+        ratios = [ctx.call("float", ctx.index(scales, i)) for i in range(len(named))]
+        name = ctx.helper("floored_length")
+        pairs = zip(named, ratios, strict=True)
+        lengths = [ctx.call(name, ctx.size(data, axis), ratio) for axis, ratio in pairs]
+    kept = [
+        i for i, axis in enumerate(named)
+        if lengths[i] == type_.shape[axis]
+        and bounds[i] == (0.0, 1.0)
+        and (ratios is None or ratios[i] == 1)
+    ]  # fmt: skip
+    rest = [i for i in range(len(named)) if i not in kept]
+    if not rest:
+        return data
+    order = sorted(rest, key=lambda i: named[i])
+    name = "nearest_neighbor" if resize.method == "nearest" else resize.method
+    how = Interpolation(
+        name, resize.mode, resize.rounding, resize.cubic_alpha, resize.exclude_outside
+    )
+    resizing = Resizing(
+        how,
+        0.0,
+        [bounds[i] for i in order],
+        resize.extrapolation_value,
+        None if ratios is None else [ratios[i] for i in order],
+    )
+    found = [named[i] for i in order]
+    if not computed:
+        given: list[Dim] = [wanted.shape[axis] for axis in found]
+        spatial = list(range(2, type_.rank))
+        if resizing.ratios is None and set(found) < set(spatial) and resize.method != "nearest":
+            found, given = spatial, [wanted.shape[axis] for axis in spatial]
+            resizing = Resizing(how, 0.0, [(0.0, 1.0)] * len(spatial), resize.extrapolation_value)
+        written: object = resizing.write(ctx, data, found, given)
+    else:
+        work = type_.dtype
+        if resize.method != "nearest" and work != "float64":
+            data, work = cast(ctx, data, "float32"), "float32"
+        written = resizing.write_axes(ctx, data, found, [lengths[i] for i in order]), work
+    result, work = written if isinstance(written, tuple) else (written, type_.dtype)
+    if not is_float(type_.dtype) and work != type_.dtype:
+        limits = np.iinfo(type_.dtype)
+        result = ctx.call("torch.round", result)
+        result = ctx.call("torch.clamp", result, int(limits.min), int(limits.max))
+    return cast(ctx, result, type_.dtype, work)
+
+
+def _ratios(
+    type_: TensorType,
+    named: Sequence[int],
+    scale: tuple[float, ...] | None,
+    wanted: TensorType,
+) -> list[float] | None:
+    """Return factors as they count, None where they are those of the lengths."""
+    pairs = [(type_.shape[axis], wanted.shape[axis]) for axis in named]
+    if scale is not None:
+        exact = all(
+            isinstance(old, int) and isinstance(new, int) and ratio * old == new
+            for (old, new), ratio in zip(pairs, scale, strict=True)
+        )
+        return None if exact else [float(each) for each in scale]
+    return None

@@ -9,7 +9,10 @@ import numpy as np
 
 import serde.allocation as allocation
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.conv.windows import SPATIAL, Sizes, over_batch, per_axis
 from serde.torch.ops.pool.geometry import UNKNOWN_PLACES, has_fixed_lengths
@@ -82,3 +85,38 @@ for _ndim in SPATIAL:
     OPS.imports(f"aten::adaptive_max_pool{_ndim}d")(partial(_import_adaptive_max_pool, ndim=_ndim))
 OPS.imports("aten::_adaptive_avg_pool2d")(make_adaptive_avg_pool(2))
 OPS.imports("aten::_adaptive_avg_pool3d")(make_adaptive_avg_pool(3))
+
+
+@OPS.exports("nn.global_avg_pool2d")
+def export_global_avg_pool(ctx: ExportContext, data: Value) -> Value:
+    return ctx.method(data, "mean", (2, 3), keepdim=True)
+
+
+@OPS.exports("nn.global_max_pool2d")
+def export_global_max_pool(ctx: ExportContext, data: Value) -> Value:
+    return ctx.method(data, "amax", (2, 3), keepdim=True)
+
+
+def _export_adaptive_pool(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    name: str,
+    rank: int,
+    output_size: tuple[int, ...],
+) -> Value:
+    """Without a size every element is a part of its own."""
+    dtype = ctx.type(data).dtype
+    if not is_float(dtype):
+        raise Unsupported(f"an adaptive pooling of {dtype}")
+    if not output_size:
+        return data
+    size = output_size[0] if len(set(output_size)) == 1 else output_size
+    return ctx.call(f"F.adaptive_{name}_pool{rank}d", data, size)
+
+
+for _rank in SPATIAL:
+    for _name in ("avg", "max"):
+        OPS.exports(f"nn.adaptive_{_name}_pool{_rank}d")(
+            partial(_export_adaptive_pool, name=_name, rank=_rank)
+        )

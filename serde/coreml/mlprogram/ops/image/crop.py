@@ -169,7 +169,6 @@ def _is_supported(node: Call) -> bool:
     return (
         isinstance(type_, TensorType)
         and type_.dtype in ("float16", "float32")
-        and attrs["layout"] == "NCHW"
         and attrs["method"] == "bilinear"
         and dtype in (None, type_.dtype)
         and all(isinstance(length, int) for length in attrs["crop_size"] or (None,))

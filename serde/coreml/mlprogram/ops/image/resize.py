@@ -21,9 +21,8 @@ from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call, get
-from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.image.interpolation import SPATIAL, Interpolation
+from serde.relay.op.image.interpolation import Interpolation
 from serde.walk.expansion.resizing import image_expansion, interpolation
 from serde.walk.expansion.tensors import tensor_type
 from serde.weights import Array, dtype_name
@@ -159,9 +158,7 @@ def _places(
 ) -> tuple[list[Array], list[int], list[int]] | None:
     """Return where each axis of a resizing is read, with lengths before and after it."""
     rank = type_.rank - 2
-    axes = layout_axes(attrs["layout"], "NC" + SPATIAL[rank])[2:]
-    lengths = [type_.shape[axis] for axis in axes]
-    before = [length for length in lengths if isinstance(length, int)]
+    before = [length for length in type_.shape[2:] if isinstance(length, int)]
     after = [length for length in attrs["size"] or () if isinstance(length, int)]
     if len(before) < rank or len(after) < rank:
         return None
@@ -176,10 +173,9 @@ def sampling_of(type_: TensorType, attrs: Mapping[str, AnyValue]) -> str | None:
     if type_.dtype not in ("float16", "float32"):
         return None
     rank = type_.rank - 2
-    layout = _USUAL[rank]
     dtype = None if attrs["out_dtype"] is None else dtype_name(attrs["out_dtype"])
     found = _places(type_, attrs)
-    if rank > 2 or attrs["layout"] != layout or dtype not in (None, type_.dtype) or not found:
+    if rank > 2 or dtype not in (None, type_.dtype) or not found:
         return None
     positions, before, after = found
     if attrs["method"] == "linear":
@@ -340,7 +336,6 @@ def _to_open_size(node: Call) -> bool:
     return (
         isinstance(type_, TensorType)
         and type_.dtype in ("float16", "float32")
-        and attrs["layout"] == "NCHW"
         and attrs["out_dtype"] is None
         and (nearest or (method == "linear" and mode in SAMPLINGS))
     )

@@ -22,7 +22,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.image.sampling import Method
 from serde.walk.expansion.sampling import (
     expand_crop_and_resize,
-    expand_dilation2d,
     expand_grid_sample,
 )
 from serde.weights import Array
@@ -152,7 +151,6 @@ def _is_image_batch(node: Call) -> bool:
         and type_.rank == 4
         and type_.dtype in ("float16", "float32")
         and node.attrs["method"] in ("linear", "bilinear", "nearest")
-        and node.attrs.get("layout", "NCHW") == "NCHW"
     )
 
 
@@ -192,7 +190,7 @@ def export_serde_grid_sample(
 
 @OPS.exports("image.grid_sample", when=_is_image_batch)
 def export_grid_sample(
-    ctx: ExportContext, data: Value, grid: Value, *, layout: str, sample: RelaySample
+    ctx: ExportContext, data: Value, grid: Value, *, sample: RelaySample
 ) -> Value:
     """Coordinates lie on the last axis."""
     return sample.emit(ctx, data, ctx.spell(lambda x: relay.transpose(x, [0, 2, 3, 1]), grid))
@@ -201,4 +199,3 @@ def export_grid_sample(
 # Places in float32: programs hold nothing wider.
 OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float32", "int32"))
 OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float32", "int32"))
-OPS.expands("image.dilation2d")(expand_dilation2d)

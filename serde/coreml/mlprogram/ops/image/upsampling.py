@@ -70,7 +70,7 @@ def import_upsample_bilinear(
 def _open_and_whole(node: Call) -> bool:
     """Whether open lengths are scaled by whole factors, which MIL does without knowing them."""
     type_, attrs = node.args[0].type, node.attrs
-    if not isinstance(type_, TensorType) or attrs["layout"] != "NCHW":
+    if not isinstance(type_, TensorType):
         return False
     factors = (attrs["scale_h"], attrs["scale_w"])
     fixed = all(isinstance(length, int) for length in type_.shape[2:])

@@ -17,11 +17,7 @@ from serde.coreml.value import Value
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.blocks import (
-    expand_depth_to_space,
-    expand_space_to_depth,
-    named_dims,
-)
+from serde.relay.lowering.image import named_dims
 from serde.walk.pairs import reads
 
 
@@ -35,18 +31,11 @@ def _is_image(node: Call) -> bool:
     return isinstance(type_, TensorType) and type_.rank == 4 and is_float(type_.dtype)
 
 
-def _is_planar(node: Call) -> bool:
-    return _is_image(node) and node.attrs["layout"] == "NCHW"
-
-
-@OPS.exports("nn.depth_to_space", when=_is_planar, ignored=("layout",))
+@OPS.exports("nn.depth_to_space", when=_is_image)
 def export_depth_to_space(ctx: ExportContext, data: Value, *, block_size: int, mode: str) -> Value:
     if mode == "CRD":
         return emit_in(ctx, FLOATS, "pixel_shuffle", {"x": data}, upscale_factor=block_size)
     return emit_in(ctx, FLOATS, "depth_to_space", {"x": data}, block_size=block_size)
-
-
-OPS.expands("nn.depth_to_space")(expand_depth_to_space)
 
 
 @OPS.imports("pixel_unshuffle", since=16)
@@ -59,12 +48,9 @@ def import_pixel_unshuffle(ctx: ImportContext, x: Expr, *, downscale_factor: int
     return relay.reshape(moved, [n, c * b * b, h // b, w // b])
 
 
-@OPS.exports("nn.space_to_depth", when=_is_planar, ignored=("layout", "mode"))
+@OPS.exports("nn.space_to_depth", when=_is_image, ignored=("mode",))
 def export_space_to_depth(ctx: ExportContext, data: Value, *, block_size: int) -> Value:
     return emit_in(ctx, FLOATS, "space_to_depth", {"x": data}, block_size=block_size)
-
-
-OPS.expands("nn.space_to_depth")(expand_space_to_depth)
 
 
 def _pairs(flat: Sequence[int]) -> list[tuple[int, int]]:

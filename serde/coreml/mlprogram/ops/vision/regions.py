@@ -17,7 +17,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import close
 from serde.relay.op.vision.regions import RoiAlign
 from serde.walk.expansion.sampling import Pixels, between, linear_weights
-from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import fixed_shape, tensor_type
 
 
 @OPS.expands("vision.roi_align")
@@ -26,7 +26,7 @@ def expand_roi_align(data: Expr, rois: Expr, *, roi: RoiAlign) -> Expr:
     size = TensorType(roi.pooled_size, "int32").concrete_shape
     if size is None or roi.sample_ratio <= 0:
         raise Unsupported("regions of which each has its own number of samples")
-    images = as_dtype(arranged(data, roi.layout, "NCHW"), "float32")
+    images = as_dtype(data, "float32")
     (count,) = fixed_shape(rois, [0])
     channels, *space = fixed_shape(images, [1, 2, 3])
     which, *edges = relay.split(as_dtype(rois, "float32"), 5, axis=1)
@@ -55,8 +55,7 @@ def expand_roi_align(data: Expr, rois: Expr, *, roi: RoiAlign) -> Expr:
     down = pool(down, axis=(1,))
     across = relay.reshape(down, [count * size[0] * size[1], roi.sample_ratio, channels])
     result = relay.reshape(pool(across, axis=(1,)), [count, *size, channels])
-    result = arranged(relay.transpose(result, [0, 3, 1, 2]), "NCHW", roi.layout)
-    return as_dtype(result, tensor_type(data).dtype)
+    return as_dtype(relay.transpose(result, [0, 3, 1, 2]), tensor_type(data).dtype)
 
 
 def _samples(first: Expr, last: Expr, bins: int, samples: int) -> Expr:
@@ -85,7 +84,7 @@ def expand_roi_pool(
     size = TensorType(pooled_size, "int32").concrete_shape
     if size is None:
         raise Unsupported("regions that are pooled to a size that is not fixed")
-    images = as_dtype(arranged(data, layout, "NCHW"), "float32")
+    images = as_dtype(data, "float32")
     height, width = fixed_shape(images, [2, 3])
     region, inner = Var("region", TensorType((5,), "float32")), Var("images", images.type)
     which, *edges = relay.split(region, 5, axis=0)
@@ -104,8 +103,7 @@ def expand_roi_pool(
     found = relay.where(seen, found, number(0, "float32"))
     body, captures = close([region, inner], [found])
     walked = call("serde.scan", (), (as_dtype(rois, "float32"),), (images, *captures), body=body)
-    result = arranged(TupleGetItem(walked, 0), "NCHW", layout)
-    return as_dtype(result, tensor_type(data).dtype)
+    return as_dtype(TupleGetItem(walked, 0), tensor_type(data).dtype)
 
 
 def _round(edge: Expr) -> Expr:
