@@ -235,7 +235,7 @@ for _name, (_target, _versions, _legacy) in BINARY.items():
     )
 
 
-OPS.imports("Pow", since=1)(partial(_import_legacy, target="power"))
+OPS.imports("Pow", since=1, ignored=("consumed_inputs",))(partial(_import_legacy, target="power"))
 
 
 def _import_variadic(ctx: ImportContext, first: Expr, *others: Expr, target: str) -> Expr:
