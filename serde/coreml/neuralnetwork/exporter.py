@@ -24,9 +24,9 @@ from serde.coreml.neuralnetwork.layer_support import has_layers
 from serde.coreml.neuralnetwork.layers import Layer, held_shape
 from serde.coreml.neuralnetwork.ops import DIRECT, LAYERS
 from serde.coreml.protos import message_class
-from serde.coreml.value import Value
+from serde.coreml.value import Value, check_rank
 from serde.coreml.versions import Target
-from serde.errors import raise_if_refused
+from serde.errors import Unsupported, raise_if_refused
 from serde.lossy import FLOAT16_OVERFLOW, FLOAT64_AS_FLOAT32, INTEGERS_AS_FLOAT32
 from serde.relay import transform
 from serde.relay.ir.expr import Call
@@ -85,6 +85,11 @@ def network_from_relay(
     fallback = ExportFallback.of("coreml", options)
     walk = ProgramWalk(model, DIRECT, builder, report, fallback=fallback)
     inputs, outputs = walk.declare(), walk.write()
+    for value, name in zip(outputs, names, strict=bool(outputs)):
+        try:
+            check_rank(value.type)
+        except Unsupported as error:
+            report.add("output", name, error.reason, error.hint)
     raise_if_refused(report)
     named = _name_outputs(outputs, names, builder)
     builder.network.prune({value.name for value in named})

@@ -21,6 +21,7 @@ from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.index import from_start
 from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis, takes_first
 from serde.walk.pairs import writes
 from serde.weights import numpy_dtype
@@ -269,11 +270,7 @@ def _reduce_computed_axes(ctx: ImportContext, op: str, x: Expr, axes: Expr, keep
     """Axes that are computed are asked for one after the other."""
     before, fold, after = STEPS[op]
     count, rank = ctx.axis_count(axes), ctx.type(x).rank
-    wanted = relay.where(
-        relay.less(axes, scalar_like(ctx, axes, 0)),
-        relay.add(axes, scalar_like(ctx, axes, rank)),
-        axes,
-    )
+    wanted = from_start(axes, scalar_like(ctx, axes, rank))
     found = x if before is None else before(x)
     for axis in range(rank):
         asked = relay.any(relay.equal(wanted, scalar_like(ctx, axes, axis)))

@@ -26,7 +26,17 @@ __all__ = [
     "decompose_sequence_mask",
     "decompose_strided_set",
     "decompose_unravel_index",
+    "from_start",
 ]
+
+
+def from_start(indices: Expr, lengths: Expr) -> Expr:
+    """Return indices with negative ones counted from the start; lengths broadcast against them."""
+    dtype = tensor_type(indices).dtype
+    if dtype.startswith("uint"):
+        return indices
+    negative = call("less", indices, const(0, dtype))
+    return call("where", negative, call("add", indices, lengths), indices)
 
 
 def _counted(dtype: str) -> str:

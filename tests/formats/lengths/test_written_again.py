@@ -10,6 +10,7 @@ import pytest
 from support.differential_judges import JUDGES, evaluate
 
 import serde.relay as relay
+from serde.errors import UnsupportedModelError
 from serde.relay.ir.dims import symbol
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
@@ -93,3 +94,14 @@ def test_open_lengths_that_a_file_declares_are_no_batch_of_one(tmp_path: Path) -
     again = JUDGES["mxnet"].read(path, model)
     assert again.meta.opened is None
     assert "newshape=[1, 1, -1]" in again.mod.astext()
+
+
+@pytest.mark.parametrize("name", ["coreml", "mlmodel"])
+def test_an_input_of_six_axes_that_is_the_output_is_refused(name: str, tmp_path: Path) -> None:
+    x = relay.var("x", shape=(2, 1, 1, 1, 1, 3))
+    mod = relay.IRModule.from_expr(relay.Function([x], x))
+    model = RelayModel(
+        relay.transform.InferType()(mod), {}, ModelMeta(inputs=("x",), outputs=("y",))
+    )
+    with pytest.raises(UnsupportedModelError, match="6 axes; Core ML has 5 at most"):
+        JUDGES[name].write(model, tmp_path)

@@ -18,6 +18,8 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.index import from_start
+from serde.relay.lowering.lengths import length_of
 
 Scatter = Literal[
     "SCATTER_UPDATE", "SCATTER_ADD", "SCATTER_SUB", "SCATTER_MUL", "SCATTER_DIV", "SCATTER_MAX",
@@ -46,14 +48,7 @@ REDUCTIONS: Mapping[str, Literal["update", "add", "mul", "max", "min"]] = {
 
 def _from_start(ctx: ImportContext, indices: Expr, data: Expr, axis: int) -> Expr:
     """Return indices of an axis that are counted from its first entry."""
-    whole = ctx.integers(indices)
-    length = ctx.type(data).shape[axis]
-    count: Expr = relay.const(np.int32(length if isinstance(length, int) else 0))
-    if not isinstance(length, int):
-        place = relay.const(np.int32(axis))
-        count = relay.take(relay.shape_of(data, dtype="int32"), place, axis=0, mode="fast")
-    below = relay.less(whole, relay.const(np.int32(0)))
-    return relay.where(below, relay.add(whole, count), whole)
+    return from_start(ctx.integers(indices), length_of(data, axis, "int32"))
 
 
 def _invert_updates(values: Expr, mode: Scatter) -> Expr:
@@ -121,10 +116,8 @@ def import_scatter_nd(
     if not isinstance(depth, int):
         raise Unsupported("indices of an unknown number of axes")
     lengths: Expr = relay.strided_slice(relay.shape_of(data, dtype="int32"), [0], [depth])
-    whole = ctx.integers(indices)
-    below = relay.less(whole, relay.const(np.int32(0)))
-    shifted = relay.add(whole, ctx.fold(lengths))
-    indices = relay.transpose(relay.where(below, shifted, whole), axes=(rank - 1, *range(rank - 1)))
+    places = from_start(ctx.integers(indices), ctx.fold(lengths))
+    indices = relay.transpose(places, axes=(rank - 1, *range(rank - 1)))
     return relay.scatter_nd(data, indices, _invert_updates(slices, mode), REDUCTIONS[mode])
 
 

@@ -17,10 +17,11 @@ from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.shape.arrange import axes_last
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.index import from_start
 
 FLOAT32 = np.dtype("float32")
 
@@ -158,9 +159,7 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
 
 def wrap_indices(indices: Expr, length: int) -> Expr:
     """Return `indices` counted from the start of an axis."""
-    dtype = indices.checked_type.dtype if isinstance(indices.checked_type, TensorType) else "int64"
-    negative = relay.less(indices, relay.const(0, dtype))
-    return relay.where(negative, relay.add(indices, relay.const(length, dtype)), indices)
+    return from_start(indices, relay.const(length, tensor_type(indices).dtype))
 
 
 @OPS.imports("_ravel_multi_index")

@@ -193,40 +193,27 @@ def align_axis(ctx: ImportContext, x: Expr, y: Expr, axis: int | None, broadcast
     return relay.expand_dims(y, axis=own, num_newaxis=following) if following else y
 
 
-BINARY = {
-    "Add": ("add", (7, 13, 14)),
-    "And": ("logical_and", (7,)),
-    "BitwiseAnd": ("bitwise_and", (18,)),
-    "BitwiseOr": ("bitwise_or", (18,)),
-    "BitwiseXor": ("bitwise_xor", (18,)),
-    "Div": ("divide", (7, 13, 14)),
-    "Equal": ("equal", (7, 11, 13, 19)),
-    "Greater": ("greater", (7, 9, 13)),
-    "GreaterOrEqual": ("greater_equal", (12, 16)),
-    "Less": ("less", (7, 9, 13)),
-    "LessOrEqual": ("less_equal", (12, 16)),
-    "Mul": ("multiply", (7, 13, 14)),
-    "Or": ("logical_or", (7,)),
-    "Sub": ("subtract", (7, 13, 14)),
-    "Xor": ("logical_xor", (7,)),
+BINARY: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
+    "Add": ("add", (7, 13, 14), (1, 6)),
+    "And": ("logical_and", (7,), (1,)),
+    "BitwiseAnd": ("bitwise_and", (18,), ()),
+    "BitwiseOr": ("bitwise_or", (18,), ()),
+    "BitwiseXor": ("bitwise_xor", (18,), ()),
+    "Div": ("divide", (7, 13, 14), (1, 6)),
+    "Equal": ("equal", (7, 11, 13, 19), (1,)),
+    "Greater": ("greater", (7, 9, 13), (1,)),
+    "GreaterOrEqual": ("greater_equal", (12, 16), ()),
+    "Less": ("less", (7, 9, 13), (1,)),
+    "LessOrEqual": ("less_equal", (12, 16), ()),
+    "Mul": ("multiply", (7, 13, 14), (1, 6)),
+    "Or": ("logical_or", (7,), (1,)),
+    "Sub": ("subtract", (7, 13, 14), (1, 6)),
+    "Xor": ("logical_xor", (7,), (1,)),
 }
-"""The operator of ONNX: Relay's, and the versions that broadcast as NumPy does."""
+"""The operator of ONNX: Relay's, the versions that broadcast as NumPy does, and those before.
 
-
-LEGACY = {
-    "Add": ("add", (1, 6)),
-    "And": ("logical_and", (1,)),
-    "Div": ("divide", (1, 6)),
-    "Equal": ("equal", (1,)),
-    "Greater": ("greater", (1,)),
-    "Less": ("less", (1,)),
-    "Mul": ("multiply", (1, 6)),
-    "Or": ("logical_or", (1,)),
-    "Pow": ("power", (1,)),
-    "Sub": ("subtract", (1, 6)),
-    "Xor": ("logical_xor", (1,)),
-}
-"""The same with the versions that broadcast along a named axis."""
+Before 7 they broadcast along an axis that is named.
+"""
 
 
 def _import_legacy(
@@ -241,13 +228,14 @@ def _import_legacy(
     return call(target, x, align_axis(ctx, x, y, axis, broadcast))
 
 
-OPS.pairs(*(reads(op, target, since=versions) for op, (target, versions) in BINARY.items()))
-
-
-for _name, (_target, _versions) in LEGACY.items():
-    OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(
+for _name, (_target, _versions, _legacy) in BINARY.items():
+    OPS.pairs(reads(_name, _target, since=_versions))
+    OPS.imports(_name, since=_legacy, ignored=("consumed_inputs",))(
         partial(_import_legacy, target=_target)
     )
+
+
+OPS.imports("Pow", since=1, ignored=("consumed_inputs",))(partial(_import_legacy, target="power"))
 
 
 def _import_variadic(ctx: ImportContext, first: Expr, *others: Expr, target: str) -> Expr:

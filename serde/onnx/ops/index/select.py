@@ -15,6 +15,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.index import from_start
 from serde.walk.pairs import pair
 
 
@@ -59,9 +60,7 @@ def import_one_hot(
         return call("serde.one_hot", indices, values, depth=count, axis=axis)
     wide = relay.cast(indices, "int64")
     end = relay.reshape(relay.cast(depth, "int64"), newshape=())
-    positions = relay.where(
-        relay.less(wide, relay.Constant(np.int64(0))), relay.add(wide, end), wide
-    )
+    positions = from_start(wide, end)
     off, on = (relay.take(values, relay.Constant(np.int64(each)), axis=0) for each in (0, 1))
     at = axis % (ctx.type(indices).rank + 1)
     return call("dyn.one_hot", positions, on, off, end, axis=at, dtype=ctx.type(values).dtype)

@@ -18,6 +18,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.index import from_start
 from serde.relay.op.index.gather import require_integers
 
 __all__: list[str] = []
@@ -32,15 +33,6 @@ def _lengths(data: Expr, axes: Sequence[int], dtype: str) -> Expr:
     return call("cast", call("take", shape, const(np.array(axes), "int64"), axis=0), dtype=dtype)
 
 
-def _from_start(indices: Expr, lengths: Expr) -> Expr:
-    """Return `indices` counted from the start; `lengths` broadcasts against them."""
-    dtype = tensor_type(indices).dtype
-    if dtype.startswith("uint"):
-        return indices
-    negative = call("less", indices, const(0, dtype))
-    return call("where", negative, call("add", indices, lengths), indices)
-
-
 def _take_type(data: TensorType, indices: TensorType, *, axis: int) -> TensorType:
     require_integers(indices)
     along = normalize_axis(axis, data.rank)
@@ -51,7 +43,7 @@ def _take_type(data: TensorType, indices: TensorType, *, axis: int) -> TensorTyp
 def _decompose_take(data: Expr, indices: Expr, *, axis: int) -> Expr:
     along = axis % tensor_type(data).rank
     length = call("squeeze", _lengths(data, [along], tensor_type(indices).dtype), axis=(0,))
-    return call("take", data, _from_start(indices, length), axis=along, mode="fast")
+    return call("take", data, from_start(indices, length), axis=along, mode="fast")
 
 
 @relay_op(
@@ -95,7 +87,7 @@ def _decompose_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
     if not isinstance(depth, int):
         raise TypeInferenceError(f"expected a fixed number of indices a place, found {type_!r}")
     lengths = _lengths(data, range(batch_dims, batch_dims + depth), type_.dtype)
-    places = _from_start(indices, lengths)
+    places = from_start(indices, lengths)
     if rank > 1:
         places = call("transpose", places, axes=(rank - 1, *range(rank - 1)))
     return call("gather_nd", data, places, batch_dims=batch_dims, index_rank=depth)
@@ -136,7 +128,7 @@ def _one_hot_type(indices: TensorType, values: TensorType, *, depth: int, axis: 
 def _decompose_one_hot(indices: Expr, values: Expr, *, depth: int, axis: int) -> Expr:
     """Relay counts its axis with that of the classes, and ignores what is no class."""
     at = normalize_axis(axis, tensor_type(indices).rank + 1)
-    places = _from_start(indices, const(depth, tensor_type(indices).dtype))
+    places = from_start(indices, const(depth, tensor_type(indices).dtype))
     off, on = (call("take", values, const(each, "int64"), axis=0) for each in (0, 1))
     dtype = tensor_type(values).dtype
     return call("one_hot", places, on, off, depth=depth, axis=at, dtype=dtype)

@@ -72,6 +72,7 @@ def _conv_type(
     floats = (TensorType(each.shape) for each in (data, weight))
     conv = get("nn.conv2d")
     found = conv.infer(*floats, **conv.bind(window))
+    join_dim(found.shape[1], weight.shape[0])  # No filters of each channel, as Relay's has.
     return TensorType(found.shape, out_dtype)
 
 

@@ -63,7 +63,7 @@ def import_mul(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
     return relay.logical_and(one, two) if ctx.dtype(one) == "bool" else relay.multiply(one, two)
 
 
-@OPS.imports("aten::div", "aten::divide")
+@OPS.imports("aten::div", "aten::divide", "aten::true_divide")
 def import_div(
     ctx: ImportContext, self: Expr, other: Expr, *, rounding_mode: Rounding = None
 ) -> Expr:
@@ -72,11 +72,6 @@ def import_div(
         return relay.divide(*ctx.promote_to_float(self, other))
     one, two = ctx.promote(self, other)
     return (relay.floor_divide if rounding_mode == "floor" else relay.trunc_divide)(one, two)
-
-
-@OPS.imports("aten::true_divide")
-def import_true_divide(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-    return relay.divide(*ctx.promote_to_float(self, other))
 
 
 _PROMOTED = {

@@ -161,29 +161,25 @@ def import_lcm(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
     return ctx.cast(relay.abs(relay.multiply(part, right)), ctx.dtype(one))
 
 
-def _add_scaled(
-    ctx: ImportContext, operands: tuple[Expr, Expr, Expr], value: Scalar, combine: str
+def _import_scaled(
+    ctx: ImportContext,
+    self: Expr,
+    tensor1: Expr,
+    tensor2: Expr,
+    *,
+    combine: str,
+    value: Scalar = 1,
 ) -> Expr:
     """Return the first operand plus a multiple of the other two combined."""
 
     def function(x: Expr, one: Expr, two: Expr) -> Expr:
         return relay.add(x, call(combine, scale(ctx, one, value), two))
 
-    return round_once(ctx, function, *operands, floats=combine == "divide")
+    return round_once(ctx, function, self, tensor1, tensor2, floats=combine == "divide")
 
 
-@OPS.imports("aten::addcmul")
-def import_addcmul(
-    ctx: ImportContext, self: Expr, tensor1: Expr, tensor2: Expr, *, value: Scalar = 1
-) -> Expr:
-    return _add_scaled(ctx, (self, tensor1, tensor2), value, "multiply")
-
-
-@OPS.imports("aten::addcdiv")
-def import_addcdiv(
-    ctx: ImportContext, self: Expr, tensor1: Expr, tensor2: Expr, *, value: Scalar = 1
-) -> Expr:
-    return _add_scaled(ctx, (self, tensor1, tensor2), value, "divide")
+OPS.imports("aten::addcmul")(partial(_import_scaled, combine="multiply"))
+OPS.imports("aten::addcdiv")(partial(_import_scaled, combine="divide"))
 
 
 @OPS.imports("aten::lerp")

@@ -11,6 +11,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
+from serde.relay.lowering.index import from_start
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.index.gather import as_index
@@ -48,8 +49,7 @@ def count_from_start(ctx: ImportContext, indices: Expr, length: SymInt) -> Expr:
     known = ctx.known(indices)
     if known is not None and (not known.size or known.min() >= 0):
         return indices
-    wrapped = relay.add(indices, ctx.scalar(length, dtype))
-    return ctx.fold(relay.where(relay.less(indices, relay.const(0, dtype)), wrapped, indices))
+    return ctx.fold(from_start(indices, ctx.scalar(length, dtype)))
 
 
 def _expand_masks(ctx: ImportContext, indices: Sequence[Expr | None]) -> list[Expr | None]:

@@ -112,12 +112,18 @@ def _unique(
     return values, where if inverse else _nothing(), often if counts else _nothing()
 
 
-@OPS.imports("aten::_unique2", ignored=("sorted",))
+@OPS.imports("aten::_unique2", "aten::unique_dim", ignored=("sorted",))
 def import_unique2(
-    ctx: ImportContext, self: Expr, *, return_inverse: bool = False, return_counts: bool = False
+    ctx: ImportContext,
+    self: Expr,
+    *,
+    dim: int | None = None,
+    return_inverse: bool = False,
+    return_counts: bool = False,
 ) -> tuple[Expr, Expr, Expr]:
     """What need not be sorted may be."""
-    return _unique(ctx, self, None, inverse=return_inverse, counts=return_counts)
+    axis = None if dim is None else ctx.axis(self, dim)
+    return _unique(ctx, self, axis, inverse=return_inverse, counts=return_counts)
 
 
 @OPS.imports("aten::_unique", ignored=("sorted",))
@@ -125,19 +131,6 @@ def import_unique(
     ctx: ImportContext, self: Expr, *, return_inverse: bool = False
 ) -> tuple[Expr, Expr]:
     return _unique(ctx, self, None, inverse=return_inverse, counts=False)[:2]
-
-
-@OPS.imports("aten::unique_dim", ignored=("sorted",))
-def import_unique_dim(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    dim: int,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-) -> tuple[Expr, Expr, Expr]:
-    axis = ctx.axis(self, dim)
-    return _unique(ctx, self, axis, inverse=return_inverse, counts=return_counts)
 
 
 def _consecutive(
@@ -165,7 +158,7 @@ def _consecutive(
     return values, which, often
 
 
-@OPS.imports("aten::unique_consecutive")
+@OPS.imports("aten::unique_consecutive", "aten::unique_dim_consecutive")
 def import_unique_consecutive(
     ctx: ImportContext,
     self: Expr,
@@ -180,19 +173,6 @@ def import_unique_consecutive(
     flat = reshape(ctx, self, [-1])
     values, which, often = _consecutive(ctx, flat, 0, inverse=return_inverse, counts=return_counts)
     return values, reshape(ctx, which, sizes_of(ctx, self)) if return_inverse else which, often
-
-
-@OPS.imports("aten::unique_dim_consecutive")
-def import_unique_dim_consecutive(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    dim: int,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-) -> tuple[Expr, Expr, Expr]:
-    axis = ctx.axis(self, dim)
-    return _consecutive(ctx, self, axis, inverse=return_inverse, counts=return_counts)
 
 
 @OPS.exports("unique")

@@ -45,45 +45,18 @@ def vector_norm(
     return ctx.cast(relay.power(total, ctx.scalar(1 / order, kind)), dtype)
 
 
-@OPS.imports("aten::linalg_vector_norm")
-def import_vector_norm(
+@OPS.imports("aten::norm", "aten::frobenius_norm")
+@OPS.imports("aten::linalg_vector_norm", renamed={"ord": "p"})
+def import_norm(
     ctx: ImportContext,
     self: Expr,
     *,
-    ord: Scalar = 2,
+    p: Scalar | None = 2,
     dim: Axes = None,
     keepdim: bool = False,
     dtype: DType = None,
 ) -> Expr:
-    x = as_floats(ctx, self, dtype, "the norm")
-    return vector_norm(ctx, x, ord, dim, keepdim)
-
-
-@OPS.imports("aten::norm.ScalarOpt_dim", "aten::norm.ScalarOpt_dim_dtype")
-def import_norm_of_axes(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    p: Scalar | None,
-    dim: Axes,
-    keepdim: bool = False,
-    dtype: DType = None,
-) -> Expr:
     return vector_norm(ctx, as_floats(ctx, self, dtype, "the norm"), p, dim, keepdim)
-
-
-@OPS.imports("aten::norm")
-def import_norm(
-    ctx: ImportContext, self: Expr, *, p: Scalar | None = 2, dtype: DType = None
-) -> Expr:
-    return vector_norm(ctx, as_floats(ctx, self, dtype, "the norm"), p, None, False)
-
-
-@OPS.imports("aten::frobenius_norm")
-def import_frobenius_norm(
-    ctx: ImportContext, self: Expr, *, dim: Axes, keepdim: bool = False
-) -> Expr:
-    return vector_norm(ctx, as_floats(ctx, self, None, "the norm"), 2, dim, keepdim)
 
 
 @OPS.imports("aten::dist")
