@@ -85,6 +85,7 @@ def test_inference_equals_kernel(definition: OpDef, given: Sample) -> None:
             assert dim in (length, AnyDim())
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("definition", "given"), all_samples(one_first=True))
 def test_kernel_leaves_operands_alone(definition: OpDef, given: Sample) -> None:
     built = build(definition, given)
@@ -164,6 +165,7 @@ def test_metadata_class_is_tvms(name: str) -> None:
     assert DECLARED[name].meta_class == expected
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", list(all_ops()))
 def test_operator_is_documented_and_sampled(name: str) -> None:
     definition = all_ops()[name]

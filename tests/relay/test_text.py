@@ -56,6 +56,7 @@ def test_call_prints_as_tvm(golden: GoldenCall) -> None:
     assert untyped(golden).astext(strict=True) == golden.record["text"]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("golden", EXACT_CALLS)
 def test_typed_call_prints_as_tvm(golden: GoldenCall) -> None:
     assert InferType()(untyped(golden)).astext(strict=True) == golden.record["typed"]
@@ -152,6 +153,7 @@ def test_program_round_trip(name: str, strict: bool) -> None:
     relay.verify(found)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("golden", CALLS)
 def test_call_round_trip(golden: GoldenCall) -> None:
     mod = untyped(golden)

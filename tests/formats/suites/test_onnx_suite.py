@@ -68,6 +68,7 @@ def test_gaps_name_cases(suite: str) -> None:
     assert unknown_gaps(suite, {each.name for each in COUNTED}) == []
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", chosen("onnx-import"))
 def test_import(case: SuiteCase) -> None:
     check_import(case)
