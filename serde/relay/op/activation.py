@@ -276,7 +276,7 @@ _SELU_GAMMA = 1.0507009873554805
 
 
 def _decompose_selu(data: Expr, *, alpha: float, gamma: float) -> Expr:
-    return _times(call("serde.elu", data, alpha=alpha), gamma)
+    return _times(_decompose_elu(data, alpha=alpha), gamma)
 
 
 @_activation("serde.selu", _decompose_selu, alpha=1.5, gamma=1.25)
@@ -453,10 +453,9 @@ def thresholded_relu(data: Array, *, alpha: float = 1.0) -> Array:
 def _decompose_shrink(data: Expr, *, lambd: float, bias: float) -> Expr:
     above = call("greater", data, _scalar(lambd, data))
     below = call("less", data, _scalar(-lambd, data))
-    lowered = call("subtract", data, _scalar(bias, data)) if bias else data
-    raised = _plus(data, bias) if bias else data
+    lowered = call("subtract", data, _scalar(bias, data))
     rest = call("where", above, lowered, _scalar(0.0, data))
-    return call("where", below, raised, rest)
+    return call("where", below, _plus(data, bias), rest)
 
 
 @_activation("serde.shrink", _decompose_shrink, traits=(Discontinuous,), lambd=1.5, bias=0.75)

@@ -286,6 +286,14 @@ def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
     return ctx.call("F.gelu", data, approximate=approximate)
 
 
+@OPS.exports("serde.selu")
+def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) -> Value:
+    """PyTorch has it with the constants of the paper."""
+    if {"alpha": alpha, "gamma": gamma} == _SELU:
+        return ctx.call("F.selu", data)
+    return ctx.infix("*", gamma, ctx.call("F.elu", data, alpha=alpha))
+
+
 @OPS.exports("serde.softplus")
 def export_softplus(ctx: ExportContext, data: Value) -> Value:
     """Above a threshold PyTorch returns the data: at 20 that is as near as float32 can tell."""
@@ -311,6 +319,15 @@ def export_swiglu(ctx: ExportContext, gate: Value, value: Value, *, alpha: float
     return ctx.infix("*", export_swish(ctx, gate, alpha=alpha), value)
 
 
+@OPS.exports("serde.shrink")
+def export_shrink(ctx: ExportContext, data: Value, *, lambd: float, bias: float) -> Value:
+    """NaN, which PyTorch's forms keep, becomes zero."""
+    lowered = ctx.infix("-", data, bias) if bias else data
+    raised = ctx.infix("+", data, bias) if bias else data
+    rest = ctx.call("torch.where", ctx.infix(">", data, lambd), lowered, 0.0)
+    return ctx.call("torch.where", ctx.infix("<", data, -lambd), raised, rest)
+
+
 OPS.pairs(
     writes("F.softmax", ("nn.softmax", "nn.fast_softmax"), "dim", renamed={"dim": "axis"}),
     writes("F.log_softmax", "nn.log_softmax", "dim", renamed={"dim": "axis"}),
@@ -322,7 +339,6 @@ OPS.pairs(
         renamed={"negative_slope": "alpha"},
         when=of_floats,
     ),
-    writes("F.selu", "serde.selu", fixed=_SELU),
     writes(
         "F.hardsigmoid", "serde.hard_sigmoid", fixed={"alpha": 1 / 6, "beta": 0.5}, when=_is_sixth
     ),

@@ -15,6 +15,7 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.walk.pairs import reads
 
 Gelu = Literal["EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"]
 
@@ -71,11 +72,6 @@ def _per_channel(ctx: ImportContext, part: MessageView, channels: object) -> Exp
 def import_softmax(ctx: ImportContext, x: Expr) -> Expr:
     ctx.at_least(x, 3)
     return relay.nn.softmax(x, axis=-3)
-
-
-@LAYERS.imports("softmaxND")
-def import_softmax_nd(ctx: ImportContext, x: Expr, *, axis: int = 0) -> Expr:
-    return relay.nn.softmax(x, axis=axis)
 
 
 @LAYERS.imports("gelu")
@@ -145,3 +141,6 @@ def export_gelu(ctx: ExportContext, x: Value, *, mode: Gelu = "EXACT") -> Value:
 @LAYERS.exports("softmax")
 def export_softmax(ctx: ExportContext, x: Value, *, axis: int = -1) -> Value:
     return ctx.layer("softmaxND", x, axis=axis)
+
+
+LAYERS.pairs(reads("softmaxND", "nn.softmax", axis=0))

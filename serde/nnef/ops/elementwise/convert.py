@@ -11,6 +11,7 @@ from serde.nnef.export_context import ExportContext, Value, element_type
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.walk.pairs import reads
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -44,11 +45,6 @@ _INTEGERS = frozenset((("int64", "int32"), ("uint64", "int64"), ("uint32", "int3
 """Casts that keep what integers of NNEF can hold, which Khronos' runtime has in 32 bits."""
 
 
-@OPS.imports("copy")
-def import_copy(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.copy(x)
-
-
 @OPS.imports("copy_n")
 def import_copy_n(ctx: ImportContext, x: Expr, *, times: int) -> list[Expr]:
     if times != ctx.outputs:
@@ -65,3 +61,6 @@ def import_add_n(ctx: ImportContext, *x: Expr) -> Expr:
     for place in allocation.iterations(len(x) - 1, "a sum of many tensors"):
         total = relay.add(*ctx.align(x[-2 - place], total))
     return total
+
+
+OPS.pairs(reads("copy", "copy"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -57,18 +58,12 @@ def export_log10(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("div", ctx.emit("log", data), base)
 
 
-@OPS.exports("zeros_like")
-def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
-    return _fill(ctx, data, 0)
+def _export_filled(ctx: ExportContext, data: Value, *, value: int) -> Value:
+    return ctx.const(allocation.full(ctx.static_shape(data), value), ctx.type(data).dtype)
 
 
-@OPS.exports("ones_like")
-def export_ones_like(ctx: ExportContext, data: Value) -> Value:
-    return _fill(ctx, data, 1)
-
-
-def _fill(ctx: ExportContext, like: Value, value: int) -> Value:
-    return ctx.const(allocation.full(ctx.static_shape(like), value), ctx.type(like).dtype)
+for _value, _name in enumerate(("zeros_like", "ones_like")):
+    OPS.exports(_name)(partial(_export_filled, value=_value))
 
 
 @OPS.imports("clamp")

@@ -10,19 +10,14 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
-from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import normalize_axis
 from serde.walk.expansion.tensors import tensor_type
+from serde.walk.pairs import reads
 from serde.weights import numpy_dtype
 
 __all__ = ["count_from_start", "require_exact"]
-
-
-@OPS.imports("gather")
-def import_gather(ctx: ImportContext, input: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    return relay.take(input, indices, axis, mode="fast")
 
 
 def _is_unbatched(node: Call) -> bool:
@@ -113,3 +108,6 @@ def require_exact(length: int, scalar: str) -> None:
     most = 2 ** (np.finfo(numpy_dtype(scalar)).nmant + 1)
     if length > most:
         raise Unsupported(f"indices up to {length} are computed in {scalar}, exact to {most}")
+
+
+OPS.pairs(reads("gather", "take", operands="input indices", fixed={"mode": "fast"}, axis=0))

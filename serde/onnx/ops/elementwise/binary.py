@@ -91,17 +91,7 @@ def import_pow(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
     return relay.cast(relay.power(relay.cast(x, "float64"), relay.cast(y, "float64")), dtype)
 
 
-@OPS.exports("maximum")
-def export_maximum(ctx: ExportContext, x: Value, y: Value) -> Value:
-    return _emit_extremum(ctx, "Max", "Greater", x, y)
-
-
-@OPS.exports("minimum")
-def export_minimum(ctx: ExportContext, x: Value, y: Value) -> Value:
-    return _emit_extremum(ctx, "Min", "Less", x, y)
-
-
-def _emit_extremum(ctx: ExportContext, op: str, comparison: str, x: Value, y: Value) -> Value:
+def _export_extremum(ctx: ExportContext, x: Value, y: Value, *, op: str, comparison: str) -> Value:
     """Before 12, Max and Min take floats only; truth values never."""
     dtype = ctx.type(x).dtype
     if dtype == "bool":
@@ -109,6 +99,10 @@ def _emit_extremum(ctx: ExportContext, op: str, comparison: str, x: Value, y: Va
     if ctx.version >= 12 or is_float(dtype):
         return ctx.emit(op, x, y)
     return ctx.emit("Where", ctx.emit(comparison, x, y), x, y)
+
+
+OPS.exports("maximum")(partial(_export_extremum, op="Max", comparison="Greater"))
+OPS.exports("minimum")(partial(_export_extremum, op="Min", comparison="Less"))
 
 
 @OPS.exports("not_equal")

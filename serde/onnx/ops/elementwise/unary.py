@@ -22,16 +22,6 @@ def _export_function(ctx: ExportContext, x: Value, *, target: str) -> Value:
     return emit_wide(ctx, target, x)
 
 
-@OPS.exports("isnan")
-def export_isnan(ctx: ExportContext, x: Value) -> Value:
-    return _emit_predicate(ctx, "IsNaN", x)
-
-
-@OPS.exports("isinf")
-def export_isinf(ctx: ExportContext, x: Value) -> Value:
-    return _emit_predicate(ctx, "IsInf", x)
-
-
 @OPS.imports("IsInf", since=(10, 20))
 def import_isinf(
     ctx: ImportContext, x: Expr, *, detect_negative: bool = True, detect_positive: bool = True
@@ -45,7 +35,7 @@ def import_isinf(
     return found
 
 
-def _emit_predicate(ctx: ExportContext, op: str, x: Value) -> Value:
+def _export_predicate(ctx: ExportContext, x: Value, *, op: str) -> Value:
     """No integer is infinite or not a number; IsInf takes float16 from 20 on only."""
     dtype = ctx.type(x).dtype
     if not is_float(dtype):
@@ -53,6 +43,10 @@ def _emit_predicate(ctx: ExportContext, op: str, x: Value) -> Value:
     if dtype not in ("float32", "float64"):
         x = cast(ctx, x, np.float32)
     return ctx.emit(op, x)
+
+
+OPS.exports("isnan")(partial(_export_predicate, op="IsNaN"))
+OPS.exports("isinf")(partial(_export_predicate, op="IsInf"))
 
 
 @OPS.exports("rsqrt")

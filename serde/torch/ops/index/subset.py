@@ -29,18 +29,14 @@ def import_nonzero(ctx: ImportContext, self: Expr) -> Expr:
 
 
 @OPS.imports("aten::nonzero_numpy")
+@OPS.imports("aten::where", renamed={"condition": "self"})
 def import_nonzero_numpy(ctx: ImportContext, self: Expr) -> list[Expr]:
+    """``where`` with a condition alone tells where that holds."""
     x = at_least_vector(ctx, self)
     rank = ctx.type(x).rank
     rows = relay.cast(relay.argwhere(x), "int64")
     columns = list(relay.split(rows, rank, axis=1)) if rank > 1 else [rows]
     return [relay.squeeze(column, axis=(1,)) for column in columns]
-
-
-@OPS.imports("aten::where")
-def import_where(ctx: ImportContext, condition: Expr) -> list[Expr]:
-    """With a condition alone it tells where that holds."""
-    return import_nonzero_numpy(ctx, condition)
 
 
 @OPS.imports("aten::nonzero_static")

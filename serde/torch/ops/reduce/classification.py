@@ -31,23 +31,6 @@ def _labels(ctx: ImportContext, target: Expr) -> Expr:
     return target if ctx.dtype(target) in ("int32", "int64") else ctx.cast(target, "int64")
 
 
-def _nll_loss(
-    ctx: ImportContext,
-    scores: Expr,
-    target: Expr,
-    weight: Expr | None,
-    reduction: Reduction,
-    ignore_index: SymInt,
-) -> Expr:
-    return relay.nn.nll_loss(
-        scores,
-        _labels(ctx, target),
-        _factors(ctx, scores, weight),
-        reduction=_NAMES[reduction],
-        ignore_index=ctx.fixed(ignore_index),
-    )
-
-
 @OPS.imports("aten::nll_loss", "aten::nll_loss2d", "aten::nll_loss_nd")
 def import_nll_loss(
     ctx: ImportContext,
@@ -58,7 +41,13 @@ def import_nll_loss(
     reduction: Reduction = 1,
     ignore_index: SymInt = -100,
 ) -> Expr:
-    return _nll_loss(ctx, self, target, weight, reduction, ignore_index)
+    return relay.nn.nll_loss(
+        self,
+        _labels(ctx, target),
+        _factors(ctx, self, weight),
+        reduction=_NAMES[reduction],
+        ignore_index=ctx.fixed(ignore_index),
+    )
 
 
 def _weigh_labels(
@@ -86,7 +75,9 @@ def import_nll_loss_forward(
     ignore_index: SymInt,
 ) -> tuple[Expr, Expr]:
     """The sum of the labels' weights beside it, which is zero where nothing is reduced."""
-    loss = _nll_loss(ctx, self, target, weight, reduction, ignore_index)
+    loss = import_nll_loss(
+        ctx, self, target, weight, reduction=reduction, ignore_index=ignore_index
+    )
     if reduction == NONE:
         return loss, ctx.scalar(0, ctx.dtype(self))
     return loss, relay.sum(_weigh_labels(ctx, self, target, weight, ignore_index))
@@ -118,7 +109,9 @@ def import_cross_entropy_loss(
         )
         return TupleGetItem(found, 0)
     likelihood = relay.nn.log_softmax(self, axis=axis)
-    loss = _nll_loss(ctx, likelihood, target, weight, reduction, ignore_index)
+    loss = import_nll_loss(
+        ctx, likelihood, target, weight, reduction=reduction, ignore_index=ignore_index
+    )
     if not label_smoothing:
         return loss
     dtype = ctx.dtype(self)

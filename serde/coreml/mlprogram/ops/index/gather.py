@@ -100,14 +100,6 @@ def _wrap_negative(ctx: ImportContext, indices: Expr, length: Dim) -> Expr:
     return relay.where(relay.less(indices, zero), relay.add(indices, count), indices)
 
 
-@OPS.imports("gather", since=17, ignored=("validate_indices",))
-def import_gather(
-    ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0
-) -> Expr:
-    """No index is negative, and none outside means anything."""
-    return relay.take(x, indices, axis=axis, batch_dims=batch_dims, mode="fast")
-
-
 def _is_single(node: Call) -> bool:
     """Whether indices share no axes with the data."""
     return not node.attrs["batch_dims"]
@@ -193,13 +185,6 @@ def export_signed_take(ctx: ExportContext, data: Value, indices: Value, *, axis:
     if ctx.version < WITHOUT_NEGATIVE:
         return _emit_gather(ctx, data, cast_to(ctx, indices, "int32"), place)
     return _emit_gather(ctx, data, from_start(ctx, indices, ctx.type(data).shape[place]), place)
-
-
-@OPS.imports("gather_along_axis", since=17, ignored=("validate_indices",))
-def import_gather_along_axis_v17(
-    ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0
-) -> Expr:
-    return relay.gather(x, axis, indices)
 
 
 @OPS.exports("gather")
@@ -297,6 +282,25 @@ def export_signed_gather_nd(
 
 
 OPS.pairs(
+    # From 17 on no index is negative, and none outside means anything.
+    reads(
+        "gather",
+        "take",
+        since=17,
+        operands="x indices",
+        fixed={"mode": "fast"},
+        ignored="validate_indices",
+        axis=0,
+        batch_dims=0,
+    ),
+    reads(
+        "gather_along_axis",
+        "gather",
+        since=17,
+        operands="x indices",
+        ignored="validate_indices",
+        axis=0,
+    ),
     reads("gather", "serde.take", operands="x indices", axis=0),
     reads("gather_along_axis", "gather", since=(1, 16), operands="x indices", axis=0),
     reads("gather_nd", "serde.gather_nd", operands="x indices"),

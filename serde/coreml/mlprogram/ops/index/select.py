@@ -17,11 +17,7 @@ from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-
-
-@OPS.imports("non_zero")
-def import_non_zero(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.argwhere(x)
+from serde.walk.pairs import reads
 
 
 @OPS.exports("argwhere")
@@ -76,3 +72,6 @@ def expand_sequence_mask(data: Expr, valid_length: Expr, *, mask_value: float, a
     bounds = relay.reshape(relay.cast(valid_length, dtype), length_shape)
     inside = relay.less(relay.reshape(steps, position_shape), bounds)
     return relay.where(inside, data, relay.const(np.array(mask_value), type_.dtype))
+
+
+OPS.pairs(reads("non_zero", "argwhere"))
