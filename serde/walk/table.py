@@ -35,7 +35,7 @@ from serde.relay.ir.registry import OpDef, all_ops
 from serde.relay.ir.schema import gather, innermost
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import children
-from serde.relay.lowering.layout import usual_layout
+from serde.relay.lowering.shape import usual_layout
 from serde.relay.transform.decompose import decompose
 from serde.report import Issue, Report
 from serde.walk import booleans

@@ -14,7 +14,7 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import Foreign
 from serde.relay.ir.types import TensorType, accepts
 from serde.relay.ir.visit import children, rewrite, rewrite_function
-from serde.relay.lowering.layout import usual_layout
+from serde.relay.lowering.shape import usual_layout
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["Decompose", "decompose"]
