@@ -15,7 +15,7 @@ from serde.relay.ir.traits import Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order
 from serde.relay.lowering.conv import convolution_on_floats, cut_behind, is_on_floats
-from serde.relay.lowering.shape import usual_layout
+from serde.relay.lowering.layout import usual_layout
 from serde.relay.run.interpreter import run
 from serde.relay.transform import Decompose
 

@@ -73,6 +73,7 @@ __all__ = [
     "builder",
     "builder_paths",
     "call",
+    "category_of",
     "find",
     "find_builder",
     "get",
@@ -302,6 +303,12 @@ def find(name: str) -> OpDef | None:
     if name not in _OPS and name in _index().operators:
         _PACKAGE.load(_index().operators[name].module)
     return _OPS.get(name)
+
+
+def category_of(name: str) -> str:
+    """Return the category that an operator is declared in, empty for one of another package."""
+    known = _index().operators.get(name)
+    return "" if known is None else known.module.partition(".")[0]
 
 
 def find_builder(path: str) -> Callable[..., AnyValue] | None:

@@ -15,8 +15,8 @@ from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import as_dtype, lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
+from serde.relay.lowering.layout import arranged
 from serde.relay.lowering.lengths import LAST
-from serde.relay.lowering.shape import arranged
 from serde.weights import dtype_name
 
 __all__ = [

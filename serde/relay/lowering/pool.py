@@ -9,8 +9,8 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.relay.lowering.layout import arranged
 from serde.relay.lowering.lengths import sliced
-from serde.relay.lowering.shape import arranged
 
 __all__ = ["decompose_adaptive_pool", "decompose_global_pool"]
 

@@ -1,31 +1,36 @@
 """What Relay's own operators are made of where a target lacks them, or lacks a form of them.
 
 Unlike the body of an extension operator it is no other way to say the same: an operator that a
-target has stays.
+target has stays. The rules of a category of operators stand in the module of its name, which is
+imported once a conversion has such an operator.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 from serde.relay.ir.expr import Expr
-from serde.relay.lowering import activation, elementwise, index, reduce
+from serde.relay.ir.registry import category_of
 
 __all__ = ["rule"]
 
-_RULES: Final[dict[str, Callable[..., Expr]]] = {
-    **activation.RULES,
-    **elementwise.RULES,
-    **index.RULES,
-    **reduce.RULES,
-}
+_WITH_RULES: Final = frozenset({"activation", "elementwise", "index", "reduce"})
+"""Categories of ``relay/op`` that have a table ``RULES``."""
 
 
+@cache
 def rule(name: str) -> Callable[..., Expr] | None:
     """Return what makes calls of an operator of simpler ones, if there is such a rule.
 
     The function takes operands and attributes, and raises
     :class:`~serde.errors.Unsupported` for a call that is as simple as can be.
     """
-    return _RULES.get(name)
+    category = category_of(name)
+    if category not in _WITH_RULES:
+        return None
+    rules: dict[str, Callable[..., Expr]]
+    rules = importlib.import_module(f"serde.relay.lowering.{category}").RULES
+    return rules.get(name)
