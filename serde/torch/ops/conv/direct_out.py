@@ -15,7 +15,7 @@ from serde.relay.ir.shapes import is_float, layout_axes, split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import Convolution
 from serde.torch.export_context import ExportContext, Value
-from serde.torch.ops.shape.pad_out import flat_widths
+from serde.torch.ops.shape.pad import flat_widths
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast, permute
 from serde.walk.expansion.tensors import has_filters_of_channels

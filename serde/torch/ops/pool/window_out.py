@@ -14,7 +14,7 @@ from serde.relay.op.pool.indices import PooledPlaces
 from serde.relay.op.pool.reduction import Pooling, Window
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.direct_out import SPATIAL, from_channels_first, to_channels_first
-from serde.torch.ops.shape.pad_out import flat_widths
+from serde.torch.ops.shape.pad import flat_widths
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import cast, permute
 from serde.walk.expansion.tensors import tensor_type
