@@ -16,7 +16,6 @@ __all__ = [
     "arranged",
     "fixed_shape",
     "has_filters_of_channels",
-    "require_no_cut",
     "tensor_type",
 ]
 
@@ -84,16 +83,3 @@ def along(x: Expr, rank: int, axis: int) -> Expr:
     shape = [1] * rank
     shape[axis] = -1
     return relay.reshape(x, shape)
-
-
-def require_no_cut(pad_width: Sequence[Sequence[int]]) -> None:
-    """Refuse padding that takes elements away.
-
-    Raises:
-        Unsupported: A width is negative.
-    """
-    if any(width < 0 for pair in pad_width for width in pair):
-        raise Unsupported(
-            f"pad_width {[list(pair) for pair in pad_width]} takes elements away",
-            hint="cut with strided_slice, then pad",
-        )

@@ -11,6 +11,7 @@ from serde.relax.export_context import ExportContext, Value
 from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.relay.lowering.pad import continued
 
 __all__ = ["pad_with"]
 
@@ -134,21 +135,4 @@ def import_pad(
         return relay.nn.pad(data, widths, pad_mode=mode)
     if pad_mode != "circular":
         raise Unsupported(f"pad_mode={pad_mode!r} has no counterpart")
-    for axis, (before, after) in enumerate(widths):
-        data = _wrap(ctx, data, axis, before, after)
-    return data
-
-
-def _wrap(ctx: ImportContext, x: Expr, axis: int, before: int, after: int) -> Expr:
-    """Return a tensor that goes on around along an axis."""
-    if not before and not after:
-        return x
-    (length,) = ctx.static_lengths(x, [axis])
-    if before > length or after > length:
-        raise Unsupported(f"{max(before, after)} elements around an axis of {length}")
-    parts = [x]
-    if before:
-        parts.insert(0, relay.strided_slice(x, [length - before], [length], axes=[axis]))
-    if after:
-        parts.append(relay.strided_slice(x, [0], [after], axes=[axis]))
-    return relay.concatenate(parts, axis=axis)
+    return continued(data, widths, "wrap")
