@@ -87,9 +87,10 @@ def reshaped(x: Expr, source: Expr, shape_from: Callable[[Sequence[Dim]], Sequen
     wanted = tuple(shape_from(own))
     if wanted == tensor_type(x).shape and Any() not in wanted:
         return x
-    if sum(isinstance(dim, Any) for dim in wanted) < 2 and 0 not in wanted:
+    unknown = sum(isinstance(dim, Any) for dim in wanted)
+    if not unknown or (unknown == 1 and 0 not in wanted):
         newshape = tuple(-1 if isinstance(dim, Any) else dim for dim in wanted)
-        return call("reshape", x, newshape=newshape)
+        return call("reshape", x, newshape=newshape, allowzero=0 in wanted)
     parts = [call("reshape", each, newshape=(1,)) for each in scalars(source, shape_from)]
     return call("dyn.reshape", x, call("concatenate", parts, axis=0))
 

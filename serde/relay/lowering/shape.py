@@ -27,6 +27,7 @@ __all__ = [
     "decompose_layout_transform",
     "decompose_matrix_set_diag",
     "decompose_meshgrid",
+    "decompose_repeat",
     "decompose_reshape_like",
     "decompose_sliding_window",
     "decompose_trilu",
@@ -145,6 +146,18 @@ def decompose_meshgrid(data: tuple[Expr, ...], *, indexing: str) -> Expr:
         return Tuple([call("broadcast_to", line, shape=wanted) for line in lines])
     vector = call("concatenate", [shape_vector(each) for each in sizes], axis=0)
     return Tuple([call("dyn.broadcast_to", line, vector) for line in lines])
+
+
+def decompose_repeat(data: Expr, *, repeats: int, axis: int | None) -> Expr:
+    """Copies along a new axis become one with the axis before it."""
+    if axis is None:
+        data, axis = call("reshape", data, newshape=(-1,)), 0
+    rank = tensor_type(data).rank
+    counts = [1] * rank
+    counts.insert(axis % rank + 1, repeats)
+    wide = call("tile", call("expand_dims", data, axis=axis % rank + 1), reps=tuple(counts))
+    factors = [repeats if each == axis % rank else 1 for each in range(rank)]
+    return reshaped(wide, data, lambda own: [n * k for n, k in zip(own, factors, strict=True)])
 
 
 def decompose_reshape_like(

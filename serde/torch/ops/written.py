@@ -23,9 +23,11 @@ __all__ = [
     "dims_of",
     "in_computed_dtype",
     "in_signed",
+    "integers",
     "permute",
     "reshape",
     "unsqueeze",
+    "widen",
 ]
 
 Export: TypeAlias = Callable[..., AnyValue]
@@ -182,3 +184,16 @@ def unsqueeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
 def is_integer(dtype: str) -> bool:
     """Whether a dtype is one of integers, of which bool is none."""
     return not is_float(dtype) and dtype != "bool"
+
+
+def integers(ctx: ExportContext, x: Value) -> Value:
+    """Return the integers of a tensor as a list of Python's."""
+    return ctx.call(ctx.helper("integers"), x)
+
+
+def widen(ctx: ExportContext, x: Value) -> tuple[Value, str]:
+    """Return a tensor in a dtype that PyTorch factors, and that dtype."""
+    dtype = ctx.type(x).dtype
+    work = "float32" if dtype in ("float16", "bfloat16") else dtype
+    found = cast(ctx, x, work)
+    return ctx.typed(found, TensorType(ctx.type(x).shape, work)), work

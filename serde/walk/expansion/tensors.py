@@ -12,7 +12,6 @@ from serde.relay.ir.types import TensorType
 __all__ = [
     "along",
     "fixed_shape",
-    "require_no_cut",
     "tensor_type",
 ]
 
@@ -47,16 +46,3 @@ def along(x: Expr, rank: int, axis: int) -> Expr:
     shape = [1] * rank
     shape[axis] = -1
     return relay.reshape(x, shape)
-
-
-def require_no_cut(pad_width: Sequence[Sequence[int]]) -> None:
-    """Refuse padding that takes elements away.
-
-    Raises:
-        Unsupported: A width is negative.
-    """
-    if any(width < 0 for pair in pad_width for width in pair):
-        raise Unsupported(
-            f"pad_width {[list(pair) for pair in pad_width]} takes elements away",
-            hint="cut with strided_slice, then pad",
-        )

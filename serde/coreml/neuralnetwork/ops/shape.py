@@ -28,6 +28,7 @@ from serde.walk.pairs import reads, writes
 Order = Literal["CHANNEL_FIRST", "CHANNEL_LAST"]
 SliceAxis = Literal["CHANNEL_AXIS", "HEIGHT_AXIS", "WIDTH_AXIS"]
 
+_NEW_SHAPE = {"target_shape": "newshape"}
 FIVE = (0, 2, 3, 4)
 """Where sequence, channel, height and width are among five axes."""
 
@@ -225,14 +226,6 @@ def import_flatten_to_2d(ctx: ImportContext, x: Expr, *, axis: int = 0) -> Expr:
     return relay.reshape(x, (int(np.prod(shape[:place])), -1))
 
 
-@LAYERS.imports("rankPreservingReshape")
-@LAYERS.imports("reshapeStatic")
-def import_reshape_static(
-    ctx: ImportContext, x: Expr, *, target_shape: tuple[int, ...] = ()
-) -> Expr:
-    return relay.reshape(x, target_shape)
-
-
 @LAYERS.imports("reshapeDynamic")
 def import_reshape_dynamic(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
     return relay.reshape(x, ctx.integers(shape))
@@ -241,13 +234,6 @@ def import_reshape_dynamic(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
 @LAYERS.imports("getShape")
 def import_get_shape(ctx: ImportContext, x: Expr) -> Expr:
     return relay.cast(relay.shape_of(x), "float32")
-
-
-@LAYERS.imports("broadcastToStatic")
-def import_broadcast_to_static(
-    ctx: ImportContext, x: Expr, *, target_shape: tuple[int, ...] = ()
-) -> Expr:
-    return relay.broadcast_to(x, target_shape)
 
 
 @LAYERS.imports("broadcastToDynamic")
@@ -429,6 +415,9 @@ def export_broadcast_like(ctx: ExportContext, x: Value, like: Value) -> Value:
 
 
 LAYERS.pairs(
+    reads("rankPreservingReshape", "reshape", target_shape=(), renamed=_NEW_SHAPE),
+    reads("reshapeStatic", "reshape", target_shape=(), renamed=_NEW_SHAPE),
+    reads("broadcastToStatic", "broadcast_to", target_shape=(), renamed={"target_shape": "shape"}),
     reads("transpose", "transpose", axes=()),
     reads("reshapeLike", "reshape_like"),
     reads("broadcastToLike", "broadcast_to_like"),

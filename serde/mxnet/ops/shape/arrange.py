@@ -90,15 +90,8 @@ def _one_by_one(data: Expr, order: Sequence[int]) -> Expr:
     return relay.reshape(data, lengths)
 
 
-@OPS.imports("reverse")
-def import_reverse(ctx: ImportContext, data: Expr, *, axis: tuple[int, ...]) -> Expr:
-    for each in axis:
-        data = relay.reverse(data, each)
-    return data
-
-
-@OPS.imports("_npi_flip")
-def import_flip(ctx: ImportContext, data: Expr, *, axis: tuple[int, ...] | int) -> Expr:
+@OPS.imports("reverse", "_npi_flip")
+def import_reverse(ctx: ImportContext, data: Expr, *, axis: tuple[int, ...] | int) -> Expr:
     for each in (axis,) if isinstance(axis, int) else axis:
         data = relay.reverse(data, each)
     return data

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any as AnyValue
 from typing import Final
 
@@ -44,18 +45,18 @@ def _fill(value: float, shape: int | tuple[int, ...], dtype: np.dtype[AnyValue])
     return relay.full(relay.Constant(np.array(value).astype(dtype)), lengths, dtype)
 
 
-@OPS.imports("_zeros", "_npi_zeros", ignored=("ctx",))
-def import_zeros(
-    ctx: ImportContext, *, shape: int | tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
+def _import_constant(
+    ctx: ImportContext,
+    *,
+    value: int,
+    shape: int | tuple[int, ...] = (),
+    dtype: np.dtype[AnyValue] = FLOAT32,
 ) -> Expr:
-    return _fill(0, shape, dtype)
+    return _fill(value, shape, dtype)
 
 
-@OPS.imports("_ones", "_npi_ones", ignored=("ctx",))
-def import_ones(
-    ctx: ImportContext, *, shape: int | tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
-) -> Expr:
-    return _fill(1, shape, dtype)
+def _export_like(ctx: ExportContext, data: Value, *, name: str) -> Value:
+    return ctx.emit_bytes(name, data)
 
 
 @OPS.imports("_full", ignored=("ctx",))
@@ -78,21 +79,21 @@ def import_zeros_without_dtype(
     return _fill(0, shape, numpy_dtype(dtype_of_code(dtype)))
 
 
-def _declare_filled_export(name: str, value: float) -> None:
-    @OPS.exports(name)
-    def export_filled(
-        ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
-    ) -> Value:
-        type_ = ctx.result_type()
-        lengths = type_.concrete_shape
-        number = np.asarray(value, numpy_dtype(type_.dtype))
-        if lengths is None:
-            return ctx.spell(lambda x: relay.broadcast_to(x, type_.shape), ctx.const(number))
-        return _filled(ctx, lengths, number)
+def _export_constant(ctx: ExportContext, *, value: int) -> Value:
+    type_ = ctx.result_type()
+    lengths = type_.concrete_shape
+    number = np.asarray(value, numpy_dtype(type_.dtype))
+    if lengths is None:
+        return ctx.spell(lambda x: relay.broadcast_to(x, type_.shape), ctx.const(number))
+    return _filled(ctx, lengths, number)
 
 
-for _name, _value in (("zeros", 0), ("ones", 1)):
-    _declare_filled_export(_name, _value)
+for _name, _value in {"zeros": 0, "ones": 1}.items():
+    OPS.imports(f"_{_name}", f"_npi_{_name}", ignored=("ctx",))(
+        partial(_import_constant, value=_value)
+    )
+    OPS.exports(_name, ignored=("shape", "dtype"))(partial(_export_constant, value=_value))
+    OPS.exports(f"{_name}_like")(partial(_export_like, name=f"{_name}_like"))
 
 
 def _filled(ctx: ExportContext, lengths: Sequence[int], value: Array) -> Value:
@@ -114,16 +115,6 @@ def export_full(
     if value.data is not None:
         return _filled(ctx, lengths, value.data.reshape(()))
     return ctx.emit_bytes("broadcast_to", ctx.reshape(value, (1,) * len(lengths)), shape=lengths)
-
-
-@OPS.exports("zeros_like")
-def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit_bytes("zeros_like", data)
-
-
-@OPS.exports("ones_like")
-def export_ones_like(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit_bytes("ones_like", data)
 
 
 @OPS.imports("_npi_full_like", ignored=("ctx",))

@@ -45,14 +45,9 @@ def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int
     return ctx.emit_bytes("Concat", *data, dim=axis, num_args=len(data))
 
 
-@OPS.imports("stack")
+@OPS.imports("stack", "_npi_stack")
 def import_stack(ctx: ImportContext, *data: Expr, axis: int = 0, num_args: int = 0) -> Expr:
     return relay.stack(data, axis=axis)
-
-
-@OPS.imports("_npi_stack")
-def import_np_stack(ctx: ImportContext, *data: Expr, num_args: int, axis: int = 0) -> Expr:
-    return relay.stack(data, axis)
 
 
 @OPS.exports("stack")

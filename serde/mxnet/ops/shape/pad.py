@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
-from serde.mxnet.ops.index.slicing import LAST
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.tensors import require_no_cut
+from serde.relay.lowering.pad import continued
 
 
 @OPS.imports("Pad")
@@ -82,16 +80,26 @@ def _widths(pad_width: Sequence[Sequence[int] | int], rank: int) -> list[tuple[i
 def _mirror(ctx: ImportContext, data: Expr, axis: int, widths: tuple[int, int], edge: bool) -> Expr:
     """Continue an axis by its mirror image, again and again where the widths are longer."""
     length = ctx.type(data).shape[axis]
+    pairs = [widths if i == axis else (0, 0) for i in range(ctx.type(data).rank)]
     if not isinstance(length, int) or max(widths) <= length - (not edge):
-        pairs = [widths if i == axis else (0, 0) for i in range(ctx.type(data).rank)]
         return relay.nn.mirror_pad(data, pairs, "SYMMETRIC" if edge else "REFLECT")
-    indices = allocation.pad(
-        allocation.arange(length), [widths], mode="symmetric" if edge else "reflect"
-    )
-    return relay.take(data, relay.Constant(indices), axis=axis, mode="fast")
+    return continued(data, pairs, "symmetric" if edge else "reflect")
 
 
-@OPS.exports("nn.pad")
+def _is_around_last_axes(node: Call) -> bool:
+    """Whether floats get a border, of rank 4 and 5 around the trailing axes."""
+    type_, widths = tensor_type(node.args[0]), node.attrs["pad_width"]
+    if not is_float(type_.dtype) or type_.rank > 5 or any(min(pair) < 0 for pair in widths):
+        return False
+    return type_.rank < 4 or not any(map(any, widths[:2]))
+
+
+def _is_padded(node: Call) -> bool:
+    known = node.attrs["pad_mode"] != "constant" or isinstance(node.args[1], Constant)
+    return known and _is_around_last_axes(node)
+
+
+@OPS.exports("nn.pad", when=_is_padded)
 def export_pad(
     ctx: ExportContext,
     data: Value,
@@ -100,14 +108,8 @@ def export_pad(
     pad_width: tuple[tuple[int, int], ...],
     pad_mode: Literal["constant", "edge", "reflect"],
 ) -> Value:
-    """MXNet pads the trailing axes of floats of rank 4 and 5; others get axes of length 1."""
-    require_no_cut(pad_width)
+    """MXNet pads tensors of rank 4 and 5; others get axes of length 1."""
     type_ = ctx.type(data)
-    computed = pad_mode == "constant" and pad_val.data is None
-    if computed or not is_float(type_.dtype):
-        return _padded_by_parts(ctx, data, pad_val, pad_width, pad_mode)
-    if type_.rank > 5 or (type_.rank > 3 and any(map(any, pad_width[:2]))):
-        return _padded_by_parts(ctx, data, pad_val, pad_width, pad_mode)
     value = float(ctx.constant(pad_val)) if pad_mode == "constant" else None
     more = max(0, 5 - type_.rank) if type_.rank < 4 else 0
     wide = [*[(0, 0)] * more, *pad_width]
@@ -122,89 +124,15 @@ def export_pad(
     return ctx.reshape(replace(result, type=TensorType((*[1] * more, *shape), type_.dtype)), shape)
 
 
-def _padded_by_parts(
-    ctx: ExportContext,
-    data: Value,
-    pad_val: Value,
-    pad_width: Sequence[tuple[int, int]],
-    pad_mode: str,
-) -> Value:
-    """Put blocks of the value around each axis, or look the indices of the border up."""
-
-    def build(x: Expr, value: Expr) -> Expr:
-        for axis, widths in enumerate(pad_width):
-            if any(widths) and pad_mode == "constant":
-                x = _between_blocks(x, value, axis, widths)
-            elif any(widths) and not isinstance(ctx.type(data).shape[axis], int):
-                x = _between_mirrors(x, axis, widths, pad_mode)
-            elif any(widths):
-                (length,) = ctx.static_lengths(data, [axis])
-                mode: Literal["edge", "reflect"] = "edge" if pad_mode == "edge" else "reflect"
-                indices = allocation.pad(allocation.arange(length), [widths], mode=mode)
-                x = relay.take(x, relay.Constant(indices), axis=axis, mode="clip")
-        return x
-
-    return ctx.spell(build, data, pad_val)
+def _is_reflected(node: Call) -> bool:
+    """Whether it mirrors without the border, as MXNet does, and needs no more axes."""
+    inner = tensor_type(node.args[0]).rank >= 4 and _is_around_last_axes(node)
+    return inner and bool(node.attrs["mode"] == "REFLECT")
 
 
-def _between_blocks(data: Expr, value: Expr, axis: int, widths: tuple[int, int]) -> Expr:
-    type_ = tensor_type(data)
-    if 0 in type_.shape:
-        shape = [type_.shape[:axis], type_.shape[axis + 1 :]]
-        sides = [relay.full(value, [*shape[0], n, *shape[1]], type_.dtype) for n in widths]
-    else:
-        one = relay.full_like(relay.strided_slice(data, [0], [1], axes=[axis]), value)
-        sides = [relay.repeat(one, max(width, 1), axis) for width in widths]
-    return _between(data, axis, widths, sides)
-
-
-def _between_mirrors(data: Expr, axis: int, widths: tuple[int, int], mode: str) -> Expr:
-    """Put copies of what is at both ends of an open axis around it."""
-    before, after = widths
-    if mode == "edge":
-        sides = [
-            relay.repeat(
-                relay.strided_slice(data, [begin], [end], axes=[axis]), max(width, 1), axis
-            )
-            for begin, end, width in ((0, 1, before), (-1, LAST, after))
-        ]
-    else:
-        sides = [
-            relay.reverse(relay.strided_slice(data, [begin], [end], axes=[axis]), axis)
-            for begin, end in ((1, before + 1), (-after - 1, -1))
-        ]
-    return _between(data, axis, widths, sides)
-
-
-def _between(data: Expr, axis: int, widths: Sequence[int], sides: Sequence[Expr]) -> Expr:
-    before, after = sides
-    return relay.concatenate([*[before] * (widths[0] > 0), data, *[after] * (widths[1] > 0)], axis)
-
-
-@OPS.exports("nn.mirror_pad")
+@OPS.exports("nn.mirror_pad", when=_is_reflected, ignored=("mode",))
 def export_mirror_pad(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    mode: Literal["SYMMETRIC", "REFLECT"],
-    pad_width: tuple[tuple[int, int], ...],
+    ctx: ExportContext, data: Value, *, pad_width: tuple[tuple[int, int], ...]
 ) -> Value:
-    """MXNet mirrors without the border only; where it cannot, the indices are looked up."""
-    type_ = ctx.type(data)
-    inner = type_.rank in (4, 5) and not any(map(any, pad_width[:2]))
-    if mode == "REFLECT" and inner and is_float(type_.dtype):
-        widths = [each for pair in pad_width for each in pair]
-        return ctx.emit_bytes("Pad", data, mode="reflect", pad_width=widths)
-
-    def build(x: Expr) -> Expr:
-        for axis, widths in enumerate(pad_width):
-            if any(widths):
-                (length,) = ctx.static_lengths(data, [axis])
-                kind: Literal["symmetric", "reflect"] = (
-                    "symmetric" if mode == "SYMMETRIC" else "reflect"
-                )
-                indices = allocation.pad(allocation.arange(length), [widths], mode=kind)
-                x = relay.take(x, relay.Constant(indices), axis=axis, mode="clip")
-        return x
-
-    return ctx.spell(build, data)
+    widths = [each for pair in pad_width for each in pair]
+    return ctx.emit_bytes("Pad", data, mode="reflect", pad_width=widths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -204,19 +205,14 @@ def at_least_3d(ctx: ImportContext, data: Expr) -> Expr:
     return relay.expand_dims(with_rank(ctx, data, 2), 2) if rank < 3 else data
 
 
-@OPS.imports("_np_atleast_1d")
-def import_atleast_1d(ctx: ImportContext, *arys: Expr, num_args: int) -> Sequence[Expr]:
-    return [with_rank(ctx, each, 1) for each in arys]
+def _import_at_least(ctx: ImportContext, *arys: Expr, num_args: int, rank: int) -> Sequence[Expr]:
+    if rank == 3:
+        return [at_least_3d(ctx, each) for each in arys]
+    return [with_rank(ctx, each, rank) for each in arys]
 
 
-@OPS.imports("_np_atleast_2d")
-def import_atleast_2d(ctx: ImportContext, *arys: Expr, num_args: int) -> Sequence[Expr]:
-    return [with_rank(ctx, each, 2) for each in arys]
-
-
-@OPS.imports("_np_atleast_3d")
-def import_atleast_3d(ctx: ImportContext, *arys: Expr, num_args: int) -> Sequence[Expr]:
-    return [at_least_3d(ctx, each) for each in arys]
+for _rank in (1, 2, 3):
+    OPS.imports(f"_np_atleast_{_rank}d")(partial(_import_at_least, rank=_rank))
 
 
 @OPS.exports("shape_of")

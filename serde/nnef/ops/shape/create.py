@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any as AnyValue
 
@@ -50,7 +51,7 @@ def export_full(ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...]
         return ctx.spell(lambda x: relay.full(relay.cast(x, wanted), shape), fill_value)
     if fill_value.data is None:
         return ctx.spell(lambda x: relay.broadcast_to(x, shape), fill_value)
-    return _constant(ctx, fill_value.data.item())
+    return _constant(ctx, value=fill_value.data.item())
 
 
 @OPS.exports("full_like")
@@ -59,17 +60,11 @@ def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Valu
     return ctx.spell(lambda x: relay.full(x, type_.shape, type_.dtype), fill_value)
 
 
-@OPS.exports("zeros", ignored=("shape", "dtype"))
-def export_zeros(ctx: ExportContext) -> Value:
-    return _constant(ctx, 0)
-
-
-@OPS.exports("ones", ignored=("shape", "dtype"))
-def export_ones(ctx: ExportContext) -> Value:
-    return _constant(ctx, 1)
-
-
-def _constant(ctx: ExportContext, value: float) -> Value:
+def _constant(ctx: ExportContext, *, value: float) -> Value:
     """Return a constant of one value, of the type of the result."""
     type_ = ctx.result_type()
     return ctx.const(allocation.full(ctx.static_shape(Value("", type_)), value), type_.dtype)
+
+
+for _name, _value in {"zeros": 0, "ones": 1}.items():
+    OPS.exports(_name, ignored=("shape", "dtype"))(partial(_constant, value=_value))

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-import numpy as np
-
-import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value, is_spoken
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Constant, Expr, Tuple
+from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
 from serde.relay.ir.shapes import is_float
-from serde.walk.expansion.tensors import fixed_shape, require_no_cut, tensor_type
-from serde.weights import numpy_dtype
+from serde.relay.ir.types import TensorType
+from serde.weights import Array, numpy_dtype
 
 __all__: list[str] = []
 
@@ -66,7 +63,25 @@ _BORDERS: Final = {
 }
 
 
-@OPS.exports("nn.pad")
+def _is_of_floats(node: Call) -> bool:
+    return is_float(tensor_type(node.args[0]).dtype)
+
+
+def _is_said(node: Call) -> bool:
+    """Whether floats get a border of their own, or of what a literal says."""
+    value, widths = node.args[1], node.attrs["pad_width"]
+    if not _is_of_floats(node) or any(min(pair) < 0 for pair in widths):
+        return False
+    if node.attrs["pad_mode"] != "constant":
+        return True
+    return isinstance(value, Constant) and is_spoken(_filler(value.data, tensor_type(node.args[0])))
+
+
+def _filler(value: Array, type_: TensorType) -> Array:
+    return value.astype(numpy_dtype(type_.dtype))
+
+
+@OPS.exports("nn.pad", when=_is_said)
 def export_pad(
     ctx: ExportContext,
     data: Value,
@@ -75,50 +90,12 @@ def export_pad(
     pad_width: PadWidth,
     pad_mode: Literal["constant", "edge", "reflect"],
 ) -> Value:
-    """Scalars are padded with what a literal says, all else is joined with its borders."""
-    require_no_cut(pad_width)
     if pad_mode != "constant":
-        return _export_border(ctx, data, pad_width, pad_mode)
-    if pad_val.data is not None and is_float(ctx.type(data).dtype):
-        value = pad_val.data.astype(numpy_dtype(ctx.type(data).dtype))
-        if is_spoken(value):
-            return ctx.emit("pad", data, padding=list(pad_width), value=value.item())
-    return ctx.spell(lambda x, value: _pad_with_blocks(x, value, pad_width), data, pad_val)
+        return export_mirror_pad(ctx, data, mode=pad_mode, pad_width=pad_width)
+    value = _filler(ctx.constant(pad_val), ctx.type(data))
+    return ctx.emit("pad", data, padding=list(pad_width), value=value.item())
 
 
-@OPS.exports("nn.mirror_pad")
-def export_mirror_pad(
-    ctx: ExportContext, data: Value, *, mode: Literal["SYMMETRIC", "REFLECT"], pad_width: PadWidth
-) -> Value:
-    return _export_border(ctx, data, pad_width, mode)
-
-
-def _export_border(ctx: ExportContext, data: Value, pad_width: PadWidth, mode: str) -> Value:
-    if is_float(ctx.type(data).dtype):
-        return ctx.emit("pad", data, padding=list(pad_width), border=_BORDERS[mode])
-    numpy_mode = "symmetric" if mode == "SYMMETRIC" else mode.lower()
-    return ctx.spell(lambda x: _pad_with_own_elements(x, pad_width, numpy_mode), data)
-
-
-def _pad_with_own_elements(x: Expr, pad_width: PadWidth, mode: str) -> Expr:
-    """Return `x` continued by its own elements, which each axis looks up."""
-    for axis, (pair, length) in enumerate(zip(pad_width, fixed_shape(x), strict=True)):
-        if any(pair):
-            places = allocation.pad(allocation.arange(length, dtype=np.int32), [pair], mode)
-            x = relay.take(x, Constant(places), axis, mode="fast")
-    return x
-
-
-def _pad_with_blocks(x: Expr, value: Expr, pad_width: PadWidth) -> Expr:
-    """Return `x` between blocks of one value, which may be computed."""
-    value = relay.cast(value, tensor_type(x).dtype)
-    for axis, pair in enumerate(pad_width):
-        if not any(pair):
-            continue
-        lengths = fixed_shape(x)
-        blocks = [
-            [relay.full(value, [*lengths[:axis], width, *lengths[axis + 1 :]])] if width else []
-            for width in pair
-        ]
-        x = relay.concatenate(Tuple([*blocks[0], x, *blocks[1]]), axis)
-    return x
+@OPS.exports("nn.mirror_pad", when=_is_of_floats)
+def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: PadWidth) -> Value:
+    return ctx.emit("pad", data, padding=list(pad_width), border=_BORDERS[mode])

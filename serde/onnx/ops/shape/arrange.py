@@ -8,10 +8,10 @@ import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, retype, to_int64
-from serde.onnx.ops.shape.reshape import emit_reshape, unsqueeze
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.walk.pairs import reads
 
 
 @OPS.exports("tile")
@@ -20,20 +20,6 @@ def export_tile(ctx: ExportContext, x: Value, *, reps: tuple[int, ...]) -> Value
     if len(reps) > rank:
         x = unsqueeze(ctx, x, range(len(reps) - rank))
     return ctx.emit("Tile", x, ctx.ints([*(1,) * (rank - len(reps)), *reps]))
-
-
-@OPS.exports("repeat")
-def export_repeat(ctx: ExportContext, x: Value, *, repeats: int, axis: int | None) -> Value:
-    shape = ctx.type(x).shape
-    if axis is None:
-        x, shape = ctx.emit("Reshape", x, ctx.ints([-1])), (ctx.type(x).size,)
-    position = (axis or 0) % len(shape)
-    counts = [1] * (len(shape) + 1)
-    counts[position + 1] = repeats
-    tiled = ctx.emit("Tile", unsqueeze(ctx, x, [position + 1]), ctx.ints(counts))
-    counted = zip((*shape[: position + 1], 1, *shape[position + 1 :]), counts, strict=True)
-    wide = TensorType([dim * count for dim, count in counted], ctx.result_type().dtype)
-    return emit_reshape(ctx, Value(tiled.name, wide), ctx.result_type().shape)
 
 
 @OPS.exports("reverse")
@@ -73,13 +59,6 @@ def export_reverse_sequence(
     return ctx.emit("Transpose", transposed, perm=[order.index(axis) for axis in range(rank)])
 
 
-@OPS.imports("ReverseSequence", since=(10, 28))
-def import_reverse_sequence(
-    ctx: ImportContext, x: Expr, sequence_lens: Expr, *, batch_axis: int = 1, time_axis: int = 0
-) -> Expr:
-    return relay.reverse_sequence(x, sequence_lens, seq_axis=time_axis, batch_axis=batch_axis)
-
-
 @OPS.exports("dyn.tile")
 def export_dyn_tile(ctx: ExportContext, x: Value, reps: Value) -> Value:
     rank, (count,) = ctx.type(x).rank, ctx.static_shape(reps)
@@ -103,3 +82,11 @@ def import_tile_v1(ctx: ImportContext, x: Expr, tiles: Expr, axis: Expr) -> Expr
     reps = [1] * ctx.type(x).rank
     reps[position] = count
     return relay.tile(x, reps)
+
+
+OPS.pairs(
+    reads(
+        "ReverseSequence", "reverse_sequence", since=(10, 28), time_axis=0, batch_axis=1,
+        renamed={"time_axis": "seq_axis"},
+    ),
+)  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -54,16 +55,18 @@ def _cast_to_result(ctx: ExportContext, x: Value) -> Value:
     return x if dtype == "int64" else cast(ctx, x, dtype)
 
 
-@OPS.exports("zeros", ignored=("shape", "dtype"))
-def export_zeros(ctx: ExportContext) -> Value:
+def _export_constant(ctx: ExportContext, *, value: int) -> Value:
     result = ctx.result_type()
-    return fill(ctx, ctx.shape(result.shape), 0, result.dtype)
+    return fill(ctx, ctx.shape(result.shape), value, result.dtype)
 
 
-@OPS.exports("ones", ignored=("shape", "dtype"))
-def export_ones(ctx: ExportContext) -> Value:
-    result = ctx.result_type()
-    return fill(ctx, ctx.shape(result.shape), 1, result.dtype)
+def _export_computed(ctx: ExportContext, shape: Value, *, value: int) -> Value:
+    return fill(ctx, to_int64(ctx, shape), value, ctx.result_type().dtype)
+
+
+for _name, _value in {"zeros": 0, "ones": 1}.items():
+    OPS.exports(_name, ignored=("shape", "dtype"))(partial(_export_constant, value=_value))
+    OPS.exports(f"dyn.{_name}", ignored=("dtype",))(partial(_export_computed, value=_value))
 
 
 @OPS.exports("full", ignored=("shape", "dtype"))
@@ -160,16 +163,6 @@ def import_range(ctx: ImportContext, start: Expr, limit: Expr, delta: Expr) -> E
 @OPS.exports("full_like")
 def export_full_like(ctx: ExportContext, x: Value, value: Value) -> Value:
     return ctx.emit("Expand", as_dtype(ctx, value, ctx.type(x).dtype), emit_shape(ctx, x))
-
-
-@OPS.exports("dyn.zeros", ignored=("dtype",))
-def export_dyn_zeros(ctx: ExportContext, shape: Value) -> Value:
-    return fill(ctx, to_int64(ctx, shape), 0, ctx.result_type().dtype)
-
-
-@OPS.exports("dyn.ones", ignored=("dtype",))
-def export_dyn_ones(ctx: ExportContext, shape: Value) -> Value:
-    return fill(ctx, to_int64(ctx, shape), 1, ctx.result_type().dtype)
 
 
 @OPS.exports("dyn.full", ignored=("dtype",))

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import arange
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, scalar_like, to_int64
-from serde.onnx.ops.shape.reshape import as_scalar, emit_lengths, emit_range, unsqueeze
+from serde.onnx.ops.shape.reshape import as_scalar, emit_lengths, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
+from serde.relay.lowering.pad import continued
 from serde.weights import numpy_dtype
 
 PAD_DTYPES = {"bool": "uint8", "int16": "int32", "uint16": "int32"}
@@ -46,19 +45,6 @@ FAR = 2**31 - 1
 """An end behind every axis."""
 
 
-def _wrap(ctx: ImportContext, x: Expr, pairs: Sequence[tuple[int, int]]) -> Expr:
-    """Return `x` continued by itself, axis by axis."""
-    for axis, (before, after) in enumerate(pairs):
-        if not before and not after:
-            continue
-        (length,) = ctx.static_lengths(x, [axis])
-        if not length:
-            raise Unsupported(f"axis {axis}, which is empty, has nothing to continue it by")
-        indices = arange(-before, length + after) % length
-        x = relay.take(x, relay.Constant(indices), axis=axis, mode="fast")
-    return x
-
-
 @OPS.exports("nn.pad")
 def export_pad(
     ctx: ExportContext,
@@ -78,12 +64,10 @@ def export_pad(
     return emit_pad(ctx, x, dtype, widths, value)
 
 
-@OPS.exports("nn.mirror_pad")
+@OPS.exports("nn.mirror_pad", when=lambda node: node.attrs["mode"] == "REFLECT", ignored=("mode",))
 def export_mirror_pad(
-    ctx: ExportContext, x: Value, *, mode: str, pad_width: tuple[tuple[int, int], ...]
+    ctx: ExportContext, x: Value, *, pad_width: tuple[tuple[int, int], ...]
 ) -> Value:
-    if mode != "REFLECT":
-        return _pad_symmetric(ctx, x, pad_width)
     widths = ctx.ints([w[0] for w in pad_width] + [w[1] for w in pad_width])
     return emit_pad(ctx, x, ctx.type(x).dtype, widths, None, "reflect")
 
@@ -101,24 +85,6 @@ def _spread_pads(ctx: ImportContext, pads: Expr, axes: Expr | None, rank: int) -
     indices = relay.floor_mod(relay.cast(axes, "int64"), length)
     rows = relay.equal(relay.expand_dims(indices, axis=1), relay.Constant(np.arange(rank)))
     return relay.nn.matmul(given, relay.cast(rows, "int64"))
-
-
-def _pad_symmetric(ctx: ExportContext, x: Value, pad_width: tuple[tuple[int, int], ...]) -> Value:
-    """Gather by mirrored indices: ``-1 - i`` before, ``2 * length - 1 - i`` behind the axis."""
-    zero = ctx.const(0, np.int64)
-    for axis, (before, after) in enumerate(pad_width):
-        if not before and not after:
-            continue
-        length = emit_lengths(ctx, x, [axis])
-        total = ctx.emit("Add", length, ctx.const(before + after, np.int64))
-        indices = ctx.emit("Sub", emit_range(ctx, total), ctx.const(before, np.int64))
-        mirrored = ctx.emit("Sub", ctx.const(-1, np.int64), indices)
-        indices = ctx.emit("Where", ctx.emit("Less", indices, zero), mirrored, indices)
-        last = ctx.emit("Sub", ctx.emit("Add", length, length), ctx.const(1, np.int64))
-        inside = ctx.emit("Less", indices, length)
-        indices = ctx.emit("Where", inside, indices, ctx.emit("Sub", last, indices))
-        x = replace(ctx.emit("Gather", x, indices, axis=axis), type=ctx.type(x))
-    return x
 
 
 @OPS.exports("nn.dilate")
@@ -166,7 +132,7 @@ def pad_or_cut(ctx: ImportContext, x: Expr, pads: Sequence[int], mode: Mode, val
     if not any(width for pair in pairs for width in pair):
         return x
     if mode == "wrap":
-        return _wrap(ctx, x, pairs)
+        return continued(x, pairs, "wrap")
     return relay.nn.pad(x, pairs, value, pad_mode=mode)
 
 

@@ -7,10 +7,13 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
 from serde.relax.precision import NARROW, widen
-from serde.relay.ir.expr import Call
+from serde.relay.ir.expr import Call, Expr, Tuple
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TupleType
 from serde.weights import dtype_name
@@ -120,3 +123,21 @@ def export_einsum(ctx: ExportContext, data: Sequence[Value], *, equation: str) -
     dtype = ctx.type(data[0]).dtype
     made = ctx.emit("einsum", [widen(ctx, each) for each in data], equation)
     return ctx.emit("astype", made, dtype) if dtype in NARROW else made
+
+
+@OPS.imports("relax.matmul")
+def import_matmul(ctx: ImportContext, x1: Expr, x2: Expr, *, out_dtype: str | None = None) -> Expr:
+    """With another dtype of the result, operands are of it before they are multiplied."""
+    if out_dtype is not None:
+        x1, x2 = (x if ctx.dtype(x) == out_dtype else relay.cast(x, out_dtype) for x in (x1, x2))
+    return call("serde.matmul", x1, x2)
+
+
+@OPS.imports("relax.einsum")
+def import_einsum(ctx: ImportContext, operands: Expr, *, subscripts: str) -> Expr:
+    return relay.einsum(Tuple(ctx.fields(operands)), subscripts)
+
+
+@OPS.imports("relax.outer")
+def import_outer(ctx: ImportContext, x1: Expr, x2: Expr) -> Expr:
+    return relay.multiply(relay.expand_dims(x1, 1), relay.expand_dims(x2, 0))

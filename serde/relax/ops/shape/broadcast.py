@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from typing import Any as AnyValue
+from typing import Literal
 
+import serde.relay as relay
 from serde.relax.broadcasting import make_spread
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext, Shape
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr, Tuple
 
 __all__ = ["spread"]
 
@@ -29,6 +33,11 @@ def export_broadcast_to(ctx: ExportContext, data: Value, *, shape: tuple[Dim, ..
     return _broadcast(ctx, data, ctx.dims(wanted))
 
 
+@OPS.imports("relax.broadcast_to")
+def import_broadcast_to(ctx: ImportContext, x: Expr, *, shape: Shape) -> Expr:
+    return ctx.broadcast_to(x, shape)
+
+
 @OPS.exports("broadcast_to_like")
 def export_broadcast_to_like(ctx: ExportContext, data: Value, broadcast_type: Value) -> Value:
     return _broadcast(ctx, data, ctx.extents(broadcast_type))
@@ -42,3 +51,12 @@ def _broadcast(ctx: ExportContext, data: Value, lengths: list[AnyValue]) -> Valu
             return spread(ctx, data, lengths)
     shape = ctx.framework.relax.ShapeExpr(ctx.wide(lengths))
     return ctx.emit("broadcast_to", data, shape)
+
+
+@OPS.imports("relax.meshgrid")
+def import_meshgrid(
+    ctx: ImportContext, tensors: Expr, *, indexing: Literal["ij", "xy"] | None
+) -> list[Expr]:
+    fields = ctx.fields(tensors)
+    found = relay.meshgrid(Tuple(fields), indexing=indexing or "ij")
+    return [found[place] for place in range(len(fields))]

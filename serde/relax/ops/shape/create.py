@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any as AnyValue
 
+import numpy as np
+
+import serde.allocation as allocation
+import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext, Scalar, Shape
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.weights import numpy_dtype
 
 __all__ = ["fill"]
 
@@ -30,15 +39,10 @@ def fill(ctx: ExportContext, value: Value, lengths: list[AnyValue], dtype: str) 
     return ctx.emit_te(full, value)
 
 
-def _make_exporter(op: str) -> Callable[..., Value]:
-    def export(ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: AnyValue) -> Value:
-        return ctx.emit(op, ctx.shape_expr(shape or ()), str(dtype))
-
-    return export
-
-
-OPS.exports("zeros")(_make_exporter("zeros"))
-OPS.exports("ones")(_make_exporter("ones"))
+def _export_constant(
+    ctx: ExportContext, *, op: str, shape: tuple[Dim, ...] | None, dtype: AnyValue
+) -> Value:
+    return ctx.emit(op, ctx.shape_expr(shape or ()), str(dtype))
 
 
 @OPS.exports("full", ignored=("dtype",))
@@ -57,6 +61,17 @@ def _full(ctx: ExportContext, value: Value, lengths: list[AnyValue], dtype: str)
     own = ctx.const(value.data.astype(ctx.const(0, dtype).data.dtype))  # type: ignore[union-attr]
     shape = ctx.framework.relax.ShapeExpr(ctx.wide(lengths))
     return ctx.emit("full", shape, own, dtype)
+
+
+@OPS.imports("relax.full")
+def import_full(ctx: ImportContext, fill_value: Expr, *, shape: Shape, dtype: str | None) -> Expr:
+    return _fill(ctx, fill_value, shape, dtype or ctx.dtype(fill_value))
+
+
+@OPS.imports("relax.full_like")
+def import_full_like(ctx: ImportContext, x: Expr, fill_value: Expr, *, dtype: str | None) -> Expr:
+    like = x if dtype is None else relay.cast(x, dtype)
+    return relay.full_like(like, _as(ctx, fill_value, ctx.dtype(like)))
 
 
 @OPS.exports("arange")
@@ -92,3 +107,63 @@ def export_arange(
         return te.compute(ctx.wide([length]), one, name="arange")
 
     return ctx.emit_te(arange, start, step)
+
+
+def _fill(ctx: ImportContext, value: Expr, shape: Shape, dtype: str) -> Expr:
+    known = ctx.dims_of(shape)
+    return relay.full(value, ctx.shape_tensor(shape) if known is None else known, dtype)
+
+
+def _as(ctx: ImportContext, x: Expr, dtype: str) -> Expr:
+    return x if ctx.dtype(x) == dtype else relay.cast(x, dtype)
+
+
+def _import_constant(ctx: ImportContext, *, value: int, shape: Shape, dtype: str) -> Expr:
+    return _fill(ctx, ctx.const(value, dtype), shape, dtype)
+
+
+def _import_constant_like(ctx: ImportContext, x: Expr, *, op: str, dtype: str | None) -> Expr:
+    return call(op, _as(ctx, x, dtype or ctx.dtype(x)))
+
+
+for _name, _value in {"zeros": 0, "ones": 1}.items():
+    OPS.exports(_name)(partial(_export_constant, op=_name))
+    OPS.imports(f"relax.{_name}")(partial(_import_constant, value=_value))
+    OPS.imports(f"relax.{_name}_like")(partial(_import_constant_like, op=f"{_name}_like"))
+
+
+@OPS.imports("relax.arange")
+def import_arange(
+    ctx: ImportContext, *, start: Scalar, end: Scalar, step: Scalar, dtype: str | None
+) -> Expr:
+    dtype = dtype or "int64"
+    first, last, each = (ctx.tensor(bound, dtype) for bound in (start, end, step))
+    return relay.arange(first, last, each, dtype=dtype)
+
+
+@OPS.imports("relax.hamming_window")
+def import_hamming_window(
+    ctx: ImportContext,
+    *,
+    window_size: Scalar,
+    periodic: Scalar,
+    alpha: Scalar,
+    beta: Scalar,
+    dtype: str,
+) -> Expr:
+    size = ctx.number(window_size)
+    if size == 1:
+        return ctx.const([1], dtype)
+    steps = allocation.arange(size, dtype=numpy_dtype(dtype))
+    angles = 2 * np.pi * steps / (size if ctx.number(periodic) else size - 1)
+    return ctx.const(ctx.number(alpha) - ctx.number(beta) * np.cos(angles), dtype)
+
+
+@OPS.imports("relax.one_hot")
+def import_one_hot(
+    ctx: ImportContext, indices: Expr, *, on_value: Scalar, off_value: Scalar, depth: int, axis: int
+) -> Expr:
+    if on_value.dtype != off_value.dtype:
+        raise Unsupported(f"values of {on_value.dtype} and of {off_value.dtype}")
+    on, off = ctx.tensor(on_value), ctx.tensor(off_value)
+    return relay.one_hot(indices, on, off, depth, axis, on_value.dtype)

@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any as AnyValue
 
+import serde.allocation as allocation
+import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr, Tuple
 
 __all__: list[str] = []
 
@@ -20,9 +25,22 @@ def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int
     return ctx.emit("concat", _align(ctx, data, axis % ctx.type(data[0]).rank), axis=axis)
 
 
+@OPS.imports("relax.concat")
+def import_concat(ctx: ImportContext, tensors: Expr, *, axis: int | None) -> Expr:
+    fields = ctx.fields(tensors)
+    if axis is None:
+        return relay.concatenate([relay.reshape(each, (-1,)) for each in fields], axis=0)
+    return relay.concatenate(fields, axis=axis)
+
+
 @OPS.exports("stack")
 def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
     return ctx.emit("stack", _align(ctx, data), axis=axis)
+
+
+@OPS.imports("relax.stack")
+def import_stack(ctx: ImportContext, tensors: Expr, *, axis: int | None) -> Expr:
+    return relay.stack(Tuple(ctx.fields(tensors)), axis=axis or 0)
 
 
 def _align(ctx: ExportContext, data: Sequence[Value], axis: int | None = None) -> Sequence[Value]:
@@ -77,3 +95,26 @@ def _part(ctx: ExportContext, data: Value, axis: int, first: Dim, last: Dim) -> 
         return te.compute(shape, one, name="split")
 
     return ctx.emit_te(part, data, start)
+
+
+@OPS.imports("relax.split")
+def import_split(
+    ctx: ImportContext, x: Expr, *, indices_or_sections: AnyValue, axis: int
+) -> list[Expr]:
+    """Of sections that do not divide the length the last one is shorter."""
+    if isinstance(indices_or_sections, tuple):
+        return _split_at(x, [ctx.number(each) for each in indices_or_sections], axis)
+    length, count = ctx.type(x).shape[axis], indices_or_sections
+    if count < 1:
+        raise Unsupported(f"a split into {count} sections")
+    allocation.iterations(count, "the sections of a split")
+    if not isinstance(length, int) or length % count == 0:
+        return list(relay.split(x, count, axis=axis))
+    step = -(-length // count)
+    if step * (count - 1) > length:
+        raise Unsupported(f"{length} elements in {count} sections")
+    return _split_at(x, [step * place for place in range(1, count)], axis)
+
+
+def _split_at(x: Expr, indices: Sequence[int], axis: int) -> list[Expr]:
+    return list(relay.split(x, tuple(indices), axis=axis))

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
+import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
+from serde.relay.ir.expr import Expr
+from serde.relay.lowering.pad import continued
 
 __all__ = ["pad_with"]
 
@@ -115,3 +120,19 @@ def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: 
         return data
     zero = ctx.const(0, ctx.type(data).dtype)
     return pad_with(ctx, data, zero, pad_width, mode.lower())
+
+
+@OPS.imports("relax.nn.pad")
+def import_pad(
+    ctx: ImportContext, data: Expr, *, pad_width: tuple[int, ...], pad_value: float, pad_mode: str
+) -> Expr:
+    """Widths before and after each axis follow each other."""
+    widths = tuple(zip(pad_width[::2], pad_width[1::2], strict=True))
+    if pad_mode == "constant":
+        return relay.nn.pad(data, widths, pad_value=ctx.like(data, pad_value))
+    if pad_mode in ("reflect", "replicate"):
+        mode = {"reflect": "reflect", "replicate": "edge"}[pad_mode]
+        return relay.nn.pad(data, widths, pad_mode=mode)
+    if pad_mode != "circular":
+        raise Unsupported(f"pad_mode={pad_mode!r} has no counterpart")
+    return continued(data, widths, "wrap")

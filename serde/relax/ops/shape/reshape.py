@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any as AnyValue
 
+import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext, Scalar, Shape
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim, product
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import get
+from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import new_shape
 
@@ -36,6 +42,11 @@ def export_reshape(
     ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
 ) -> Value:
     return reshape(ctx, data, new_shape(ctx.named_shape(data), newshape, allowzero))
+
+
+@OPS.imports("relax.reshape")
+def import_reshape(ctx: ImportContext, x: Expr, *, shape: Shape) -> Expr:
+    return ctx.reshape(x, shape)
 
 
 def _named_type(ctx: ExportContext, x: Value) -> TensorType:
@@ -83,6 +94,15 @@ def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxi
     return ctx.emit("expand_dims", data, list(range(first, first + num_newaxis)))
 
 
+@OPS.imports("relax.expand_dims")
+def import_expand_dims(ctx: ImportContext, x: Expr, *, axis: tuple[int, ...]) -> Expr:
+    """Axes are those of the result."""
+    rank = ctx.rank(x) + len(axis)
+    for place in sorted(normalize_axis(each, rank) for each in axis):
+        x = relay.expand_dims(x, place)
+    return x
+
+
 @OPS.exports("squeeze")
 def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | None) -> Value:
     type_ = ctx.type(data)
@@ -96,6 +116,14 @@ def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | N
         return ctx.emit("squeeze", data, sorted(gone))
     shape = ctx.named_shape(data)
     return reshape(ctx, data, [dim for place, dim in enumerate(shape) if place not in gone])
+
+
+@OPS.imports("relax.squeeze")
+def import_squeeze(ctx: ImportContext, x: Expr, *, axis: tuple[int, ...] | None) -> Expr:
+    """Without axes, those go whose length is known to be 1."""
+    if axis is None:
+        axis = tuple(place for place, length in enumerate(ctx.type(x).shape) if length == 1)
+    return relay.squeeze(x, axis=list(axis)) if axis else x
 
 
 @OPS.exports("shape_of")
@@ -116,3 +144,63 @@ def _as(ctx: ExportContext, x: Value, dtype: AnyValue) -> Value:
 @OPS.exports("reverse")
 def export_reverse(ctx: ExportContext, data: Value, *, axis: int | None) -> Value:
     return ctx.emit("flip", data, axis)
+
+
+@OPS.imports("relax.memory.view")
+def import_view(
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    shape: Shape | tuple[()] | None = None,
+    dtype: str | tuple[()] | None = None,
+    relative_byte_offset: Scalar | tuple[()] | None = None,
+) -> Expr:
+    """An empty tuple stands for what is left out."""
+    if relative_byte_offset and ctx.number(relative_byte_offset):
+        raise Unsupported("a part of a tensor's memory has no counterpart")
+    if dtype and dtype != ctx.dtype(x):
+        x = relay.reinterpret(x, dtype)
+    return ctx.reshape(x, shape) if shape else x
+
+
+@OPS.imports("relax.layout_transform", ignored=("axis_separators", "input_axis_separators"))
+def import_layout_transform(
+    ctx: ImportContext, x: Expr, *, index_map: AnyValue, pad_value: AnyValue
+) -> Expr:
+    """Each axis of the result is one of the tensor, or the quotient or the rest of one."""
+    shape = ctx.static_shape(x)
+    axes = ctx.lengths.read_index_map(index_map)
+    factors: dict[int, int] = {}
+    for axis, kind, factor in axes:
+        if kind and factors.setdefault(axis, factor) != factor:
+            raise Unsupported("an axis that is divided twice")
+    widths = [(0, -length % factors.get(axis, 1)) for axis, length in enumerate(shape)]
+    if any(after for _, after in widths):
+        value = 0 if pad_value is None else ctx.number(pad_value)
+        x = relay.nn.pad(x, widths, pad_value=ctx.like(x, value))
+    places: dict[tuple[int, str], int] = {}
+    divided: list[int] = []
+    for axis, length in enumerate(ctx.static_shape(x)):
+        if axis in factors:
+            places[axis, "quotient"], places[axis, "rest"] = len(divided), len(divided) + 1
+            divided += [length // factors[axis], factors[axis]]
+        else:
+            places[axis, ""] = len(divided)
+            divided.append(length)
+    order = [places[axis, kind] for axis, kind, _ in axes if (axis, kind) in places]
+    if sorted(order) != list(range(len(divided))):
+        raise Unsupported("an index map that drops or repeats axes")
+    return relay.transpose(relay.reshape(x, divided), axes=order)
+
+
+@OPS.imports("relax.size")
+def import_size(ctx: ImportContext, input: Expr) -> Expr:
+    shape = ctx.type(input).concrete_shape
+    if shape is not None:
+        return ctx.const(prod(shape), "int64")
+    return relay.ndarray_size(input, dtype="int64")
+
+
+@OPS.imports("relax.shape_to_tensor")
+def import_shape_to_tensor(ctx: ImportContext, *, input: Shape) -> Expr:
+    return ctx.shape_tensor(input)

@@ -15,6 +15,7 @@ from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tens
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, SameAxes
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.shape import decompose_repeat
 from serde.relay.op.shape.reshape import integers
 
 __all__: list[str] = []
@@ -63,6 +64,7 @@ def _repeat_type(data: TensorType, *, repeats: int, axis: int | None) -> TensorT
     "repeat",
     traits=(Moves(all=True), SameAxes(("axis",)), Fusion(FusionPattern.BROADCAST)),
     infer=_repeat_type,
+    decompose=decompose_repeat,
     samples=[
         sample((2, 3), repeats=2, axis=1),
         sample((2, 3), repeats=3),

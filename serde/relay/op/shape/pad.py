@@ -14,6 +14,7 @@ from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, s
 from serde.relay.ir.shapes import require_window
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Reshape, SameAxes, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.pad import decompose_mirror_pad, decompose_pad
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -71,6 +72,7 @@ def _pad_type(
     "nn.pad",
     traits=(Values(0), SameAxes(per_axis=("pad_width",)), Fusion(FusionPattern.INJECTIVE)),
     infer=_pad_type,
+    decompose=decompose_pad,
     samples=[
         sample((2, 3), np.float32(0.5), pad_width=((1, 2), (0, 3))),
         sample((2, 3), np.int32(0), pad_width=((1, 2), (0, 3)), pad_mode="edge"),
@@ -126,6 +128,7 @@ def _mirror_pad_type(data: TensorType, *, mode: str, pad_width: PadWidth) -> Ten
     "nn.mirror_pad",
     traits=(Moves(all=True), SameAxes(per_axis=("pad_width",))),
     infer=_mirror_pad_type,
+    decompose=decompose_mirror_pad,
     samples=[
         sample((2, 3), mode="REFLECT", pad_width=((1, 1), (2, 0))),
         sample((2, 3), pad_width=((1, 2), (2, 3))),

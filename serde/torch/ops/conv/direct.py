@@ -23,7 +23,7 @@ from serde.torch.ops.conv.windows import (
     require_real,
     write_conv,
 )
-from serde.torch.ops.shape.pad_out import flat_widths
+from serde.torch.ops.shape.pad import flat_widths
 from serde.torch.ops.table import OPS
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import broadcast
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.linalg.product import power_of
-from serde.torch.ops.shape.identity import identity_like
+from serde.torch.ops.shape.matrix import identity_like
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import cast, widen
 from serde.walk.pairs import reads
 
 
@@ -147,3 +151,35 @@ OPS.pairs(
     reads("aten::inverse", "serde.inverse"),
     reads("aten::linalg_inv", "serde.inverse", operands="A"),
 )
+
+
+def export_function(ctx: ExportContext, data: Value, *, target: str) -> Value:
+    x, work = widen(ctx, data)
+    return cast(ctx, ctx.call(target, x), ctx.type(data).dtype, work)
+
+
+for _name, _target in {
+    "serde.cholesky": "torch.linalg.cholesky",
+    "serde.det": "torch.linalg.det",
+    "serde.inverse": "torch.linalg.inv",
+}.items():
+    OPS.exports(_name)(partial(export_function, target=_target))
+
+
+def make_parts_exporter(target: str, outputs: int, **options: object) -> Callable[..., object]:
+    def export_parts(ctx: ExportContext, data: Value) -> tuple[Value, ...]:
+        x, work = widen(ctx, data)
+        name = target if "." in target else ctx.helper(target)
+        found = ctx.call_tuple(name, x, outputs=outputs, **options)
+        return tuple(cast(ctx, each, ctx.type(data).dtype, work) for each in found)
+
+    return export_parts
+
+
+OPS.exports("serde.slogdet")(make_parts_exporter("torch.linalg.slogdet", 2))
+
+
+@OPS.exports("serde.solve")
+def export_solve(ctx: ExportContext, a: Value, b: Value) -> Value:
+    (x, work), (y, _) = widen(ctx, a), widen(ctx, b)
+    return cast(ctx, ctx.call("torch.linalg.solve", x, y), ctx.type(b).dtype, work)

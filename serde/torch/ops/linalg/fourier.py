@@ -15,8 +15,11 @@ from serde.relay.ir.dims import same_shape
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.op.linalg.fourier import ShortTimeFourier
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import cast, widen
 
 Norm = Literal["backward", "ortho", "forward"]
 
@@ -106,3 +109,52 @@ def import_rfft(
 ) -> Expr:
     _require_real(ctx, self)
     return _transform(ctx, self, n=n, dim=dim, norm=norm, onesided=True)
+
+
+@OPS.exports("dft")
+def export_dft(
+    ctx: ExportContext, re_data: Value, im_data: Value, *, inverse: bool
+) -> tuple[Value, Value]:
+    (real, work), (imaginary, _) = widen(ctx, re_data), widen(ctx, im_data)
+    signal = ctx.call("torch.complex", real, imaginary)
+    found = ctx.call("torch.fft.ifft" if inverse else "torch.fft.fft", signal)
+    dtype = ctx.type(re_data).dtype
+    parts = ctx.call("torch.real", found), ctx.call("torch.imag", found)
+    return cast(ctx, parts[0], dtype, work), cast(ctx, parts[1], dtype, work)
+
+
+@OPS.exports("serde.dft")
+def export_serde_dft(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    axis: int,
+    dft_length: int | None,
+    inverse: bool,
+    onesided: bool,
+) -> Value:
+    """Real numbers are complex ones without an imaginary part."""
+    type_ = ctx.type(data)
+    axis %= type_.rank
+    x, work = widen(ctx, data)
+    if type_.shape[-1] == 1:
+        x = ctx.call("F.pad", x, [0, 1])
+    signal = ctx.call("torch.view_as_complex", ctx.method(x, "contiguous"))
+    options: dict[str, object] = {} if dft_length is None else {"n": dft_length}
+    found = ctx.call(f"torch.fft.{'ifft' if inverse else 'fft'}", signal, dim=axis, **options)
+    found = ctx.call("torch.view_as_real", found)
+    if onesided:
+        length = ctx.result_type().shape[axis]
+        count: object = length
+        if not isinstance(length, int):
+            half = ctx.infix("//", ctx.method(found, "size", axis), 2)
+            count = ctx.infix("+", half, 1)
+        found = ctx.method(found, "narrow", axis, 0, count)
+    return cast(ctx, found, type_.dtype, work)
+
+
+@OPS.exports("stft")
+def export_stft(ctx: ExportContext, data: Value, window: Value, *, stft: ShortTimeFourier) -> Value:
+    """Of each window the first elements count alone, so the transform is as long as they are."""
+    options = list(vars(stft).values())
+    return ctx.call(ctx.helper("short_time_fourier"), data, window, *options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from functools import reduce
 from string import ascii_letters
@@ -12,12 +13,15 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
 from serde.relay.op.linalg.product import parse_equation
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.reduce.plain import as_summed
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import cast
 
 
 @OPS.imports("aten::linear")
@@ -32,6 +36,47 @@ def import_linear(ctx: ImportContext, input: Expr, weight: Expr, bias: Expr | No
     if ctx.type(bias).rank != 1:
         return relay.add(found, bias)
     return relay.nn.bias_add(found, bias, axis=-1)
+
+
+def _widened(ctx: ExportContext, a: Value, b: Value) -> tuple[Value, Value, str]:
+    """Return two operands in a dtype that holds their product's sums, which PyTorch multiplies."""
+    wanted = ctx.result_type().dtype
+    own = ctx.type(a).dtype
+    if is_float(own) and is_float(wanted):
+        work = wanted if np.dtype(wanted).itemsize > np.dtype(own).itemsize else own
+    elif is_float(own) or is_float(wanted):
+        raise Unsupported(f"a product of {own} as {wanted}")
+    else:
+        work = wanted if wanted in ("int32", "int64") else "int64"
+    return cast(ctx, a, work), cast(ctx, b, work), work
+
+
+def _transposed(ctx: ExportContext, x: Value, rank: int) -> Value:
+    return ctx.method(x, "t") if rank == 2 else ctx.method(x, "transpose", -2, -1)
+
+
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
+def export_dense(
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
+) -> Value:
+    """Integers have no layer: their product is one of matrices."""
+    shape, dtype = ctx.type(weight).shape, ctx.type(data).dtype
+    if not is_float(dtype):
+        a, b, work = _widened(ctx, data, weight)
+        result = ctx.infix("@", a, _transposed(ctx, b, 2))
+        result = cast(ctx, result, ctx.result_type().dtype, work)
+        return result if bias is None else ctx.infix("+", result, bias)
+    x, w, work = _widened(ctx, data, weight)
+    fixed = [each for each in shape if isinstance(each, int)]
+    if w is weight and ctx.is_weight(weight, bias) and len(fixed) == 2:
+        weights = {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
+        options = {"bias": False} if bias is None else {}
+        result = ctx.layer(
+            "nn.Linear", (x,), weights, in_features=fixed[1], out_features=fixed[0], **options
+        )
+    else:
+        result = ctx.call("F.linear", x, w, *([] if bias is None else [bias]))
+    return cast(ctx, result, ctx.result_type().dtype, work)
 
 
 @OPS.imports("aten::matmul", "aten::linalg_matmul", "aten::vdot")
@@ -153,6 +198,18 @@ def import_einsum(ctx: ImportContext, *tensors: Expr, equation: str) -> Expr:
     return relay.einsum(operands, plain)
 
 
+@OPS.exports("einsum")
+def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str) -> Value:
+    """PyTorch adds no integers of its own accord in few bits, so they are made wider."""
+    dtype = ctx.type(data[0]).dtype
+    work = dtype if is_float(dtype) or dtype in ("int32", "int64") else "int64"
+    equation = equation.replace(" ", "")
+    if set(equation) - set(string.ascii_letters) - set(".,->"):
+        raise Unsupported(f"the equation {equation!r}")
+    given = [cast(ctx, each, work) for each in data]
+    return cast(ctx, ctx.call("torch.einsum", equation, given), dtype, work)
+
+
 @OPS.imports("aten::linalg_vecdot")
 def import_vecdot(ctx: ImportContext, x: Expr, y: Expr, *, dim: int = -1) -> Expr:
     one, two = ctx.promote(x, y)
@@ -226,3 +283,37 @@ def power_of(ctx: ImportContext, x: Expr, exponent: int) -> Expr:
     if found is None:
         raise Unsupported("a power below 1")
     return found
+
+
+@OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
+@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
+def export_nn_matmul(
+    ctx: ExportContext,
+    tensor_a: Value,
+    tensor_b: Value,
+    bias: Value | None = None,
+    *,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Value:
+    a, b, work = _widened(ctx, tensor_a, tensor_b)
+    if transpose_a:
+        a = _transposed(ctx, a, ctx.type(tensor_a).rank)
+    if transpose_b:
+        b = _transposed(ctx, b, ctx.type(tensor_b).rank)
+    result = cast(ctx, ctx.infix("@", a, b), ctx.result_type().dtype, work)
+    return result if bias is None else ctx.infix("+", result, bias)
+
+
+@OPS.exports("serde.matmul")
+def export_serde_matmul(ctx: ExportContext, a: Value, b: Value) -> Value:
+    x, y, work = _widened(ctx, a, b)
+    return cast(ctx, ctx.infix("@", x, y), ctx.result_type().dtype, work)
+
+
+@OPS.exports("nn.bias_add")
+def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) -> Value:
+    behind = ctx.type(data).rank - axis % ctx.type(data).rank - 1
+    if behind:
+        bias = ctx.method(bias, "reshape", -1, *[1] * behind)
+    return ctx.infix("+", data, bias)

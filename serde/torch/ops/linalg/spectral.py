@@ -11,11 +11,13 @@ from serde.relay.ir.expr import Constant, Expr, TupleGetItem, TupleWrapper
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar
-from serde.torch.ops.linalg.elimination import swap_last
+from serde.torch.ops.linalg.elimination import make_parts_exporter, swap_last
 from serde.torch.ops.linalg.product import build_matmul
-from serde.torch.ops.shape.identity import identity_like
+from serde.torch.ops.shape.matrix import identity_like
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import cast, widen
 from serde.weights import numpy_dtype
 
 
@@ -196,6 +198,14 @@ def import_pinverse(ctx: ImportContext, self: Expr, *, rcond: float = 1e-15) -> 
     return import_pinv(ctx, self, rtol=ctx.number(rcond))
 
 
+@OPS.exports("serde.eigh")
+def export_eigh(ctx: ExportContext, data: Value, *, triangle: str) -> tuple[Value, ...]:
+    x, work = widen(ctx, data)
+    letter = "L" if triangle == "lower" else "U"
+    found = ctx.call_tuple(ctx.helper("symmetric_eigenvalues"), x, letter, outputs=2)
+    return tuple(cast(ctx, each, ctx.type(data).dtype, work) for each in found)
+
+
 @OPS.imports("aten::linalg_matrix_rank.atol_rtol_tensor")
 def import_matrix_rank_by(
     ctx: ImportContext,
@@ -259,3 +269,10 @@ def import_householder_product(ctx: ImportContext, input: Expr, tau: Expr) -> Ex
         sums = relay.sum(relay.multiply(vector, found), axis=[-2], keepdims=True)
         found = relay.subtract(found, relay.multiply(relay.multiply(factor, vector), sums))
     return found
+
+
+OPS.exports("serde.svd")(make_parts_exporter("torch.linalg.svd", 3, full_matrices=False))
+OPS.exports("serde.lq")(make_parts_exporter("lower_factor", 2))
+
+
+OPS.exports("serde.eig")(make_parts_exporter("real_eigenvalues", 2))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.linalg.elimination import align_batch, no_info, swap_last
-from serde.torch.ops.shape.identity import identity_like
+from serde.torch.ops.shape.matrix import identity_like
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import cast, widen
 
 
 @OPS.imports("aten::cholesky", "aten::linalg_cholesky")
@@ -79,3 +81,15 @@ def import_cholesky_solve(
 @OPS.imports("aten::cholesky_inverse")
 def import_cholesky_inverse(ctx: ImportContext, self: Expr, *, upper: bool = False) -> Expr:
     return import_cholesky_solve(ctx, identity_like(ctx, self), self, upper=upper)
+
+
+@OPS.exports("serde.triangular_solve")
+def export_triangular_solve(
+    ctx: ExportContext, a: Value, b: Value, *, lower: bool, transpose: bool
+) -> Value:
+    (x, work), (y, _) = widen(ctx, a), widen(ctx, b)
+    if transpose:
+        x = ctx.method(x, "transpose", -2, -1)
+    upper = lower == transpose
+    found = ctx.call("torch.linalg.solve_triangular", x, y, upper=upper)
+    return cast(ctx, found, ctx.type(b).dtype, work)

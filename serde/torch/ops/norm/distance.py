@@ -9,7 +9,7 @@ import serde.relay as relay
 from serde.relay.ir.expr import Expr
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.reduce.norm import vector_norm
-from serde.torch.ops.shape.triangle import places_of
+from serde.torch.ops.shape.matrix import places_of
 from serde.torch.ops.table import OPS
 
 __all__ = ["measure_pairs"]

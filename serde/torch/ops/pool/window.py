@@ -27,7 +27,7 @@ from serde.torch.ops.pool.geometry import (
     has_fixed_lengths,
 )
 from serde.torch.ops.reduce.plain import count
-from serde.torch.ops.shape.pad_out import flat_widths
+from serde.torch.ops.shape.pad import flat_widths
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import cast
 from serde.walk.expansion.tensors import tensor_type

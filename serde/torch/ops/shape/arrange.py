@@ -8,12 +8,14 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import normalize_axis
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.shape.lengths import divide_length, multiply_lengths, reshape, sizes_of
 from serde.torch.ops.shape.transpose import swap_axes
 from serde.torch.ops.table import OPS
-from serde.torch.ops.written import dims_of
+from serde.torch.ops.written import dims_of, in_signed
+from serde.walk.pairs import reads
 
 
 @OPS.imports("aten::roll")
@@ -68,14 +70,16 @@ def import_flip(ctx: ImportContext, self: Expr, *, dims: tuple[int, ...]) -> Exp
     return _flip(ctx, self, *axes)
 
 
-@OPS.imports("aten::fliplr")
-def import_fliplr(ctx: ImportContext, self: Expr) -> Expr:
-    return _flip(ctx, self, 1)
+OPS.pairs(
+    reads("aten::fliplr", "reverse", fixed={"axis": 1}),
+    reads("aten::flipud", "reverse", fixed={"axis": 0}),
+)
 
 
-@OPS.imports("aten::flipud")
-def import_flipud(ctx: ImportContext, self: Expr) -> Expr:
-    return _flip(ctx, self, 0)
+@OPS.exports("reverse")
+@in_signed
+def export_reverse(ctx: ExportContext, data: Value, *, axis: int | None) -> Value:
+    return ctx.method(data, "flip", axis)
 
 
 @OPS.imports("aten::rot90")
@@ -135,3 +139,12 @@ def export_roll(
     ctx: ExportContext, data: Value, *, shift: tuple[int, ...], axes: tuple[int, ...]
 ) -> Value:
     return ctx.call("torch.roll", data, dims_of(shift), dims_of(axes)) if axes else data
+
+
+@OPS.exports("reverse_sequence")
+def export_reverse_sequence(
+    ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+) -> Value:
+    rank = ctx.type(data).rank
+    axes = normalize_axis(seq_axis, rank), normalize_axis(batch_axis, rank)
+    return ctx.call(ctx.helper("reverse_sequence"), data, seq_lengths, *axes)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any as AnyValue
+from typing import Final
 
 import numpy as np
 
@@ -15,10 +17,12 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.elementwise.convert import PLACEMENT, as_float
 from serde.torch.ops.shape.lengths import count_steps, restore
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import cast, integers
 
 DType = np.dtype[AnyValue] | None
 Size = tuple[SymInt, ...]
@@ -43,17 +47,35 @@ def number_dtype(ctx: ImportContext, *values: Scalar) -> str:
     return ctx.result_dtype(*map(ctx.number, values))
 
 
-@OPS.imports("aten::zeros", "aten::empty", ignored=PLACEMENT)
-@OPS.imports("aten::empty_strided", ignored=(*PLACEMENT, "stride"))
-@OPS.imports("aten::empty_permuted", ignored=(*PLACEMENT, "physical_layout"))
-def import_zeros(ctx: ImportContext, *, size: Size, dtype: DType = None) -> Expr:
-    """Nobody says what an empty tensor holds; here it is zeros."""
-    return fill(ctx, size, ctx.scalar(0, dtype.name if dtype else ctx.default_dtype))
+def _fill(ctx: ImportContext, *, size: Size, fill_value: Scalar, dtype: DType = None) -> Expr:
+    return fill(ctx, size, ctx.scalar(fill_value, dtype.name if dtype else ctx.default_dtype))
 
 
-@OPS.imports("aten::ones", ignored=PLACEMENT)
-def import_ones(ctx: ImportContext, *, size: Size, dtype: DType = None) -> Expr:
-    return fill(ctx, size, ctx.scalar(1, dtype.name if dtype else ctx.default_dtype))
+def _fill_like(ctx: ImportContext, self: Expr, *, fill_value: Scalar, dtype: DType = None) -> Expr:
+    return fill_like(ctx, self, ctx.scalar(fill_value, dtype.name if dtype else ctx.dtype(self)))
+
+
+def _fill_beside(
+    ctx: ImportContext, self: Expr, *, size: Size, fill_value: Scalar, dtype: DType = None
+) -> Expr:
+    return fill(ctx, size, ctx.scalar(fill_value, dtype.name if dtype else ctx.dtype(self)))
+
+
+FILLINGS: Final = {"zeros": 0, "ones": 1, "empty": 0}
+"""Values by the names of tensors that hold them; nobody says what an empty one holds."""
+
+for _name, _value in FILLINGS.items():
+    OPS.imports(f"aten::{_name}", ignored=PLACEMENT)(partial(_fill, fill_value=_value))
+    OPS.imports(f"aten::{_name}_like", ignored=PLACEMENT)(partial(_fill_like, fill_value=_value))
+    OPS.imports(f"aten::new_{_name}", ignored=PLACEMENT)(partial(_fill_beside, fill_value=_value))
+
+_STRIDED: Final = (*PLACEMENT, "stride", "physical_layout")
+OPS.imports("aten::empty_strided", "aten::empty_permuted", ignored=_STRIDED)(
+    partial(_fill, fill_value=0)
+)
+OPS.imports("aten::new_empty_strided", ignored=_STRIDED)(partial(_fill_beside, fill_value=0))
+OPS.imports("aten::full_like", ignored=PLACEMENT)(_fill_like)
+OPS.imports("aten::new_full", ignored=PLACEMENT)(_fill_beside)
 
 
 @OPS.imports("aten::full", ignored=PLACEMENT)
@@ -62,39 +84,45 @@ def import_full(ctx: ImportContext, *, size: Size, fill_value: Scalar, dtype: DT
     return fill(ctx, size, ctx.scalar(fill_value, kind))
 
 
-@OPS.imports("aten::zeros_like", "aten::empty_like", ignored=PLACEMENT)
-def import_zeros_like(ctx: ImportContext, self: Expr, *, dtype: DType = None) -> Expr:
-    return fill_like(ctx, self, ctx.scalar(0, dtype.name if dtype else ctx.dtype(self)))
+def _export_constant(ctx: ExportContext, *, target: str) -> Value:
+    type_ = ctx.result_type()
+    return ctx.call(target, ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))
 
 
-@OPS.imports("aten::ones_like", ignored=PLACEMENT)
-def import_ones_like(ctx: ImportContext, self: Expr, *, dtype: DType = None) -> Expr:
-    return fill_like(ctx, self, ctx.scalar(1, dtype.name if dtype else ctx.dtype(self)))
+def _export_computed(ctx: ExportContext, shape: Value, *, target: str) -> Value:
+    return ctx.call(target, integers(ctx, shape), dtype=ctx.dtype(ctx.result_type().dtype))
 
 
-@OPS.imports("aten::full_like", ignored=PLACEMENT)
-def import_full_like(
-    ctx: ImportContext, self: Expr, *, fill_value: Scalar, dtype: DType = None
-) -> Expr:
-    return fill_like(ctx, self, ctx.scalar(fill_value, dtype.name if dtype else ctx.dtype(self)))
+for _name in ("ones", "zeros"):
+    OPS.exports(_name, ignored=("shape", "dtype"))(
+        partial(_export_constant, target=f"torch.{_name}")
+    )
+    OPS.exports(f"dyn.{_name}", ignored=("dtype",))(
+        partial(_export_computed, target=f"torch.{_name}")
+    )
 
 
-@OPS.imports("aten::new_zeros", "aten::new_empty", ignored=PLACEMENT)
-@OPS.imports("aten::new_empty_strided", ignored=(*PLACEMENT, "stride"))
-def import_new_zeros(ctx: ImportContext, self: Expr, *, size: Size, dtype: DType = None) -> Expr:
-    return fill(ctx, size, ctx.scalar(0, dtype.name if dtype else ctx.dtype(self)))
+@OPS.exports("full", ignored=("shape", "dtype"))
+def export_full(ctx: ExportContext, fill_value: Value) -> Value:
+    type_ = ctx.result_type()
+    value = ctx.scalar(fill_value)
+    if value is not None:
+        return ctx.call("torch.full", ctx.sizes(type_.shape), value, dtype=ctx.dtype(type_.dtype))
+    return ctx.method(cast(ctx, fill_value, type_.dtype), "expand", ctx.sizes(type_.shape))
 
 
-@OPS.imports("aten::new_ones", ignored=PLACEMENT)
-def import_new_ones(ctx: ImportContext, self: Expr, *, size: Size, dtype: DType = None) -> Expr:
-    return fill(ctx, size, ctx.scalar(1, dtype.name if dtype else ctx.dtype(self)))
+@OPS.exports("full_like")
+def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Value:
+    value = ctx.scalar(fill_value)
+    if value is not None:
+        return ctx.call("torch.full_like", data, value)
+    return ctx.method(cast(ctx, fill_value, ctx.type(data).dtype), "expand_as", data)
 
 
-@OPS.imports("aten::new_full", ignored=PLACEMENT)
-def import_new_full(
-    ctx: ImportContext, self: Expr, *, size: Size, fill_value: Scalar, dtype: DType = None
-) -> Expr:
-    return fill(ctx, size, ctx.scalar(fill_value, dtype.name if dtype else ctx.dtype(self)))
+@OPS.exports("dyn.full", ignored=("dtype",))
+def export_dyn_full(ctx: ExportContext, fill_value: Value, shape: Value) -> Value:
+    value = cast(ctx, fill_value, ctx.result_type().dtype)
+    return ctx.method(value, "expand", integers(ctx, shape))
 
 
 @OPS.imports("aten::scalar_tensor", ignored=PLACEMENT)
@@ -124,9 +152,35 @@ def import_arange(
     return ctx.cast(found, kind)
 
 
+@OPS.imports("aten::_dim_arange")
+def import_dim_arange(ctx: ImportContext, like: Expr, *, dim: int) -> Expr:
+    """The places of an axis."""
+    length = ctx.scalar(ctx.size(like, ctx.axis(like, dim)), "int64")
+    zero, one = (relay.const(each, "int64") for each in (0, 1))
+    return relay.arange(zero, length, one, dtype="int64")
+
+
+@OPS.exports("arange")
+def export_arange(
+    ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
+) -> Value:
+    """PyTorch refuses an end before the start, of which Relay has an empty range."""
+    numbers = [ctx.scalar(each) for each in (start, end, step)]
+    name = ctx.dtype(dtype.name)
+    if None not in numbers and ctx.result_type().shape != (0,):
+        given = numbers if numbers[2] != 1 else numbers[:2]
+        return ctx.call(
+            "torch.arange", *(given if given[0] or len(given) > 2 else given[1:]), dtype=name
+        )
+    count = ctx.numbers(end)
+    if numbers[0] == 0 and numbers[2] == 1 and count is not None:
+        return ctx.call("torch.arange", *count, dtype=name)
+    return ctx.call(ctx.helper("arange"), start, end, step)
+
+
 @OPS.imports("aten::zero")
 def import_zero(ctx: ImportContext, self: Expr) -> Expr:
-    return import_zeros_like(ctx, self)
+    return _fill_like(ctx, self, fill_value=0)
 
 
 @OPS.imports("aten::fill")

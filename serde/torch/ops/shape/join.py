@@ -12,6 +12,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.index.gather import at_least_vector
 from serde.torch.ops.index.slicing import cut
@@ -43,10 +44,20 @@ def import_cat(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
     return concatenate(ctx, kept, ctx.axis(kept[0], dim))
 
 
+@OPS.exports("concatenate")
+def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+    return ctx.call("torch.cat", list(data), dim=axis)
+
+
 @OPS.imports("aten::stack")
 def import_stack(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
     rank = ctx.type(ctx.first(tensors)).rank + 1
     return relay.stack(ctx.promote(*tensors), axis=normalize_axis(dim, rank))
+
+
+@OPS.exports("stack")
+def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+    return ctx.call("torch.stack", list(data), dim=axis)
 
 
 @OPS.imports("aten::hstack")
@@ -116,6 +127,25 @@ def import_split(
     if isinstance(split_size, tuple):
         return split_by_lengths(ctx, self, split_size, axis)
     return _split_every(ctx, self, axis, ctx.fixed(split_size))
+
+
+@OPS.exports("split")
+def export_split(
+    ctx: ExportContext, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
+) -> tuple[Value, ...]:
+    types = ctx.result_types()
+    axis = normalize_axis(axis, ctx.type(data).rank)
+    sizes = [each.shape[axis] for each in types]
+    count = len(types)
+    if isinstance(indices_or_sections, int):
+        if 0 in sizes:
+            return ctx.call_tuple("torch.tensor_split", data, count, dim=axis, outputs=count)
+        return ctx.call_tuple("torch.chunk", data, count, dim=axis, outputs=count)
+    fixed = [each for each in sizes if isinstance(each, int)]
+    if len(fixed) == count and sum(fixed) == ctx.type(data).shape[axis]:
+        return ctx.call_tuple("torch.split", data, fixed, dim=axis, outputs=count)
+    cuts = list(indices_or_sections)
+    return ctx.call_tuple("torch.tensor_split", data, cuts, dim=axis, outputs=count)
 
 
 def _check_count(count: int) -> None:

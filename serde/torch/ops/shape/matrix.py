@@ -1,18 +1,27 @@
-"""Diagonals."""
+"""Diagonals, triangles and identity matrices."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar, SymInt
-from serde.torch.ops.shape.lengths import broadcast, multiply_lengths, reshape, sizes_of
+from serde.torch.ops.elementwise.convert import PLACEMENT
+from serde.torch.ops.shape.create import DType, fill, fill_like
+from serde.torch.ops.shape.lengths import reshape, sizes_of
 from serde.torch.ops.shape.transpose import move_axes
 from serde.torch.ops.table import OPS
+from serde.weights import Array, numpy_dtype
 
 __all__ = ["diagonal_of"]
 
@@ -185,56 +194,87 @@ def import_combinations(
     return relay.take(self, Constant(rows), axis=0, mode="fast")
 
 
-@OPS.imports("aten::_shape_as_tensor")
-def import_shape_as_tensor(ctx: ImportContext, self: Expr) -> Expr:
-    return relay.shape_of(self, "int64")
+def _import_triangle(ctx: ImportContext, self: Expr, *, upper: bool, diagonal: SymInt = 0) -> Expr:
+    return relay.trilu(self, ctx.scalar(diagonal, "int64"), upper)
 
 
-@OPS.imports("aten::repeat_interleave.self_int", ignored=("output_size",))
-def import_repeat_interleave(
-    ctx: ImportContext, self: Expr, *, repeats: SymInt, dim: int | None = None
+OPS.imports("aten::tril")(partial(_import_triangle, upper=False))
+OPS.imports("aten::triu")(partial(_import_triangle, upper=True))
+
+
+@OPS.exports("trilu", when=lambda node: isinstance(node.args[1], Constant))
+def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
+    number = int(ctx.constant(k))
+    target = "torch.triu" if upper else "torch.tril"
+    return ctx.call(target, data, number) if number else ctx.call(target, data)
+
+
+def places_of(mask: Array) -> Array:
+    """Return the rows and the columns of the elements that are true."""
+    found = allocation.zeros((2, int(mask.sum())), np.int64)
+    found[:] = mask.nonzero()
+    return found
+
+
+def _whole(rows: int, columns: int) -> Array:
+    """Return a matrix that is true everywhere; one without elements has no length either."""
+    if not rows or not columns:
+        rows, columns = min(rows, 0), min(columns, 0)
+    return allocation.ones((rows, columns), bool)
+
+
+_PLACE = ("layout", "device", "pin_memory")
+
+
+def _import_indices(
+    ctx: ImportContext,
+    *,
+    band: Callable[[Array, int], Array],
+    row: int,
+    col: int,
+    offset: int = 0,
+    dtype: np.dtype[AnyValue] | None = None,
 ) -> Expr:
-    """Each entry of an axis so many times in a row; without one, all elements are a row."""
-    x = reshape(ctx, self, [-1]) if dim is None else self
-    axis = ctx.axis(x, dim or 0)
-    count = ctx.dim(repeats)
-    if not ctx.type(x).rank:
-        x = relay.reshape(x, newshape=(1,))
-    if isinstance(count, int) and count > 0:
-        return relay.repeat(x, repeats=count, axis=axis) if count > 1 else x
-    sizes = sizes_of(ctx, x)
-    wide: list[SymInt] = [*sizes[: axis + 1], repeats, *sizes[axis + 1 :]]
-    spread_out = broadcast(ctx, relay.expand_dims(x, axis=axis + 1), wide)
-    sizes[axis] = multiply_lengths(ctx, sizes[axis], repeats)
-    return reshape(ctx, spread_out, sizes)
+    places = places_of(band(_whole(row, col), offset))
+    return Constant(places.astype(numpy_dtype("int64") if dtype is None else dtype))
 
 
-def _repeated_places(ctx: ImportContext, counts: Expr) -> Expr:
-    """Return each place as often as it is counted."""
-    known = ctx.known(counts)
-    if known is not None:
-        return Constant(allocation.repeat(allocation.arange(known.size), known.astype(np.int64)))
-    wide = ctx.cast(counts, "int64")
-    total = relay.sum(wide, axis=(0,))
-    zero, one = (relay.const(each, "int64") for each in (0, 1))
-    steps = relay.arange(zero, total, one, dtype="int64")
-    return relay.searchsorted(relay.cumsum(wide, axis=0), steps, True, "int64")
+OPS.imports("aten::tril_indices", ignored=_PLACE)(partial(_import_indices, band=np.tril))
+OPS.imports("aten::triu_indices", ignored=_PLACE)(partial(_import_indices, band=np.triu))
 
 
-@OPS.imports("aten::repeat_interleave.Tensor", ignored=("output_size",))
-def import_repeated_places(ctx: ImportContext, repeats: Expr) -> Expr:
-    return ctx.cast(_repeated_places(ctx, repeats), ctx.dtype(repeats))
+SMALL = 64
+"""Elements of an identity matrix that is written out."""
 
 
-@OPS.imports("aten::repeat_interleave.self_Tensor", ignored=("output_size",))
-def import_repeat_interleave_tensor(
-    ctx: ImportContext, self: Expr, repeats: Expr, *, dim: int | None = None
+def _cut(ctx: ImportContext, x: Expr) -> Expr:
+    """Return matrices of which nothing but the diagonal is left."""
+    zero = ctx.scalar(0, "int64")
+    return call("trilu", call("trilu", x, zero, upper=True), zero, upper=False)
+
+
+def identity_like(ctx: ImportContext, x: Expr) -> Expr:
+    """Return identity matrices shaped like others."""
+    return _cut(ctx, fill_like(ctx, x, ctx.scalar(1, ctx.dtype(x))))
+
+
+@OPS.imports("aten::eye", ignored=PLACEMENT)
+def import_eye(
+    ctx: ImportContext, *, n: SymInt, m: SymInt | None = None, dtype: DType = None
 ) -> Expr:
-    x = reshape(ctx, self, [-1]) if dim is None else self
-    if not ctx.type(x).rank:
-        x = relay.reshape(x, newshape=(1,))
-    axis = ctx.axis(x, dim or 0)
-    counts = reshape(ctx, repeats, [-1])
-    if ctx.type(counts).shape == (1,):
-        counts = broadcast(ctx, counts, [ctx.size(x, axis)])
-    return relay.take(x, _repeated_places(ctx, counts), axis=axis, mode="fast")
+    kind = ctx.default_dtype if dtype is None else dtype.name
+    size = (n, n if m is None else m)
+    rows, columns = map(ctx.dim, size)
+    if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= SMALL:
+        return ctx.cast(Constant(allocation.eye(rows, columns, dtype=np.float32)), kind)
+    return _cut(ctx, fill(ctx, size, ctx.scalar(1, kind)))
+
+
+def _is_main_diagonal(node: Call) -> bool:
+    return node.attrs["k"] == 0
+
+
+@OPS.exports("serde.eye_like", when=_is_main_diagonal)
+def export_eye_like(ctx: ExportContext, data: Value, *, k: int, dtype: DType) -> Value:
+    type_ = ctx.result_type()
+    return ctx.call("torch.eye", *ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.lengths import add_lengths, restore, subtract_lengths
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import cast, integers
 
 _MODES: Final = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}
+"""Relay's modes by PyTorch's names."""
+_WRITTEN: Final = {"edge": "replicate", "reflect": "reflect"}
+"""PyTorch's modes by Relay's names."""
 
 Pairs = list[tuple[SymInt, SymInt]]
+Widths = tuple[tuple[int, int], ...]
 
 
 def _pairs(ctx: ImportContext, x: Expr, widths: Sequence[SymInt]) -> Pairs:
@@ -85,7 +93,7 @@ def _wrap(ctx: ImportContext, x: Expr, pairs: Pairs) -> Expr:
     return x
 
 
-@OPS.imports("aten::pad")
+@OPS.imports("aten::pad", "aten::constant_pad_nd")
 def import_pad(
     ctx: ImportContext,
     self: Expr,
@@ -99,23 +107,70 @@ def import_pad(
     return _pad(ctx, self, _pairs(ctx, self, pad), mode, 0 if value is None else value)
 
 
-@OPS.imports("aten::constant_pad_nd")
-def import_constant_pad_nd(
-    ctx: ImportContext, self: Expr, *, pad: tuple[SymInt, ...], value: Scalar = 0
-) -> Expr:
-    return _pad(ctx, self, _pairs(ctx, self, pad), "constant", value)
+OPS.imports("aten::_pad_circular")(partial(import_pad, mode="circular"))
+for _name, _mode in {"reflection": "reflect", "replication": "replicate"}.items():
+    OPS.imports(*(f"aten::{_name}_pad{rank}d" for rank in (1, 2, 3)), renamed={"padding": "pad"})(
+        partial(import_pad, mode=_mode)
+    )
 
 
-@OPS.imports("aten::reflection_pad1d", "aten::reflection_pad2d", "aten::reflection_pad3d")
-def import_reflection_pad(ctx: ImportContext, self: Expr, *, padding: tuple[SymInt, ...]) -> Expr:
-    return _pad(ctx, self, _pairs(ctx, self, padding), "reflect")
+def flat_widths(widths: Sequence[tuple[int, int]]) -> list[int]:
+    """Return widths as ``F.pad`` takes them: from the last axis on, as far as there are any."""
+    found = [width for sides in reversed(widths) for width in sides]
+    while len(found) > 2 and found[-2:] == [0, 0]:
+        del found[-2:]
+    return found
 
 
-@OPS.imports("aten::replication_pad1d", "aten::replication_pad2d", "aten::replication_pad3d")
-def import_replication_pad(ctx: ImportContext, self: Expr, *, padding: tuple[SymInt, ...]) -> Expr:
-    return _pad(ctx, self, _pairs(ctx, self, padding), "replicate")
+@OPS.exports("nn.pad")
+def export_pad(
+    ctx: ExportContext, data: Value, pad_val: Value, *, pad_width: Widths, pad_mode: str
+) -> Value:
+    if not any(width for sides in pad_width for width in sides):
+        return data
+    if pad_mode != "constant":
+        return _continue(ctx, data, pad_width, pad_mode)
+    value, dtype = ctx.scalar(pad_val), ctx.type(data).dtype
+    if value is None:
+        filler = cast(ctx, pad_val, dtype)
+        return ctx.call(ctx.helper("pad_with"), data, flat_widths(pad_width), filler)
+    if not is_float(dtype):
+        value = int(value)
+    if not value:
+        return ctx.call("F.pad", data, flat_widths(pad_width))
+    if float(value) != value and value == value:
+        raise Unsupported(f"padding by {value}, which is no float64")
+    return ctx.call("F.pad", data, flat_widths(pad_width), value=float(value))
 
 
-@OPS.imports("aten::_pad_circular")
-def import_pad_circular(ctx: ImportContext, self: Expr, *, pad: tuple[SymInt, ...]) -> Expr:
-    return _pad(ctx, self, _pairs(ctx, self, pad), "circular")
+def _continue(ctx: ExportContext, data: Value, widths: Widths, mode: str) -> Value:
+    """PyTorch continues the last axes of floats behind those of samples and channels."""
+    type_ = ctx.type(data)
+    flat = flat_widths(widths)
+    spatial = type_.rank - 2
+    behind = 1 <= spatial <= 3 and len(flat) <= 2 * spatial
+    if mode in _WRITTEN and is_float(type_.dtype) and behind:
+        flat += [0] * (2 * spatial - len(flat))
+        return ctx.call("F.pad", data, flat, mode=_WRITTEN[mode])
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            data = ctx.call(ctx.helper("continue_axis"), data, axis, before, after, mode)
+    return data
+
+
+@OPS.exports("nn.mirror_pad")
+def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: Widths) -> Value:
+    if not any(width for sides in pad_width for width in sides):
+        return data
+    return _continue(ctx, data, pad_width, mode.lower())
+
+
+@OPS.exports("dyn.nn.pad")
+def export_dyn_pad(
+    ctx: ExportContext, data: Value, pad_width: Value, pad_val: Value, *, pad_mode: str
+) -> Value:
+    if pad_mode == "constant":
+        widths = integers(ctx, ctx.method(ctx.method(pad_width, "flip", 0), "flatten"))
+        filler = cast(ctx, pad_val, ctx.type(data).dtype)
+        return ctx.call(ctx.helper("pad_with"), data, widths, filler)
+    return ctx.call(ctx.helper("continue_axes"), data, pad_width, pad_mode)

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import permute
 
 __all__ = ["move_axes", "swap_axes", "transpose"]
 
@@ -43,13 +45,9 @@ def move_axes(ctx: ImportContext, x: Expr, source: Sequence[int], target: Sequen
 
 
 @OPS.imports("aten::permute", "aten::permute_copy")
+@OPS.imports("prims::transpose", renamed={"a": "self", "permutation": "dims"})
 def import_permute(ctx: ImportContext, self: Expr, *, dims: tuple[int, ...]) -> Expr:
     return transpose(ctx, self, [ctx.axis(self, each) for each in dims])
-
-
-@OPS.imports("prims::transpose")
-def import_prims_transpose(ctx: ImportContext, a: Expr, *, permutation: tuple[int, ...]) -> Expr:
-    return transpose(ctx, a, permutation)
 
 
 @OPS.imports("aten::transpose.int", "aten::transpose_copy.int", "aten::swapdims", "aten::transpose")
@@ -79,6 +77,13 @@ def import_matrix_transpose(ctx: ImportContext, self: Expr) -> Expr:
     """Of real numbers, the conjugate transpose is the transpose."""
     rank = ctx.type(self).rank
     return swap_axes(ctx, self, rank - 2, rank - 1) if rank > 1 else self
+
+
+@OPS.exports("transpose")
+def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+    rank = ctx.type(data).rank
+    order = [axis % rank for axis in axes] if axes else list(reversed(range(rank)))
+    return permute(ctx, data, order)
 
 
 @OPS.imports("aten::movedim", "aten::moveaxis")

@@ -11,7 +11,10 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr, Var
 from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Reshape
+from serde.relay.op.shape.columns import Columns
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.shape.lengths import multiply_lengths, reshape, sizes_of
 from serde.torch.ops.shape.transpose import move_axes
@@ -32,6 +35,21 @@ def import_unfold(ctx: ImportContext, self: Expr, *, dimension: int, size: int, 
     last = move_axes(ctx, self, [axis], [rank - 1])
     found = relay.sliding_window(last, rank - 1, (size,), (step,))
     return move_axes(ctx, found, [rank - 1], [axis])
+
+
+@OPS.exports("sliding_window")
+def export_sliding_window(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    axis: int,
+    window_shape: tuple[int, ...],
+    strides: tuple[int, ...],
+) -> Value:
+    first = normalize_axis(axis, ctx.type(data).rank)
+    for place, (width, step) in enumerate(zip(window_shape, strides, strict=True)):
+        data = ctx.method(data, "unfold", first + place, width, step)
+    return data
 
 
 def _pair(values: int | tuple[int, ...]) -> tuple[int, int]:
@@ -118,6 +136,27 @@ def import_col2im(
         dilation=_pair(dilation),
     )
     return found if whole else relay.squeeze(found, axis=(0,))
+
+
+def _is_plain_fold(call: Call) -> bool:
+    """Whether images have two axes, padded alike on both sides, as ``F.fold`` takes them."""
+    padding = call.attrs["padding"]
+    alike = len(padding) != 4 or padding[:2] == padding[2:]
+    return len(call.attrs["image_shape"]) == 2 and alike
+
+
+@OPS.exports("serde.col2im", when=_is_plain_fold)
+def export_col2im(ctx: ExportContext, data: Value, *, col2im: Columns) -> Value:
+    before = (col2im.padding * 2)[:2]
+    return ctx.call(
+        "F.fold",
+        data,
+        tuple(ctx.sizes(col2im.image_shape)),
+        col2im.block_shape,
+        dilation=col2im.dilation or 1,
+        padding=before,
+        stride=col2im.strides or 1,
+    )
 
 
 def _memory(ctx: ImportContext, x: Expr) -> Expr:

@@ -13,11 +13,11 @@ from serde.coreml.mlprogram.ops.shape.reshape import expand_dims
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.type_domains import MOVE_DTYPES, NUMBERS_OR_BOOL, cast_to, emit_in
 from serde.coreml.value import MAX_RANK, Value
-from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.shape import decompose_repeat
+from serde.walk.pairs import reads
 
 
 @OPS.imports("tile")
@@ -47,22 +47,13 @@ def export_dyn_tile(ctx: ExportContext, data: Value, reps: Value) -> Value:
 
 @OPS.expands("repeat")
 def expand_repeat(data: Expr, *, repeats: int, axis: int | None) -> Expr:
-    """Copies along a new axis become one with the axis before it; at most ranks, places do."""
-    if axis is None:
-        data, axis = relay.reshape(data, [-1]), 0
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    place, shape = normalize_axis(axis, type_.rank), list(type_.shape)
-    length = shape[place]
-    if isinstance(length, int) and type_.rank >= MAX_RANK:
-        places = allocation.repeat(allocation.arange(length, dtype=np.int32), repeats)
-        return relay.take(data, relay.Constant(places), axis=place)
-    counts = [1] * (type_.rank + 1)
-    counts[place + 1] = repeats
-    wide = relay.tile(relay.expand_dims(data, axis=place + 1), counts)
-    shape[place] = length * repeats
-    return relay.reshape(wide, shape)
+    """Where there is no room for one more axis, each entry is looked up."""
+    type_ = tensor_type(data)
+    length = None if axis is None else type_.shape[axis]
+    if not isinstance(length, int) or type_.rank < MAX_RANK:
+        return decompose_repeat(data, repeats=repeats, axis=axis)
+    places = allocation.repeat(allocation.arange(length, dtype=np.int32), repeats)
+    return relay.take(data, relay.Constant(places), axis=axis)
 
 
 @OPS.imports("reverse", since=(1, 17))
@@ -80,11 +71,12 @@ def export_reverse(ctx: ExportContext, data: Value, *, axis: int | None) -> Valu
     return emit_in(ctx, MOVE_DTYPES, "reverse", {"x": data}, axes=[0 if axis is None else axis])
 
 
-@OPS.imports("reverse_sequence", since=(1, 17))
-def import_reverse_sequence(
-    ctx: ImportContext, x: Expr, lengths: Expr, *, seq_axis: int = 0, batch_axis: int = 0
-) -> Expr:
-    return relay.reverse_sequence(x, lengths, seq_axis=seq_axis, batch_axis=batch_axis)
+OPS.pairs(
+    reads(
+        "reverse_sequence", "reverse_sequence", since=(1, 17), operands="x lengths", seq_axis=0,
+        batch_axis=0,
+    ),
+)  # fmt: skip
 
 
 @OPS.exports("reverse_sequence")

@@ -1,4 +1,4 @@
-"""Sequences as they are written: lists of tensors."""
+"""Sequences: lists of tensors."""
 
 from __future__ import annotations
 

@@ -1,3 +1,0 @@
-"""Windows along axes."""
-
-from __future__ import annotations
