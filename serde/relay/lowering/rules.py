@@ -7,19 +7,23 @@ target has stays.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Final
 
 from serde.relay.ir.expr import Expr
-from serde.relay.lowering import activation, elementwise, index, reduce
 
 __all__ = ["rule"]
 
-_RULES: Final[dict[str, Callable[..., Expr]]] = {
-    **activation.RULES,
-    **elementwise.RULES,
-    **index.RULES,
-    **reduce.RULES,
+_HOMES: Final = {
+    "activation": "nn.leaky_relu nn.log_softmax nn.prelu nn.relu",
+    "elementwise": "abs cast_like ceil copy floor isfinite isinf isnan log10 log2 round trunc "
+    "trunc_divide",
+    "index": "searchsorted",
+    "reduce": "argmax argmin mean",
 }
+"""Modules beside this one, each loaded when it is asked for, and the operators of their rules."""
+
+_MODULES: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 
 def rule(name: str) -> Callable[..., Expr] | None:
@@ -28,4 +32,8 @@ def rule(name: str) -> Callable[..., Expr] | None:
     The function takes operands and attributes, and raises
     :class:`~serde.errors.Unsupported` for a call that is as simple as can be.
     """
-    return _RULES.get(name)
+    home = _MODULES.get(name)
+    if home is None:
+        return None
+    found: Callable[..., Expr] = import_module(f"serde.relay.lowering.{home}").RULES[name]
+    return found
