@@ -101,3 +101,14 @@ def expand_clip(a: Expr, *, a_min: float, a_max: float) -> Expr:
     if low > np.iinfo(dtype).min:
         a = relay.maximum(a, relay.const(low, dtype))
     return relay.minimum(a, relay.const(high, dtype)) if high < np.iinfo(dtype).max else a
+
+
+OPS.refuses_calls(
+    "fixed_point_multiply",
+    "fixed_point_multiply_per_axis",
+    "left_shift",
+    "reinterpret",
+    "right_shift",
+    "unravel_index",
+    reason="NNEF has no arithmetic of integers and their bits",
+)

@@ -26,7 +26,7 @@ from serde.onnx.ops.index.slicing import END
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.pairs import reads
+from serde.walk.pairs import pair, reads
 
 SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}
 """Version of the operator set from which on ScatterElements and ScatterND reduce."""
@@ -197,6 +197,7 @@ def _scatter_nd_reduce(
 
 
 OPS.pairs(
+    pair("TensorScatter", "serde.tensor_scatter", since=24, axis=-2, mode="linear"),
     reads("Scatter", "scatter_elements", since=9, axis=0),
     reads("ScatterElements", "scatter_elements", since=(11, 13), axis=0),
 )
