@@ -37,10 +37,10 @@ import serde
 import serde.io.atomic
 import serde.io.directories
 import serde.relay as relay
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight
 from serde.errors import SerdeError
-from serde.report import Report
-from serde.weights import ArrayWeight
 
 WIDTH, LAYERS = 64, 4
 COMMIT_SECONDS = 3e-4

@@ -3,8 +3,8 @@
     python benchmarks/limits.py [--share 0.1] [--targets onnx,coreml] [name ...]
 
 Each net is converted by every way in (its live module, TorchScript, ``.pt2``, ONNX; MXNet's files)
-to every format under a tenth of all default limits (:class:`serde.limits.Limits`, and what they
-grow by with a source), and under the limits as they are where that fails, to say how near it
+to every format under a tenth of all default limits (:class:`serde.core.limits.Limits`, and what
+they grow by with a source), and under the limits as they are where that fails, to say how near it
 comes. Nets are those of torchvision (``vision:NAME``), of transformers and PyTorch's layers
 (``torch:NAME``, :mod:`support.torch_programs`) and of MXNet's own zoo (``mxnet:NAME``); what is not
 installed is left out. Each net has a process of its own. The exit code is 1 where a limit is
@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "examples")]
 
 import serde  # noqa: E402
-import serde.limits as limits  # noqa: E402
+import serde.core.limits as limits  # noqa: E402
 from serde.errors import LimitError, SerdeError  # noqa: E402
 
 TARGETS = {

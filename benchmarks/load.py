@@ -40,9 +40,9 @@ sys.path.insert(0, str(ROOT))
 
 import serde  # noqa: E402
 import serde.relay as relay  # noqa: E402
+from serde.core.weights import ArrayWeight  # noqa: E402
 from serde.relay import transform  # noqa: E402
 from serde.relay.ir.model import ModelMeta, RelayModel  # noqa: E402
-from serde.weights import ArrayWeight  # noqa: E402
 
 SUFFIXES = {
     "relay": ".relay",

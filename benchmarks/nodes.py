@@ -30,6 +30,8 @@ import onnx  # noqa: E402
 
 import serde.relay as relay  # noqa: E402
 from serde.conversion.prepare import PrepareOptions, prepare  # noqa: E402
+from serde.core.report import Report  # noqa: E402
+from serde.core.weights import ArrayWeight  # noqa: E402
 from serde.onnx.exporter import from_relay  # noqa: E402
 from serde.relay import transform  # noqa: E402
 from serde.relay.dataflow_pattern import (  # noqa: E402
@@ -45,8 +47,6 @@ from serde.relay.ir.registry import get  # noqa: E402
 from serde.relay.ir.visit import post_order  # noqa: E402
 from serde.relay.run.interpreter import run  # noqa: E402
 from serde.relay.transform import Pass  # noqa: E402
-from serde.report import Report  # noqa: E402
-from serde.weights import ArrayWeight  # noqa: E402
 
 SIZES = (1_000, 10_000, 100_000)
 OPSET = 17

@@ -28,8 +28,8 @@ from support.onnx_suite import (
 )
 
 from serde.command.render import markdown_document
+from serde.core.report import Table
 from serde.errors import SerdeError
-from serde.report import Table
 
 ROUTES: dict[str, Callable[[SuiteCase], object]] = {
     "import": check_import,

@@ -100,8 +100,8 @@ def judge(name: str, mutants: int, float16: bool, scale: float, fresh: bool, vis
     """Convert a net, look at the verdict, and break copies of what was written."""
     import serde
     from serde.compat import import_mxnet
+    from serde.core.report import Report
     from serde.errors import SerdeError
-    from serde.report import Report
 
     mx, row, report = import_mxnet(), Row(name), Report()
     net = fresh_net(mx, name) if fresh else named_net(name)
@@ -200,15 +200,15 @@ def break_copies(
     visible: float,
 ) -> None:
     """Judge broken copies of a written model."""
-    from serde.bridge import get_bridge
+    from serde.bridge.formats import get_bridge
     from serde.checking.distance import distance
     from serde.checking.engines import engine_for_path
     from serde.checking.inputs import random_inputs
     from serde.checking.verdict import Rule, compare, judge_output
     from serde.checking.yardstick import Yardstick
+    from serde.core.report import Report
     from serde.engine.base import run_engine
     from serde.errors import SerdeError
-    from serde.report import Report
 
     bridge = get_bridge("mxnet")
     options = bridge.bind_import({"input_shapes": shapes})
@@ -255,7 +255,7 @@ def misplaced(model: Any, broken: Path, places: set[str], inputs: dict[str, Any]
     """What bisecting finds, if that is not the first value it compares from what was broken on."""
     import onnx
 
-    from serde.bridge import get_bridge
+    from serde.bridge.formats import get_bridge
     from serde.checking.bisection import bisect_models
     from serde.checking.engines import read_target
 
@@ -278,9 +278,9 @@ def ratio_of(apart: Any, exact: np.ndarray) -> float:
 
 def exact_of(path: Path, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
     """What a model of ONNX computes in float64."""
-    from serde.bridge import get_bridge
+    from serde.bridge.formats import get_bridge
     from serde.checking.yardstick import Yardstick
-    from serde.report import Report
+    from serde.core.report import Report
 
     bridge = get_bridge("onnx")
     options = bridge.bind_import({})

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
+from serde.core.weights import Array, Weight
 from serde.engine.process import EngineEnded
 from serde.errors import CheckError
-from serde.weights import Array, Weight
 
 __all__ = ["call_in_fork", "fork_instead"]
 

@@ -246,7 +246,7 @@ def _listen(place: str, told: Callable[[Any], None]) -> None:
 
 
 def _install(recorder: _Recorder) -> None:
-    from serde.weights import OpenFile
+    from serde.core.weights import OpenFile
 
     opened = OpenFile.open.__func__
 

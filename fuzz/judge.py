@@ -26,8 +26,8 @@ import serde
 from fuzz.case import Case
 from fuzz.own import READER, read_own
 from serde.command.inspection import inspect_model
+from serde.core.outcome import exit_code
 from serde.errors import ConverterBug, SerdeError, Unsupported
-from serde.outcome import exit_code
 
 __all__ = [
     "FORMS",

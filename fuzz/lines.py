@@ -58,9 +58,9 @@ READERS: Final[Mapping[str, Sequence[str]]] = {
         "onnx/model.py",
     ],
     "own": [
-        "batching/ledger.py", "batching/manifest.py", "batching/stored.py", "checking/data.py",
-        "io/staging.py", "serving/config.py", "stores/archives.py", "stores/signatures.py",
-        "target/storage.py", "target/supported.py",
+        "checking/data.py", "fleet/batching/ledger.py", "fleet/batching/manifest.py",
+        "fleet/batching/stored.py", "fleet/serving/config.py", "fleet/stores/archives.py",
+        "fleet/stores/signatures.py", "io/staging.py", "target/storage.py", "target/supported.py",
     ],
     "relax": [
         "relax/codec.py", "relax/folder.py", "relax/loading.py", "relax/model.py",

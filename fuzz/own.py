@@ -26,25 +26,25 @@ import numpy as np
 import serde
 import serde.relay as relay
 from fuzz.case import Case
-from serde.batching.findings import Findings
-from serde.batching.ledger import Ledger, read_outcomes
-from serde.batching.looks import Looks
-from serde.batching.manifest import Trust, read_manifest
-from serde.batching.page_data import PageData
-from serde.batching.planning import plan
-from serde.batching.records import Job, Outcome
-from serde.batching.stored import COLUMNS, read_outcome
+from serde.bridge.summary import ServedFile
 from serde.checking.data import as_check_data
+from serde.core.report import Nearness, OutputAccuracy, OutputVerdict, Report
 from serde.coreml.interface.input_types import labels_from
 from serde.errors import SerdeError
+from serde.fleet.batching.findings import Findings
+from serde.fleet.batching.ledger import Ledger, read_outcomes
+from serde.fleet.batching.looks import Looks
+from serde.fleet.batching.manifest import Trust, read_manifest
+from serde.fleet.batching.page_data import PageData
+from serde.fleet.batching.planning import plan
+from serde.fleet.batching.records import Job, Outcome
+from serde.fleet.batching.stored import COLUMNS, read_outcome
+from serde.fleet.serving.config import Port, config_text, differences, make_config, read_config
+from serde.fleet.serving.naming import known_labels
+from serde.fleet.stores.signatures import read_signature
+from serde.fleet.stores.staging import stage
+from serde.fleet.stores.urls import is_url
 from serde.io.staging import pending, sweep
-from serde.report import Nearness, OutputAccuracy, OutputVerdict, Report
-from serde.serving.config import Port, config_text, differences, make_config, read_config
-from serde.serving.naming import known_labels
-from serde.stores.signatures import read_signature
-from serde.stores.staging import stage
-from serde.stores.urls import is_url
-from serde.summary import ServedFile
 from serde.target.storage import load_folder
 from serde.target.supported import read_supported
 
@@ -106,7 +106,7 @@ def _told(outcomes: list[Outcome]) -> None:
     with suppress(ImportError):
         import pyarrow as pa
 
-        from serde.batching.parquet import _row, schema
+        from serde.fleet.batching.parquet import _row, schema
 
         pa.RecordBatch.from_pylist([_row(each) for each in outcomes], schema())
 
@@ -141,7 +141,7 @@ def _outcome(path: Path, work: Path) -> None:
 
 
 def _manifest(path: Path, work: Path) -> None:
-    from serde.batching.api import _known_options
+    from serde.fleet.batching.api import _known_options
 
     for trust in (Trust(), Trust(code=True, targets=True)):
         found = list(read_manifest(str(path), _known_options(), trust))
@@ -398,7 +398,7 @@ def _net() -> dict[str, bytes]:
     x = relay.var("data", shape=(1, 4))
     w = relay.var("w", shape=(3, 4))
     mod = relay.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(x, w)))
-    value = serde.weights.ArrayWeight(np.ones((3, 4), np.float32))
+    value = serde.core.weights.ArrayWeight(np.ones((3, 4), np.float32))
     model = relay.RelayModel(mod, {"w": value}, relay.ModelMeta(outputs=("y",)))
     with tempfile.TemporaryDirectory() as folder:
         serde.convert(model, Path(folder, "net-symbol.json"))
@@ -442,7 +442,7 @@ def _partitions() -> _Made:
     x, w = relay.var("x", shape=("N", 4)), relay.var("w", shape=(4, 4))
     body = relay.nn.dense(relay.tanh(relay.nn.dense(x, w)), w)
     mod = relay.transform.InferType()(relay.IRModule.from_expr(relay.Function([x, w], body)))
-    value = serde.weights.ArrayWeight(np.ones((4, 4), np.float32))
+    value = serde.core.weights.ArrayWeight(np.ones((4, 4), np.float32))
     model = relay.RelayModel(mod, {"w": value}, relay.ModelMeta(outputs=("y",)))
     from serde.target.splitting import split
 

@@ -129,10 +129,10 @@ def _samples(format: str) -> Iterator[Case]:
     from support.samples import all_samples, build
 
     import serde
+    from serde.core.weights import ArrayWeight
     from serde.errors import SerdeError
     from serde.relay.ir.model import ModelMeta, RelayModel
     from serde.relay.ir.module import IRModule
-    from serde.weights import ArrayWeight
 
     for place, parameter in enumerate(all_samples()):
         built = build(*parameter.values)

@@ -6,10 +6,11 @@ import importlib as _importlib
 import os as _os
 from typing import Any as _Any
 
+from serde._moved import install as _install
 from serde._version import __version__
 
 _HOMES = {
-    "batch": "serde.batching.api",
+    "batch": "serde.fleet.batching.api",
     "bisect": "serde.checking.checks",
     "check": "serde.checking.checks",
     "compile": "serde.api",
@@ -23,7 +24,7 @@ _HOMES = {
     "imports": "serde.walk.user_converters",
     "register_kernel": "serde.engine.foreign",
     "relay": "serde.relay",
-    "serving": "serde.serving",
+    "serving": "serde.fleet.serving",
     "register_runner": "serde.target.runners",
     "target": "serde.target",
     "to_relay": "serde.api",
@@ -33,15 +34,17 @@ _HOMES = {
     "FormatError": "serde.errors",
     "MissingDependency": "serde.errors",
     "OptionError": "serde.errors",
-    "Report": "serde.report",
+    "Report": "serde.core.report",
     "SerdeError": "serde.errors",
     "UnsupportedModelError": "serde.errors",
 }
 
 __all__ = [*_HOMES, "__version__"]
 
+_install()
+
 if _os.path.exists(f"{_os.path.dirname(__file__)}/de.py"):
-    from serde._installation import warn_of_pyserde as _warn_of_pyserde
+    from serde.core.installation import warn_of_pyserde as _warn_of_pyserde
 
     _warn_of_pyserde()
 
@@ -50,7 +53,7 @@ def __getattr__(name: str) -> _Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'serde' has no attribute {name!r}")
     home = _importlib.import_module(_HOMES[name])
-    return home if _HOMES[name] == f"serde.{name}" else getattr(home, name)
+    return home if _HOMES[name].endswith(f".{name}") else getattr(home, name)
 
 
 def __dir__() -> list[str]:

@@ -14,15 +14,15 @@ import onnx  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from typing_extensions import Unpack
 
 from serde import relay as relay
-from serde import serving as serving
 from serde import target as target
 from serde._version import __version__ as __version__
-from serde.batching.records import Outcome
-from serde.batching.report import BatchReport
 from serde.checking.bisection import Bisection
 from serde.checking.difference import ModelDiff
 from serde.checking.tolerance import Tolerance
 from serde.conversion.signature import FormatName
+from serde.core.limits import Limits
+from serde.core.report import Report as Report
+from serde.core.weights import Array
 from serde.coreml.interface.input_types import Image, Range
 from serde.engine.foreign import register_kernel as register_kernel
 from serde.errors import FormatError as FormatError
@@ -30,20 +30,20 @@ from serde.errors import MissingDependency as MissingDependency
 from serde.errors import OptionError as OptionError
 from serde.errors import SerdeError as SerdeError
 from serde.errors import UnsupportedModelError as UnsupportedModelError
-from serde.limits import Limits
+from serde.fleet import serving as serving
+from serde.fleet.batching.records import Outcome
+from serde.fleet.batching.report import BatchReport
 from serde.mxnet.live import Params
 from serde.relax.runnable import Runnable as Runnable
 from serde.relay.ir.dims import Any, SymDim
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
-from serde.report import Report as Report
 from serde.target.hybrid import HybridExecutor as HybridExecutor
 from serde.target.runners import register_runner as register_runner
 from serde.viewing.page import Page
 from serde.walk.user_converters import exports as exports
 from serde.walk.user_converters import imports as imports
-from serde.weights import Array
 
 class _Batch(TypedDict, total=False):
     source_format: str | None
@@ -105,7 +105,7 @@ class _Reading(TypedDict, total=False):
     """Class labels, in the order of the scores, of a model that says none itself (default ())."""
     limits: Mapping[str, int] | Sequence[str] | Limits
     """What the conversion may take beyond what the source holds, by the names that
-    :class:serde.limits.Limits has: {"nodes": 1_000_000} (default Limits(nodes=10000,
+    :class:serde.core.limits.Limits has: {"nodes": 1_000_000} (default Limits(nodes=10000,
     elements=134217728, constants=33554432, terms=64, turns=4096, depth=32, values=67108864))."""
 
 class _ReadingCoreml(TypedDict, total=False):
@@ -427,7 +427,7 @@ class _Writing2(TypedDict, total=False):
     serde.exports, or in files of these (default ())."""
     limits: Mapping[str, int] | Sequence[str] | Limits
     """What the conversion may take beyond what the source holds, by the names that
-    :class:serde.limits.Limits has: {"nodes": 1_000_000} (default Limits(nodes=10000,
+    :class:serde.core.limits.Limits has: {"nodes": 1_000_000} (default Limits(nodes=10000,
     elements=134217728, constants=33554432, terms=64, turns=4096, depth=32, values=67108864))."""
 
 class _FromRelay2(TypedDict, total=False):

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde._optional import require
-from serde.bridge import PIVOT, AnyBridge, bind_options, get_bridge, source_bridge, target_bridge
+from serde.bridge.contract import AnyBridge
+from serde.bridge.formats import PIVOT, get_bridge, source_bridge, target_bridge
+from serde.bridge.options import bind_options
+from serde.bridge.quantizing import QuantizeOptions
+from serde.bridge.summary import ModelSummary
 from serde.checking.tolerance import CheckOptions, Tolerance
 from serde.conversion.mapping import tensor_mapping as mapped_names
 from serde.conversion.places import Places
@@ -31,13 +34,12 @@ from serde.conversion.steps import (
     wanted_part,
     write_model,
 )
+from serde.core.optional import require
+from serde.core.report import Report
 from serde.errors import OptionError
 from serde.io.atomic import staged_text
 from serde.io.staging import stored_bytes
-from serde.quantization.options import QuantizeOptions
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
-from serde.summary import ModelSummary
 
 if TYPE_CHECKING:
     import mxnet.gluon
@@ -207,8 +209,8 @@ def export_model(
     made = convert_source(reader, writer, model, params, (own, passes, target), report, check)
     files = [*known, *reader.files(made.loaded)]
     if quantizing.is_asked:
+        from serde.checking.shrinking import Shrinking
         from serde.checking.written import WrittenModel
-        from serde.quantization.shrinking import Shrinking
 
         place = None if path is None else Path(path)
         return Shrinking(WrittenModel(made), quantizing, report).export(place, files)
@@ -483,7 +485,7 @@ def convert(
             written = WrittenModel(made)
             finish = partial(written.check, wanted=wanted, report=report, target=target)
             if quantizing.is_asked:
-                from serde.quantization.shrinking import Shrinking
+                from serde.checking.shrinking import Shrinking
 
                 shrinking = Shrinking(written, quantizing, report, wanted)
                 native = beside.enter_context(shrinking.shrunk(path, finish))

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import os
 
-from serde.report import Issue, Report
+from serde.core.report import Issue, Report
 
 __all__ = [
     "CheckError",
@@ -140,7 +140,7 @@ class LimitError(ConversionError):
     """A conversion would take more than it may.
 
     Args:
-        limit: Name of the limit: a field of :class:`serde.limits.Limits`.
+        limit: Name of the limit: a field of :class:`serde.core.limits.Limits`.
         allowed: How much there may be of it.
         needed: How much there would have to be, as far as is known.
         what: What for.

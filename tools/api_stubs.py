@@ -22,7 +22,8 @@ from typing import Final, Literal
 
 from annotations import Names, default_text, flattened, type_hints
 
-from serde.bridge import FORMATS, get_bridge
+from serde.bridge.formats import FORMATS, get_bridge
+from serde.bridge.options import ExportOptions, ImportOptions
 from serde.conversion.signature import (
     FormatName,
     OptionGroup,
@@ -31,7 +32,6 @@ from serde.conversion.signature import (
     option_default,
 )
 from serde.conversion.steps import PathLike
-from serde.options import ExportOptions, ImportOptions
 
 __all__ = ["api_stubs"]
 
@@ -64,7 +64,7 @@ def api_stubs() -> dict[str, str]:
         if isinstance(found, PublicFunction):
             functions.append(found)
         elif inspect.ismodule(found):
-            names.use("serde", f"{name} as {name}")
+            names.use(found.__name__.rpartition(".")[0], f"{name} as {name}")
         elif name == "__version__":
             names.use("serde._version", f"{name} as {name}")
         else:

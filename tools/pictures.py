@@ -22,7 +22,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tools" / "site")]
 
-from serde.bridge import FORMATS, PIVOT, AnyBridge, get_bridge  # noqa: E402
+from serde.bridge.contract import AnyBridge  # noqa: E402
+from serde.bridge.formats import FORMATS, PIVOT, get_bridge  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures"
 README = ROOT / "README.md"

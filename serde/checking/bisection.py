@@ -23,6 +23,7 @@ from typing import Final
 from serde.checking.distance import deviation, distance, ratio
 from serde.checking.judgement import fits
 from serde.checking.matching import match_outputs
+from serde.core.weights import Array
 from serde.engine.fitting import fit_inputs
 from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError
@@ -35,7 +36,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order
 from serde.relay.run.arithmetic import Arithmetic, Exact, WeightsRounded
 from serde.relay.run.interpreter import run_with
-from serde.weights import Array
 
 __all__ = ["Bisection", "InnerValue", "bisect_models", "normalize_name"]
 
@@ -95,7 +95,7 @@ class Bisection:
 
     def _repr_html_(self) -> str:
         """Return what was found for a notebook: the values that differ, those at fault first."""
-        from serde.markup import escaped, figure, table
+        from serde.core.markup import escaped, figure, table
 
         differing = sorted((v for v in self.values if not v.agrees), key=lambda v: not v.suspect)
         rows = [

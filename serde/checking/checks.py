@@ -9,7 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import AnyBridge, source_bridge, target_bridge
+from serde.bridge.contract import AnyBridge
+from serde.bridge.formats import source_bridge, target_bridge
+from serde.bridge.summary import TensorSummary
 from serde.checking.bisection import Bisection, bisect_models
 from serde.checking.data import CheckData, as_check_data
 from serde.checking.engines import KEPT, engine_for_path, read_target, source_engine
@@ -18,14 +20,13 @@ from serde.checking.verdict import Tolerance, compare
 from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model
+from serde.core.report import Report
+from serde.core.weights import Array
 from serde.engine.fitting import match_names
 from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError, FormatError, OptionError, SerdeError
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
-from serde.report import Report
-from serde.summary import TensorSummary
-from serde.weights import Array
 
 __all__ = ["bisect", "bisect_read", "check", "input_types", "locate_difference", "wide_flag"]
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from serde.core.weights import Array
 from serde.relay.ir import traits
 from serde.relay.ir.bodies import carried, inner_first
 from serde.relay.ir.expr import (
@@ -42,7 +43,6 @@ from serde.relay.ir.traits import (
 )
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order
-from serde.weights import Array
 
 __all__ = ["InputConstraints", "find_constraints"]
 

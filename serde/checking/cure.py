@@ -14,11 +14,11 @@ import numpy as np
 
 from serde.checking.distance import deviation, distance, ratio
 from serde.checking.yardstick import Measured
+from serde.core.weights import Array
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import children
 from serde.relay.run.arithmetic import Arithmetic, Exact, Rounded, Watched
-from serde.weights import Array
 
 __all__ = ["find_wide_nodes"]
 

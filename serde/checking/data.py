@@ -21,15 +21,15 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde._optional import require
 from serde.checking.sizes import input_type, lengths_of_shape
+from serde.core.limits import MAX_ARCHIVE_RATIO
+from serde.core.optional import require
+from serde.core.report import Report
+from serde.core.weights import Array, dtype_name, numpy_dtype
 from serde.engine.fitting import cast_exactly, match_names
 from serde.errors import FormatError, MissingDependency, OptionError, SerdeError
 from serde.io.zips import ZIP_FAULTS
-from serde.limits import MAX_ARCHIVE_RATIO
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
-from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = ["CheckData", "as_check_data"]
 

@@ -11,11 +11,15 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.bridge import PIVOT, AnyBridge, TensorSummary, bind_options, source_bridge
+from serde.bridge.contract import AnyBridge
+from serde.bridge.formats import PIVOT, source_bridge
+from serde.bridge.options import bind_options, option_names, refuse_options
+from serde.bridge.summary import TensorSummary
 from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
+from serde.core.report import Report
+from serde.core.weights import Array, Weight
 from serde.errors import OptionError
-from serde.options import option_names, refuse_options
 from serde.relay.ir.compare import first_difference
 from serde.relay.ir.expr import Call, Function, Var
 from serde.relay.ir.model import RelayModel
@@ -23,8 +27,6 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order
-from serde.report import Report
-from serde.weights import Array, Weight
 
 __all__ = ["DiffSide", "ModelDiff", "PortDiff", "WeightDiff", "diff", "diff_sides"]
 
@@ -104,7 +106,7 @@ class ModelDiff:
 
     def _repr_html_(self) -> str:
         """Return what differs for a notebook."""
-        from serde.markup import escaped, figure, table
+        from serde.core.markup import escaped, figure, table
 
         ports = [(p.kind, p.name, str(p.left), str(p.right)) for p in self.ports]
         counts = [(name, left, right) for name, (left, right) in self.operators.items()]

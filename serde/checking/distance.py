@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serde.weights import Array, dtype_name
+from serde.core.weights import Array, dtype_name
 
 __all__ = [
     "Distance", "cosine", "deviation", "difference", "distance", "epsilon", "ratio", "same",

@@ -1,6 +1,6 @@
 """Engines of a check: a file read as what it is compared with, names changed, results kept.
 
-What runs a model is its format's own (:meth:`serde.bridge.Bridge.engine`).
+What runs a model is its format's own (:meth:`serde.bridge.contract.Bridge.engine`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.bridge import AnyBridge
+from serde.bridge.contract import AnyBridge
+from serde.core.report import Report
+from serde.core.weights import Array
 from serde.engine.base import Engine, run_engine
 from serde.engine.fitting import match_names
 from serde.engine.foreign import has_kernel
@@ -22,8 +24,6 @@ from serde.errors import CheckError, OptionError, RelayError, UnsupportedModelEr
 from serde.relay.ir.foreign import Foreign, foreign_calls
 from serde.relay.ir.model import OpenedLengths, RelayModel
 from serde.relay.ir.types import TensorType
-from serde.report import Report
-from serde.weights import Array
 
 __all__ = [
     "KEPT",

@@ -15,8 +15,8 @@ import numpy as np
 from serde.checking.inputs import InputSets
 from serde.checking.judgement import RANDOM
 from serde.checking.yardstick import Yardstick
-from serde.report import OutputVerdict, Report, counted
-from serde.weights import Array
+from serde.core.report import OutputVerdict, Report, counted
+from serde.core.weights import Array
 
 __all__ = ["TriedInputs"]
 

@@ -25,13 +25,13 @@ from serde.checking.sizes import (
     shape_at,
     size_text,
 )
+from serde.core.report import Report
+from serde.core.weights import Array, numpy_dtype
 from serde.engine.base import Engine, run_engine
 from serde.engine.fitting import match_names
 from serde.engine.process import EngineEnded
 from serde.errors import CheckError
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
-from serde.weights import Array, numpy_dtype
 
 __all__ = ["InputSets", "input_constraints", "random_inputs"]
 

@@ -46,8 +46,8 @@ from serde.checking.distance import (
     smallest,
 )
 from serde.checking.tolerance import Tolerance
-from serde.report import OutputVerdict
-from serde.weights import Array, dtype_name, numpy_dtype
+from serde.core.report import OutputVerdict
+from serde.core.weights import Array, dtype_name, numpy_dtype
 
 __all__ = [
     "DEFAULT_TOLERANCES",

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from serde.checking.distance import Distance, deviation, distance
-from serde.weights import Array
+from serde.core.weights import Array
 
 __all__ = ["Explanation", "explain_rows"]
 

@@ -43,6 +43,8 @@ from serde.checking.matching import match_outputs
 from serde.checking.rows import explain_rows
 from serde.checking.shapes import other_shape
 from serde.checking.yardstick import Measured, Yardstick
+from serde.core.report import OutputVerdict, Report
+from serde.core.weights import Array, dtype_name
 from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError
 from serde.relay.ir.dims import Any
@@ -54,8 +56,6 @@ from serde.relay.ir.traits import TypeOnly
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order
 from serde.relay.transform.purity import is_random
-from serde.report import OutputVerdict, Report
-from serde.weights import Array, dtype_name
 
 __all__ = ["DEFAULT_TOLERANCES", "Rule", "Tolerance", "compare", "judge_output", "raise_if_differs"]
 

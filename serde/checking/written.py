@@ -13,10 +13,10 @@ from serde.checking.engines import engine_for_path, renamed_engine, source_engin
 from serde.checking.tolerance import CheckOptions
 from serde.checking.verdict import compare, raise_if_differs
 from serde.conversion.steps import Conversion
+from serde.core.report import Report
 from serde.engine.base import Engine
 from serde.engine.interpreter import RelayEngine
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
 
 __all__ = ["WrittenModel"]
 

@@ -22,7 +22,8 @@ import numpy as np
 
 from serde.checking.distance import deviation, ratio
 from serde.checking.observing import ObservedExact, has_cases
-from serde.progress import counting, expect
+from serde.core.progress import counting, expect
+from serde.core.weights import Array, numpy_dtype
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes, carried
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Tuple, Var
@@ -34,7 +35,6 @@ from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children, post_order, rewrite
 from serde.relay.run.arithmetic import Application, Arithmetic, Rounded, Watched
 from serde.relay.run.interpreter import run_with
-from serde.weights import Array, numpy_dtype
 
 __all__ = ["Measured", "Yardstick"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from serde.progress import Progress
-from serde.texts import printable, size_text
+from serde.core.progress import Progress
+from serde.core.texts import printable, size_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -71,7 +71,7 @@ class Command(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lossy steps, where the command takes their names, and the examples."""
         if ctx.meta.get(WHOLE_HELP) and any(param.name == "allow" for param in self.params):
-            from serde.lossy import lossy_steps
+            from serde.core.lossy import lossy_steps
 
             with formatter.section("Lossy steps that --allow takes"):
                 formatter.write_dl([(name, step.loses) for name, step in lossy_steps().items()])

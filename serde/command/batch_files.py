@@ -10,7 +10,7 @@ from serde.command.batch_view import json_parts
 from serde.command.render import markdown_table
 
 if TYPE_CHECKING:
-    from serde.batching.report import BatchReport
+    from serde.fleet.batching.report import BatchReport
 
 __all__ = ["write_batch_report"]
 
@@ -23,11 +23,11 @@ def write_batch_report(path: Path, report: BatchReport) -> None:
         OptionError: `path` cannot be a new file.
     """
     if path.suffix == ".parquet":
-        from serde.batching.parquet import write_parquet
+        from serde.fleet.batching.parquet import write_parquet
 
         write_parquet(path, report)
     elif path.suffix == ".html":
-        from serde.batching.html import write_html
+        from serde.fleet.batching.html import write_html
 
         write_html(path, report, settings=report.settings)
     else:

@@ -10,10 +10,10 @@ __all__ = ["batch_properties"]
 
 def batch_properties() -> Mapping[str, dict[str, Any]]:
     """Return what a batch adds to the object of a command."""
-    from serde.batching.findings import Reason
-    from serde.batching.gaps import OperatorGap
-    from serde.batching.records import Outcome, Settings
     from serde.command.schemas import object_of, properties_of, schema_of, table_of
+    from serde.fleet.batching.findings import Reason
+    from serde.fleet.batching.gaps import OperatorGap
+    from serde.fleet.batching.records import Outcome, Settings
 
     outcome = properties_of(Outcome)
     outcome["exit_code"] = {"description": "The code of its status.", "type": "integer"}

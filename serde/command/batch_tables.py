@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from serde.report import Table
-from serde.texts import printable, size_text
+from serde.core.report import Table
+from serde.core.texts import printable, size_text
 
 if TYPE_CHECKING:
-    from serde.batching.records import Outcome
-    from serde.batching.report import BatchReport
+    from serde.fleet.batching.records import Outcome
+    from serde.fleet.batching.report import BatchReport
 
 __all__ = ["batch_line", "batch_tables", "failure_text"]
 

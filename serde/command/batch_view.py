@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from serde.command.batch_tables import batch_line, batch_tables, failure_text
 from serde.command.console import Terminal
 from serde.command.render import as_json
-from serde.texts import size_text
+from serde.core.texts import size_text
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from serde.batching.records import Outcome
-    from serde.batching.report import BatchReport
+    from serde.fleet.batching.records import Outcome
+    from serde.fleet.batching.report import BatchReport
 
 __all__ = ["BatchView"]
 

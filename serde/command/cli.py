@@ -22,9 +22,9 @@ from serde._version import __version__
 from serde.command.console import Terminal
 from serde.command.invocation import Invocation
 from serde.command.streams import usable_streams
+from serde.core.outcome import error_message, exit_code
+from serde.core.texts import near_names
 from serde.errors import SerdeError, UnsupportedModelError
-from serde.outcome import error_message, exit_code
-from serde.texts import near_names
 
 __all__ = ["cli", "find_command", "main"]
 
@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     with usable_streams():
         if _package_is_a_mere_folder():
-            from serde._installation import LOST
+            from serde.core.installation import LOST
 
             sys.stderr.write(f"serde: {LOST}\n")
             return 6

@@ -24,21 +24,21 @@ def complete_paths(_ctx: click.Context, _param: click.Parameter, incomplete: str
 
 def complete_formats(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
     """Return the names of formats."""
-    from serde.bridge import format_names
+    from serde.bridge.formats import format_names
 
     return _starting(((name, "") for name in format_names()), incomplete)
 
 
 def complete_lossy_steps(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
     """Return the names of lossy steps, with what they lose."""
-    from serde.lossy import lossy_steps
+    from serde.core.lossy import lossy_steps
 
     return _starting(((step.name, step.loses) for step in lossy_steps().values()), incomplete)
 
 
 def complete_limits(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
     """Return the limits with what they are at first."""
-    from serde.limits import Limits
+    from serde.core.limits import Limits
 
     first = Limits()
     pairs = ((f"{item.name}={getattr(first, item.name)}", "") for item in fields(Limits))

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from serde.report import Report, Table
-from serde.texts import printable
+from serde.core.report import Report, Table
+from serde.core.texts import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from serde.command.bars import Bar
-    from serde.progress import Progress
+    from serde.core.progress import Progress
 
 __all__ = ["LiveReport", "Terminal"]
 

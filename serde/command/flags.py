@@ -19,11 +19,11 @@ from typing import Any as AnyValue
 
 import click
 
+from serde.bridge.options import other_names
 from serde.command.completion import complete_paths
 from serde.command.flag import FORMAT_THEME, READING_THEME, Flag
 from serde.conversion.signature import attribute_texts, option_default
 from serde.errors import OptionError
-from serde.options import other_names
 
 __all__ = [
     "generated_options",
@@ -107,7 +107,7 @@ def parse_dtypes(values: Iterable[str]) -> dict[str, str]:
     Raises:
         OptionError: A value is none of the accepted forms, or an input is named twice.
     """
-    from serde.weights import dtype_name
+    from serde.core.weights import dtype_name
 
     dtypes: dict[str, str] = {}
     for value in values:

@@ -8,16 +8,17 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any as AnyValue
 
-from serde.bridge import PIVOT, ModelSummary, TensorSummary, format_names, get_bridge, source_bridge
+from serde.bridge.formats import PIVOT, format_names, get_bridge, source_bridge
+from serde.bridge.summary import ModelSummary, TensorSummary
 from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import load_model
+from serde.core.report import Report, Table, shape_text
+from serde.core.texts import size_text
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TupleType, Type
 from serde.relay.transform.cutting import NamedValue, nameable_values
-from serde.report import Report, Table, shape_text
-from serde.texts import size_text
 
 __all__ = [
     "Inspection",

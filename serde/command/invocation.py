@@ -9,7 +9,7 @@ from typing import Any
 
 from serde.command.console import LiveReport, Terminal
 from serde.command.render import as_json, as_markdown
-from serde.outcome import OUTCOMES
+from serde.core.outcome import OUTCOMES
 
 __all__ = ["Invocation", "show_report"]
 

@@ -16,7 +16,7 @@ from serde.command.completion import (
     complete_paths,
 )
 from serde.command.flag import READING_THEME, Flag
-from serde.limits import Limits
+from serde.core.limits import Limits
 
 if TYPE_CHECKING:
     from serde.checking.tolerance import Tolerance
@@ -55,7 +55,7 @@ class FormatCommand(Command):
     def generated(self) -> list[click.Option]:
         """The flags made from the formats' options."""
         from serde.api import convert
-        from serde.bridge import FORMATS, format_names
+        from serde.bridge.formats import FORMATS, format_names
         from serde.command.flags import generated_options
 
         names = tuple(format_names()) if self._with_others else tuple(sorted(FORMATS))
@@ -115,7 +115,7 @@ def storage_options(options: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the options of file systems that stand on the command line."""
     if not options["storage_options"]:
         return None
-    from serde.stores.store import parse_storage_options
+    from serde.fleet.stores.store import parse_storage_options
 
     return parse_storage_options(options["storage_options"])
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.report import Table
+from serde.core.report import Table
 
 if TYPE_CHECKING:
-    from serde.report import Report
+    from serde.core.report import Report
     from serde.target.partition import Partition, PlacedNode
 
 __all__ = ["partition_dict", "partition_line", "partition_properties", "partition_tables"]

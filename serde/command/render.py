@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.report import Report, Table, shape_text
-from serde.texts import printable
+from serde.core.report import Report, Table, shape_text
+from serde.core.texts import printable
 
 if TYPE_CHECKING:
-    from serde.bridge import TensorSummary
+    from serde.bridge.summary import TensorSummary
     from serde.checking.bisection import Bisection
     from serde.checking.difference import ModelDiff, WeightDiff
 

@@ -13,8 +13,8 @@ import typing
 from collections.abc import Callable, Collection, Mapping
 from typing import Any as AnyValue
 
-from serde.outcome import OUTCOMES
-from serde.report import NOT_SHOWN, Report
+from serde.core.outcome import OUTCOMES
+from serde.core.report import NOT_SHOWN, Report
 
 __all__ = [
     "VERSION",

@@ -11,7 +11,7 @@ import click
 from serde.command.parameters import themed
 
 if TYPE_CHECKING:
-    from serde.report import Report
+    from serde.core.report import Report
 
 __all__ = ["asks_for_server", "serving_flags", "write_served"]
 
@@ -77,11 +77,11 @@ def write_served(options: Mapping[str, Any], given: Mapping[str, Any], report: R
     }
     source = paths[0] if len(paths) == 1 else paths
     if options["torchserve"] is not None:
-        from serde.serving.torchserve import write_torchserve
+        from serde.fleet.serving.torchserve import write_torchserve
 
         write_torchserve(source, options["torchserve"], overwrite=options["overwrite"], **common)
         return
-    from serde.serving.triton import write_triton
+    from serde.fleet.serving.triton import write_triton
 
     if options["max_batch_size"] is not None:
         common["max_batch_size"] = options["max_batch_size"]

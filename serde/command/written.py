@@ -24,7 +24,7 @@ def check_written(path: Path, paths: Sequence[str], flag: str, suffixes: Sequenc
     check_files([path])
     if not path.exists():
         return
-    from serde.bridge import source_bridge
+    from serde.bridge.formats import source_bridge
 
     if any(os.path.exists(other) and path.samefile(other) for other in paths):
         raise OptionError(f"{flag} {path}: is also the source or the target")

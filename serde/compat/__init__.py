@@ -15,7 +15,7 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> object:
         # pyserde has a module of this name. Its `__init__`, where it overwrote that of this
         # package, first asks here for `SerdeError`.
-        from serde._installation import CLASH, lies_beside_pyserde
+        from serde.core.installation import CLASH, lies_beside_pyserde
 
         if lies_beside_pyserde():
             raise ImportError(CLASH)

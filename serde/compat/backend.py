@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any as AnyValue
 
-from serde._optional import require
 from serde.api import from_relay, to_relay
+from serde.core.optional import require
+from serde.core.weights import Array, as_weight
 from serde.io.tvm_params import param_chunks, read_params
 from serde.relay.ir.expr import Function
 from serde.relay.ir.module import IRModule
-from serde.weights import Array, as_weight
 
 __all__ = ["load_param_dict", "save_param_dict", "to_onnx"]
 

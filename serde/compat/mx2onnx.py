@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from serde._optional import require
 from serde.api import from_relay, to_relay
+from serde.core.optional import require
+from serde.core.weights import dtype_name
 from serde.errors import OptionError
 from serde.mxnet.aliases import ALIASES
 from serde.mxnet.bridge import MxnetBridge
@@ -24,7 +25,6 @@ from serde.mxnet.options import MxnetImportOptions
 from serde.onnx.options import OnnxExportOptions
 from serde.onnx.versions import LOWEST_TARGET
 from serde.relay.ir.model import RelayModel
-from serde.weights import dtype_name
 
 __all__ = ["export_model", "get_operator_support"]
 

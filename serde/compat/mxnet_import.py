@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from serde._optional import require
+from serde.core.optional import require
 
 __all__ = ["import_mxnet"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from serde.bridge import TensorNames
+from serde.bridge.summary import TensorNames
 from serde.relay.ir.expr import Call, TupleGetItem
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.visit import post_order

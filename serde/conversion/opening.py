@@ -7,7 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 
-from serde.bridge import AnyBridge
+from serde.bridge.contract import AnyBridge
+from serde.bridge.summary import TensorSummary
+from serde.core.report import Report
 from serde.errors import OptionError, UnsupportedModelError, raise_if_refused
 from serde.relay.ir.dims import DimLike, SymDim, as_dim, substitute, symbol
 from serde.relay.ir.expr import Constant, Expr, Function
@@ -17,8 +19,6 @@ from serde.relay.ir.visit import rewrite
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.input_types import with_input_types
 from serde.relay.transform.open_lengths import open_lengths
-from serde.report import Report
-from serde.summary import TensorSummary
 from serde.walk.fixed import fixed_value
 
 __all__ = ["read_as_told"]

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import NewType, TypeVar
 
-from serde.bridge import AnyBridge, ImportOptions, format_names, get_bridge
+from serde.bridge.contract import AnyBridge
+from serde.bridge.formats import format_names, get_bridge
+from serde.bridge.options import ImportOptions, UnknownOptionError, option_names, refuse_options
 from serde.conversion.places import Places
 from serde.conversion.steps import call_anywhere
+from serde.core.limits import spending
 from serde.errors import OptionError
-from serde.limits import spending
-from serde.options import UnknownOptionError, option_names, refuse_options
 
 __all__ = [
     "FormatName",

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import PIVOT, AnyBridge, bind_options, target_bridge
+from serde.bridge.contract import AnyBridge
+from serde.bridge.formats import PIVOT, target_bridge
+from serde.bridge.options import bind_options, option_names, refuse_options
 from serde.conversion.places import Places
 from serde.conversion.prepare import (
     CutOptions,
@@ -20,17 +22,16 @@ from serde.conversion.prepare import (
     prepare,
     rename_inputs_and_outputs,
 )
+from serde.core.limits import budget, spending
+from serde.core.progress import expect
+from serde.core.report import Report
 from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files
-from serde.limits import budget, spending
-from serde.options import option_names, refuse_options
-from serde.progress import expect
 from serde.relay.ir.expr import Call
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import post_order
-from serde.report import Report
 from serde.walk.export_fallback import hold_for_user
 from serde.walk.metadata import note_lost
 from serde.walk.user_converters import with_directions
@@ -80,7 +81,7 @@ def call_anywhere(
     elsewhere |= bool(places.writes) and "://" in str(given.get(places.writes))[:64]
     if not elsewhere or len(args) > len(names) or next(iter(places.reads)) not in given:
         return function(*args, **kwargs)
-    from serde.stores.access import call_elsewhere
+    from serde.fleet.stores.access import call_elsewhere
 
     return call_elsewhere(function, given, places, storage_options)
 
@@ -92,7 +93,7 @@ _MANIFEST = os.path.join("MAR-INF", "MANIFEST.json")
 def may_lie_elsewhere(*paths: AnyValue) -> bool:
     """Whether a source or target may be a URL, or an archive with more than a model in it.
 
-    Plain local paths are told apart without loading what :mod:`serde.stores` needs.
+    Plain local paths are told apart without loading what :mod:`serde.fleet.stores` needs.
     """
     return any(map(_may_lie_elsewhere, paths))
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
+from serde.core.limits import MAX_TENSORS
+from serde.core.progress import expect
+from serde.core.weights import FileRange, FileWeight, OpenFile, Weight
 from serde.coreml.elements import Element
 from serde.errors import FormatError
 from serde.io.messages import Payload, PieceWriter
 from serde.io.packed import PackedWeight, stored_chunks, stored_source
-from serde.limits import MAX_TENSORS
-from serde.progress import expect
-from serde.weights import FileRange, FileWeight, OpenFile, Weight
 
 __all__ = ["BlobFile", "BlobLayout"]
 

@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ModelSummary, TensorNames
+from serde.bridge.contract import Bridge
+from serde.bridge.summary import ModelSummary, TensorNames
+from serde.core.report import Report
 from serde.coreml.options import NETWORK_TARGETS, CoremlExportOptions, CoremlImportOptions
 from serde.engine.base import Engine, Samples
 from serde.errors import OptionError
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
 
 if TYPE_CHECKING:
     import coremltools
 
+    from serde.bridge.quantizing import QuantizeOptions
     from serde.coreml.model import CoremlModel
-    from serde.quantization.options import QuantizeOptions
 
 __all__ = ["BRIDGE", "CoremlBridge"]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
-from serde._optional import require_installed
+from serde.core.optional import require_installed
+from serde.core.report import Report
 from serde.coreml.blobs import BlobLayout
 from serde.coreml.compressor import compress_package
 from serde.coreml.elements import BY_MIL
@@ -17,10 +18,9 @@ from serde.coreml.reader import ROOT, load
 from serde.coreml.versions import TARGETS
 from serde.engine.process import call_in_process, can_start, temporary_files_in
 from serde.errors import OptionError, raise_if_refused
-from serde.report import Report
 
 if TYPE_CHECKING:
-    from serde.quantization.options import QuantizeOptions
+    from serde.bridge.quantizing import QuantizeOptions
 
 __all__ = ["check_compression", "compress"]
 

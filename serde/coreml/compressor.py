@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
-from serde._optional import require
+from serde.core.optional import require
+from serde.core.weights import Array
 from serde.engine.memory import peak_memory
-from serde.weights import Array
 
 __all__ = ["compress_package"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from serde.core.report import Report
 from serde.coreml.model import CoremlModel
 from serde.coreml.versions import TARGETS
 from serde.errors import OptionError
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
 
 if TYPE_CHECKING:
     from serde.coreml.options import CoremlExportOptions

@@ -8,11 +8,12 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.lossy import INT64_AS_INT32, QUANTISED_AS_FLOATS, LossyStep
+from serde.core.report import Report
 from serde.coreml.interface.description import Feature
 from serde.coreml.interface.interface import ARRAY_DTYPES
 from serde.coreml.value import Value, stored_dtype
 from serde.errors import Unsupported, raise_if_refused
-from serde.lossy import INT64_AS_INT32, QUANTISED_AS_FLOATS, LossyStep
 from serde.relay import transform
 from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
 from serde.relay.ir.model import RelayModel
@@ -21,7 +22,6 @@ from serde.relay.ir.shapes import is_float
 from serde.relay.ir.traits import Arithmetic, Moves, Rescales, Reshape, Values
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
-from serde.report import Report
 from serde.walk.lowering import quantized_as_floats
 
 __all__ = ["as_floats", "ask", "features", "with_layers"]

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
+from serde.core.limits import budget
+from serde.core.weights import Weight
 from serde.coreml.blobs import BlobLayout
 from serde.errors import FormatError
-from serde.limits import budget
-from serde.weights import Weight
 
 __all__ = [
     "KINDS",

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from serde.bridge.options import ExportOptions, ImportOptions
 from serde.coreml.interface import input_types
 from serde.errors import OptionError
-from serde.options import ExportOptions, ImportOptions
 
 __all__ = ["NETWORK_TARGETS", "CoremlExportOptions", "CoremlImportOptions"]
 

@@ -10,6 +10,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.core.report import Report
+from serde.core.weights import Weight
 from serde.coreml.interface.interface import model_meta, tensors_of
 from serde.coreml.interface.network_inputs import input_variable
 from serde.coreml.mlprogram.importer import to_relay as program_to_relay
@@ -25,9 +27,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import post_order, rewrite
-from serde.report import Report
 from serde.walk.inputs import bind_inputs, check_names
-from serde.weights import Weight
 
 if TYPE_CHECKING:
     from serde.coreml.options import CoremlImportOptions

@@ -16,7 +16,7 @@ import sys
 import types
 from typing import Any
 
-from serde._optional import require
+from serde.core.optional import require
 
 __all__ = ["message_class", "proto_module"]
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from serde.core.limits import MAX_MANIFEST_BYTES, MAX_RANK
+from serde.core.weights import OpenFile, Weight
 from serde.coreml.blobs import BlobFile
 from serde.coreml.elements import BY_MIL
 from serde.coreml.messages import layout
@@ -22,8 +24,6 @@ from serde.errors import FormatError, OptionError
 from serde.io.contained import member_path
 from serde.io.messages import FileSource, MemorySource, cut_data
 from serde.io.wire import LENGTH, VARINT, Cut, Scanner
-from serde.limits import MAX_MANIFEST_BYTES, MAX_RANK
-from serde.weights import OpenFile, Weight
 
 __all__ = ["detect", "load", "parse", "value_shape"]
 

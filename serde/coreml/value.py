@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
+from serde.core.weights import Array, ArrayWeight, Weight, dtype_name
 from serde.coreml.elements import BY_DTYPE, UNSIGNED, Element
 from serde.errors import Unsupported
 from serde.io.packed import PackedBytes
 from serde.relay.ir.expr import Call
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.unique_names import UniqueNames
-from serde.weights import Array, ArrayWeight, Weight, dtype_name
 
 __all__ = [
     "HELD_AS",

@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde._optional import require
+from serde.core.limits import MAX_PROTOBUF_BYTES
+from serde.core.optional import require
 from serde.coreml.messages import DATA_FIELDS, layout
 from serde.coreml.model import CoremlModel
 from serde.coreml.reader import MANIFEST
@@ -21,7 +22,6 @@ from serde.io.atomic import atomic_group, check_files
 from serde.io.directories import atomic_directory, check_directory
 from serde.io.messages import Payload, PieceWriter, Place, place_payloads
 from serde.io.wire import Piece, total_length
-from serde.limits import MAX_PROTOBUF_BYTES
 
 __all__ = ["check_target", "complete", "save"]
 

@@ -13,7 +13,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.weights import Array, Weight, empty_aligned
+from serde.core.weights import Array, Weight, empty_aligned
 
 __all__ = ["receive", "send"]
 

@@ -7,8 +7,8 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import Array, dtype_name, numpy_dtype
 from serde.errors import CheckError, OptionError
-from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = ["bind_inputs", "cast_exactly", "fit_inputs", "match_names"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any as AnyValue
 
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
+from serde.core.weights import Array
 from serde.errors import OptionError, RelayError
 from serde.relay.ir.foreign import Foreign
-from serde.weights import Array
 
 __all__ = ["has_kernel", "register_kernel", "run_foreign"]
 

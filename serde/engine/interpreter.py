@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from serde.core.weights import Array
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
 from serde.relay.ir.model import RelayModel
-from serde.weights import Array
 
 __all__ = ["RelayEngine", "declared_dtypes"]
 

@@ -27,13 +27,13 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.texts import last_line
+from serde.core.weights import Array, ArrayWeight, Weight
 from serde.engine.base import Engine, out_of_memory
 from serde.engine.channel import receive, send
 from serde.engine.forked import ForkedProcess, may_fork
 from serde.engine.idle import IdleWorkers, surroundings
 from serde.errors import CheckError, MissingDependency
-from serde.texts import last_line
-from serde.weights import Array, ArrayWeight, Weight
 
 __all__ = [
     "EngineEnded",

@@ -21,11 +21,11 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import Array, ArrayWeight
 from serde.engine.base import first_line
 from serde.engine.channel import receive, send
 from serde.engine.idle import PATIENCE_SECONDS
 from serde.errors import CheckError, MissingDependency
-from serde.weights import Array, ArrayWeight
 
 __all__ = ["main"]
 

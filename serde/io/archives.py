@@ -2,7 +2,7 @@
 
 Tar files, plain or gzip-compressed, are read front to back with a reader of
 our own: it holds one header at a time, follows no link, makes no path and
-stops where an archive claims more than :mod:`serde.limits` allows. The
+stops where an archive claims more than :mod:`serde.core.limits` allows. The
 members asked for go into temporary files that have no name, so that weights
 in them are ranges of a file like any other.
 """
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from serde.core.limits import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO
+from serde.core.weights import FileRange, OpenFile
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import write_all
 from serde.io.contained import location_fault
-from serde.limits import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO
-from serde.weights import FileRange, OpenFile
 
 __all__ = ["SpooledFile", "is_tar", "spool", "tar_copy", "tar_extract", "tar_names"]
 

@@ -12,9 +12,9 @@ import re
 import stat
 from typing import Final
 
+from serde.core.systems import name_fault
+from serde.core.weights import OpenFile
 from serde.errors import FormatError
-from serde.systems import name_fault
-from serde.weights import OpenFile
 
 __all__ = ["is_file", "is_there", "location_fault", "member_path", "read_small"]
 

@@ -12,8 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
+from serde.core.weights import ArrayWeight, FileWeight, OpenFile, Weight, numpy_dtype
 from serde.errors import FormatError
-from serde.weights import ArrayWeight, FileWeight, OpenFile, Weight, numpy_dtype
 
 __all__ = ["Cursor"]
 

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from serde.core.systems import c_library
 from serde.errors import OptionError
 from serde.io.atomic import naming
 from serde.io.staging import is_own, staging_directory
-from serde.systems import c_library
 
 __all__ = ["atomic_directory", "check_directory"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from hashlib import blake2b, sha1
 from typing import Final
 
+from serde.core.limits import CHUNK_BYTES
+from serde.core.weights import OpenFile
 from serde.errors import FormatError
-from serde.limits import CHUNK_BYTES
-from serde.weights import OpenFile
 
 __all__ = ["DIGEST_BYTES", "MOST_RANGES", "Fingerprint", "sha1_of"]
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from google.protobuf.message import Message
 
+from serde.core.limits import CHUNK_BYTES, MAX_PROTOBUF_BYTES
+from serde.core.progress import counting, expect
+from serde.core.weights import ArrayWeight, FileRange, FileWeight, OpenFile, Weight, numpy_dtype
 from serde.errors import ConverterBug, FormatError
 from serde.io.atomic import copy_range, write_all
 from serde.io.wire import Cut, MessageLayout, Piece, Span, field_header, splice, total_length
-from serde.limits import CHUNK_BYTES, MAX_PROTOBUF_BYTES
-from serde.progress import counting, expect
-from serde.weights import ArrayWeight, FileRange, FileWeight, OpenFile, Weight, numpy_dtype
 
 __all__ = [
     "INLINE_BYTES",

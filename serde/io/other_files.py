@@ -15,11 +15,11 @@ from io import BytesIO
 from itertools import islice
 from typing import Final
 
+from serde.core.texts import printable
+from serde.core.weights import OpenFile
 from serde.errors import FormatError
 from serde.io.archives import is_tar, tar_names
 from serde.io.zips import is_zip, zip_copy
-from serde.texts import printable
-from serde.weights import OpenFile
 
 __all__ = ["describe_content", "describe_unrecognised"]
 

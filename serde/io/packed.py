@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from serde.weights import Array, FileRange, Weight, numpy_dtype
+from serde.core.weights import Array, FileRange, Weight, numpy_dtype
 
 __all__ = [
     "HighFirstWeight",

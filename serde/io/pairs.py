@@ -17,9 +17,9 @@ from collections.abc import Collection
 from hashlib import blake2b
 from typing import Final
 
+from serde.core.lossy import MISMATCHED_PAIR
+from serde.core.weights import OpenFile
 from serde.errors import FormatError, OptionError
-from serde.lossy import MISMATCHED_PAIR
-from serde.weights import OpenFile
 
 __all__ = [
     "PARAMS_HEAD_BYTES",

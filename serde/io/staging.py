@@ -29,14 +29,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from serde.errors import OptionError
-from serde.systems import (
+from serde.core.systems import (
     has_descriptors,
     has_owners,
     is_plain_directory,
     keep,
     try_lock,
 )
+from serde.errors import OptionError
 
 __all__ = [
     "REPEATS",

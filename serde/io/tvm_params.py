@@ -14,11 +14,12 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from serde.core.limits import MAX_NAME_BYTES, MAX_TENSORS
+from serde.core.progress import expect
+from serde.core.weights import OpenFile, Weight, numpy_dtype
 from serde.io.atomic import write_all, write_weight
 from serde.io.cursor import Cursor
 from serde.io.pairs import UNMARKED
-from serde.limits import MAX_NAME_BYTES, MAX_TENSORS
-from serde.progress import expect
 from serde.relay.text.containers import (
     HEAD_BYTES,
     RELAY_CODES,
@@ -26,7 +27,6 @@ from serde.relay.text.containers import (
     container_head,
     unpack_head,
 )
-from serde.weights import OpenFile, Weight, numpy_dtype
 
 __all__ = ["PARAMS_HEAD", "param_chunks", "read_params", "write_params"]
 

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from serde.core.limits import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO
 from serde.errors import FormatError
 from serde.io.atomic import write_all
 from serde.io.contained import location_fault
-from serde.limits import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO
 
 try:
     from lzma import LZMAError

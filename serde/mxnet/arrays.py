@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from serde._optional import require
+from serde.core.optional import require
+from serde.core.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 from serde.errors import FormatError, OptionError
 from serde.mxnet.model import Graph
 from serde.mxnet.upgrades import AUXILIARY
-from serde.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 
 __all__ = ["NDArrayWeight", "as_weight", "assign", "weights_of"]
 

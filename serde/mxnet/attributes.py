@@ -15,10 +15,10 @@ from typing import Final, Union
 
 import numpy as np
 
+from serde.core.limits import MAX_ATTRIBUTE_CHARS
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.limits import MAX_ATTRIBUTE_CHARS
 from serde.mxnet.model import DTYPES
-from serde.weights import numpy_dtype
 
 __all__ = ["decode_attribute", "dtype_of_code", "encode_attribute"]
 

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ModelSummary, TensorNames, TensorSummary
+from serde.bridge.contract import Bridge
+from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
+from serde.core.report import Report
+from serde.core.weights import Array, Weight
 from serde.engine.base import Engine
 from serde.io.atomic import check_files
 from serde.mxnet.options import MxnetExportOptions, MxnetImportOptions
 from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
-from serde.weights import Array, Weight
 
 if TYPE_CHECKING:
     import mxnet

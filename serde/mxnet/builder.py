@@ -9,6 +9,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import Array, ArrayWeight, Weight
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.attributes import encode_attribute
 from serde.mxnet.model import DTYPES, Entry, Graph, Node
@@ -17,7 +18,6 @@ from serde.mxnet.upgrades import AUXILIARY
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.unique_names import UniqueNames
 from serde.walk.table import ConverterTable
-from serde.weights import Array, ArrayWeight, Weight
 
 __all__ = ["GraphBuilder", "Subgraph", "Value"]
 

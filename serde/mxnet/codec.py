@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from serde.core.limits import MAX_SYMBOL_JSON_BYTES
+from serde.core.weights import OpenFile, Weight
 from serde.errors import FormatError, OptionError
 from serde.io.archives import SpooledFile, is_tar, tar_extract, tar_names
 from serde.io.atomic import atomic_group, check_files
@@ -26,13 +28,11 @@ from serde.io.pairs import (
     params_mark,
 )
 from serde.io.staging import pending
-from serde.limits import MAX_SYMBOL_JSON_BYTES
 from serde.mxnet.arrays import assign, weights_of
 from serde.mxnet.model import Graph, MxnetModel
 from serde.mxnet.params import LIST_MAGIC, read_params, write_params
 from serde.mxnet.symbol_json import marked_text, parse_symbol, symbol_mark
 from serde.mxnet.upgrades import input_names
-from serde.weights import OpenFile, Weight
 
 if TYPE_CHECKING:
     from serde.io.neighbours import Neighbours

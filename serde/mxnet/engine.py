@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde._optional import is_installed, require
+from serde.core.optional import is_installed, require
+from serde.core.weights import Array, ArrayWeight, Weight
 from serde.engine.base import Engine, first_line
 from serde.engine.fitting import fit_inputs
 from serde.engine.process import ProcessEngine, can_start
 from serde.errors import CheckError, MissingDependency
-from serde.weights import Array, ArrayWeight, Weight
 
 if TYPE_CHECKING:
     from serde.mxnet.model import MxnetModel

@@ -12,6 +12,7 @@ from typing import Final, Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import Array, dtype_name, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.model import COMPUTED
@@ -23,7 +24,6 @@ from serde.walk import export_context as walk
 from serde.walk.export_context import Body, Values, Writing
 from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
-from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = ["ExportContext", "Subgraph", "require_computed"]
 

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any as AnyValue
 
+from serde.core.report import Report
+from serde.core.weights import Weight
 from serde.errors import Unsupported, raise_if_refused
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.export_context import ExportContext, require_computed
@@ -26,14 +28,12 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
-from serde.report import Report
 from serde.walk.export_context import Values
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk, Known
 from serde.walk.lowering import lower_to_static
 from serde.walk.placement import Scope
 from serde.walk.table import source_name
-from serde.weights import Weight
 
 __all__ = ["from_relay"]
 

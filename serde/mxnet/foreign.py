@@ -8,14 +8,14 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde._optional import is_installed, require
+from serde.core.optional import is_installed, require
+from serde.core.weights import Array, dtype_name
 from serde.engine.base import first_line
 from serde.errors import RelayError, Unsupported
 from serde.mxnet.model import Node
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.foreign import Empty, Foreign, Input
 from serde.relay.ir.types import TensorType
-from serde.weights import Array, dtype_name
 
 if TYPE_CHECKING:
     from serde.mxnet.export_context import ExportContext

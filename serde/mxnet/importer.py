@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
+from serde.core.report import Report
 from serde.errors import FormatError, OptionError, raise_if_refused
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
@@ -37,7 +38,6 @@ from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType, Type
-from serde.report import Report
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Holes
@@ -48,7 +48,7 @@ from serde.walk.scope import Scope as BaseScope
 from serde.walk.tracing import note_read
 
 if TYPE_CHECKING:
-    from serde.options import ImportOptions
+    from serde.bridge.options import ImportOptions
 
 __all__ = ["head_names", "to_relay"]
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from serde._optional import require
+from serde.core.optional import require
+from serde.core.weights import Weight, dtype_name
 from serde.engine.base import first_line
 from serde.errors import ConversionError, OptionError
 from serde.mxnet.arrays import as_weight, assign, weights_of
 from serde.mxnet.model import DTYPES, MxnetModel, with_input_order
 from serde.mxnet.precision import NARROW
 from serde.mxnet.symbol_json import parse_symbol, symbol_text
-from serde.weights import Weight, dtype_name
 
 __all__ = ["Params", "from_live", "is_live", "to_block", "to_live"]
 

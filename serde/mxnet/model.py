@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from serde.weights import Weight
+from serde.core.weights import Weight
 
 __all__ = [
     "COMPUTED",

@@ -24,15 +24,15 @@ import os
 import struct
 from collections.abc import Callable, Mapping
 
+from serde.core.limits import MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS
+from serde.core.progress import expect
+from serde.core.weights import OpenFile, Weight
 from serde.errors import Unsupported
 from serde.io.atomic import write_all, write_weight
 from serde.io.cursor import Cursor
 from serde.io.pairs import UNMARKED
-from serde.limits import MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS
 from serde.mxnet.model import DTYPES
 from serde.mxnet.sparse import SparseWeight
-from serde.progress import expect
-from serde.weights import OpenFile, Weight
 
 __all__ = ["LIST_MAGIC", "read_params", "write_params"]
 

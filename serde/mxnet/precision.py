@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from serde.core.weights import Array, Weight, numpy_dtype
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.model import DTYPES, Graph, MxnetModel
 from serde.mxnet.upgrades import AUXILIARY
-from serde.weights import Array, Weight, numpy_dtype
 
 __all__ = ["NARROW", "precision_note", "with_precision"]
 

@@ -14,10 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from serde.errors import FormatError
-from serde.io.nesting import nesting_depth
-from serde.io.pairs import UNMARKED, mark_of
-from serde.limits import (
+from serde.core.limits import (
     MAX_ATTRIBUTE_CHARS,
     MAX_NAME_BYTES,
     MAX_NESTING,
@@ -26,6 +23,9 @@ from serde.limits import (
     MAX_SYMBOL_CONTAINERS,
     MAX_SYMBOL_JSON_BYTES,
 )
+from serde.errors import FormatError
+from serde.io.nesting import nesting_depth
+from serde.io.pairs import UNMARKED, mark_of
 from serde.mxnet.model import LATEST_VERSION, METADATA_KEY, Entry, Graph, Node, version_text
 from serde.mxnet.upgrades import HIDDEN_KEYS, Draft, upgrade
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ModelSummary, TensorNames, TensorSummary
+from serde.bridge.contract import Bridge
+from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
+from serde.core.report import Report
 from serde.engine.base import Engine
 from serde.errors import OptionError
 from serde.nnef.options import NnefExportOptions, NnefImportOptions
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 
 if TYPE_CHECKING:
     from serde.io.neighbours import Neighbours

@@ -14,16 +14,16 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.limits import MAX_GRAPH_TEXT_BYTES
+from serde.core.weights import ArrayWeight, OpenFile, Weight, numpy_dtype
 from serde.errors import FormatError, OptionError
 from serde.io.archives import is_tar, tar_extract, tar_names
 from serde.io.contained import is_there, location_fault, member_path, read_small
-from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.nnef.dat import Stored, read_dat
 from serde.nnef.graphs import check_model, model_of_graph
 from serde.nnef.model import NnefModel
 from serde.nnef.text.parser import parse, place_of_name
 from serde.nnef.text.printer import metadata_of
-from serde.weights import ArrayWeight, OpenFile, Weight, numpy_dtype
 
 if TYPE_CHECKING:
     from serde.io.neighbours import Neighbours

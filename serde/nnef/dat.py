@@ -10,9 +10,9 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from serde.core.weights import Array, FileWeight, OpenFile, Weight
 from serde.errors import FormatError, Unsupported
 from serde.io.packed import HighFirstWeight
-from serde.weights import Array, FileWeight, OpenFile, Weight
 
 __all__ = ["HEADER_BYTES", "read_dat", "write_header"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.expr import Call, Constant, Expr, Function
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import FunctionPass
-from serde.weights import numpy_dtype
 
 __all__ = ["SettleEmpty"]
 

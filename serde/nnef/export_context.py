@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from serde.core.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
 from serde.nnef.dat import write_header
 from serde.nnef.fragments import FRAGMENTS, REQUIRED, Operand
@@ -30,7 +31,6 @@ from serde.walk import export_context as walk
 from serde.walk.holes import Incomplete
 from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
-from serde.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 
 __all__ = ["ExportContext", "Quantized", "Value", "element_type", "is_exact", "is_spoken"]
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any as AnyValue
 from typing import Final, NoReturn
 
+from serde.core.report import Report
+from serde.core.weights import Weight
 from serde.errors import Unsupported, raise_if_refused
 from serde.nnef.empty import SettleEmpty
 from serde.nnef.export_context import ExportContext, Value, element_type, is_spoken
@@ -29,12 +31,10 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.ir.visit import free_vars
-from serde.report import Report
 from serde.walk.export_context import Values
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk, name_outputs, source_name
 from serde.walk.lowering import lower_to_static
-from serde.weights import Weight
 
 __all__ = ["from_relay"]
 

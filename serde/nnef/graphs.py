@@ -14,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from serde._optional import require
+from serde.core.limits import MAX_RANK
+from serde.core.optional import require
 from serde.errors import FormatError
-from serde.limits import MAX_RANK
 from serde.nnef.fragments import FRAGMENTS, QUANTIZERS, REQUIRED
 from serde.nnef.model import Argument, NnefModel, Operation, Quantization, Ref, flatten
 

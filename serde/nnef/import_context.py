@@ -8,10 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.walk import import_context as walk
-from serde.weights import dtype_name, numpy_dtype
 
 __all__ = ["ImportContext", "literal"]
 

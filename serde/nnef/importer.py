@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 
 import serde.relay as relay
+from serde.core.report import Report
+from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import TypeInferenceError, Unsupported, raise_if_refused
 from serde.nnef.foreign import foreign_node
 from serde.nnef.fragments import FRAGMENTS, QUANTIZERS
@@ -23,7 +25,6 @@ from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 from serde.walk import importer
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
@@ -33,7 +34,6 @@ from serde.walk.inputs import check_rank
 from serde.walk.metadata import metadata_facts
 from serde.walk.scope import Scope
 from serde.walk.user_converters import check_custom_results
-from serde.weights import dtype_name, numpy_dtype
 
 __all__ = ["input_dtype", "scalar_dtype", "to_relay"]
 

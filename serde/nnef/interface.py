@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from serde.core.report import Report
 from serde.nnef.importer import to_relay
 from serde.nnef.model import NnefModel
 from serde.nnef.options import NnefImportOptions
@@ -12,7 +13,6 @@ from serde.relay.ir.leaves import leaf_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 from serde.walk.interface import Inner, rewrite_interface
 
 __all__ = ["expected_of"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
-from serde._optional import require
+from serde.core.optional import require
 from serde.nnef.model import NnefModel
 from serde.nnef.text.printer import graph_text, quantization_text
 

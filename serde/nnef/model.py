@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Literal, TypeAlias
 
-from serde.weights import Weight
+from serde.core.weights import Weight
 
 __all__ = [
     "Argument",

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
+from serde.core.systems import DEVICES
 from serde.nnef.fragments import FRAGMENTS
 from serde.nnef.text.tokens import WORDS
-from serde.systems import DEVICES
 
 __all__ = ["Identifiers", "Labels", "is_identifier", "title_identifier"]
 

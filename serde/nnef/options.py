@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
-from serde.options import ExportOptions, ImportOptions, check_convert_map
+from serde.bridge.options import ExportOptions, ImportOptions, check_convert_map
 
 __all__ = ["NnefExportOptions", "NnefImportOptions"]
 

@@ -11,11 +11,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.model import Quantization
 from serde.relay.ir.expr import Constant, Expr, tensor_type
 from serde.relay.ir.registry import call
-from serde.weights import Array, numpy_dtype
 
 __all__ = ["LinearCodes", "MinMaxCodes", "linear_axis", "stored_values"]
 

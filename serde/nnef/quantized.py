@@ -10,8 +10,10 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-import serde.allocation as allocation
-from serde.lossy import QUANTISED_AS_FLOATS
+import serde.core.allocation as allocation
+from serde.core.lossy import QUANTISED_AS_FLOATS
+from serde.core.report import Issue, Report
+from serde.core.weights import dtype_name
 from serde.nnef.model import NnefModel, Quantization, Ref, rename_operation
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple
@@ -20,9 +22,7 @@ from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform import FunctionPass
-from serde.report import Issue, Report
 from serde.walk.lowering import quantized_as_floats
-from serde.weights import dtype_name
 
 __all__ = ["annotate", "lower_quantized", "without_unread"]
 

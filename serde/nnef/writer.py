@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from serde.core.limits import MAX_GRAPH_TEXT_BYTES
+from serde.core.progress import counting, expect
+from serde.core.weights import Weight
 from serde.errors import FormatError
 from serde.io.atomic import atomic_write, check_files, write_all, write_weight
 from serde.io.contained import location_fault, read_small
 from serde.io.directories import atomic_directory, check_directory
 from serde.io.packed import high_first_chunks
-from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.nnef.codec import GRAPH, QUANT
 from serde.nnef.dat import write_header
 from serde.nnef.model import NnefModel
 from serde.nnef.text.printer import graph_text, quantization_text
 from serde.nnef.text.tokens import tokens_of
-from serde.progress import counting, expect
-from serde.weights import Weight
 
 __all__ = ["check_target", "save"]
 

@@ -8,23 +8,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ModelSummary, ServedFile, TensorNames, TensorSummary
+from serde.bridge.contract import Bridge
+from serde.bridge.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
+from serde.core.report import Report
+from serde.core.texts import weights_text
+from serde.core.weights import Array
 from serde.engine.base import Engine, Samples
 from serde.errors import CheckError, OptionError
 from serde.io.atomic import check_files
 from serde.onnx.options import OnnxExportOptions, OnnxImportOptions
 from serde.relay.ir.foreign import Foreign, has_foreign
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
-from serde.texts import weights_text
-from serde.weights import Array
 
 if TYPE_CHECKING:
     import onnx
 
+    from serde.bridge.quantizing import QuantizeOptions
     from serde.io.neighbours import Neighbours
     from serde.onnx.model import OnnxModel
-    from serde.quantization.options import QuantizeOptions
 
 __all__ = ["BRIDGE", "OnnxBridge"]
 

@@ -18,8 +18,9 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from serde.core.limits import MAX_RANK
+from serde.core.weights import Array, Weight, dtype_name
 from serde.errors import ConverterBug, Unsupported
-from serde.limits import MAX_RANK
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.schemas import require_dtype, result_dtypes
 from serde.onnx.versions import CHANGES, Change
@@ -27,7 +28,6 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.ir.unique_names import UniqueNames
 from serde.walk.placement import Scope
-from serde.weights import Array, Weight, dtype_name
 
 __all__ = [
     "FUNCTION_DOMAIN",

@@ -19,6 +19,9 @@ from typing import Literal
 
 import onnx
 
+from serde.core.limits import MAX_PROTOBUF_BYTES
+from serde.core.progress import expect
+from serde.core.weights import ArrayWeight, OpenFile
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group
 from serde.io.contained import is_there
@@ -27,7 +30,6 @@ from serde.io.messages import Payload, PieceWriter, Place, place_payloads
 from serde.io.packed import stored_source
 from serde.io.staging import sweep
 from serde.io.wire import Piece, total_length
-from serde.limits import MAX_PROTOBUF_BYTES
 from serde.onnx.data_files import (
     data_name,
     external_locations,
@@ -47,8 +49,6 @@ from serde.onnx.model import (
     weight_chunks,
 )
 from serde.onnx.reader import detect, load
-from serde.progress import expect
-from serde.weights import ArrayWeight, OpenFile
 
 __all__ = ["OnnxModel", "detect", "external_locations", "load", "save", "source_paths"]
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError
 
+from serde.core.weights import OpenFile
 from serde.errors import FormatError, OptionError
 from serde.io.contained import is_file, location_fault
 from serde.io.messages import FileSource, cut_data, piece_chunks
@@ -25,7 +26,6 @@ from serde.io.wire import Piece, total_length
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import DATA_PROPERTY, LINKED_PROPERTY, PRODUCER, LinkedFile, tensors
 from serde.onnx.text import is_text
-from serde.weights import OpenFile
 
 __all__ = [
     "data_name",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import onnx
 from onnx import helper
 
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.dims import Any
 from serde.relay.ir.types import SequenceType, TensorType
-from serde.weights import numpy_dtype
 
 __all__ = ["value_type_proto"]
 

@@ -13,14 +13,14 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde._optional import is_installed, require
+from serde.core.optional import is_installed, require
+from serde.core.weights import Array, dtype_name
 from serde.engine.base import Engine, first_line
 from serde.engine.fitting import fit_inputs
 from serde.engine.process import EngineEnded, ProcessEngine, can_start
 from serde.errors import CheckError, MissingDependency
 from serde.io.staging import final_directory
 from serde.relay.ir.types import TensorType
-from serde.weights import Array, dtype_name
 
 if TYPE_CHECKING:
     import onnx

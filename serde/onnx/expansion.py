@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
 
+from serde.core.limits import budget
 from serde.errors import FormatError
-from serde.limits import budget
 from serde.onnx.scopes import FunctionKey, domain_name
 
 __all__ = ["check_expansion", "function_key"]

@@ -10,6 +10,7 @@ from typing import Final, Literal
 import numpy as np
 import onnx
 
+from serde.core.weights import numpy_dtype
 from serde.errors import ConverterBug
 from serde.onnx.builder import GraphBuilder, GraphScope, Value, ValueType, without_symbols
 from serde.onnx.schemas import takes_dtype
@@ -20,7 +21,6 @@ from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk import export_context as walk
 from serde.walk.export_context import Values, Writing
 from serde.walk.table import ConverterTable
-from serde.weights import numpy_dtype
 
 __all__ = ["MAX_LEVEL", "ExportContext", "Subgraph", "Value"]
 

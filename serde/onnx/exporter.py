@@ -13,6 +13,8 @@ import onnx
 from onnx import helper
 
 from serde._version import __version__
+from serde.core.report import Report
+from serde.core.weights import Weight
 from serde.errors import (
     ConverterBug,
     OptionError,
@@ -45,13 +47,11 @@ from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import SequenceType, TensorType
-from serde.report import Report
 from serde.walk.export_context import SymbolTable, Values, known_leaves
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk, Known, name_outputs
 from serde.walk.placement import Scope
 from serde.walk.table import source_name
-from serde.weights import Weight
 
 __all__ = ["from_relay", "write_lowered"]
 

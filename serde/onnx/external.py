@@ -24,10 +24,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from serde.core.weights import FileRange, OpenFile
 from serde.errors import FormatError
 from serde.io.contained import location_fault
 from serde.io.staging import final_directory
-from serde.weights import FileRange, OpenFile
 
 if TYPE_CHECKING:
     import onnx

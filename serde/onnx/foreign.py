@@ -11,7 +11,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from serde._optional import is_installed, require
+from serde.core.optional import is_installed, require
+from serde.core.weights import Array
 from serde.engine.base import first_line
 from serde.errors import OptionError, RelayError, Unsupported
 from serde.onnx.declarations import value_type_proto
@@ -22,7 +23,6 @@ from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay.ir.dims import as_dim
 from serde.relay.ir.foreign import MAX_ATTRIBUTE_BYTES, Empty, Foreign
 from serde.relay.ir.types import TensorType
-from serde.weights import Array
 
 if TYPE_CHECKING:
     from serde.onnx.export_context import ExportContext, Value

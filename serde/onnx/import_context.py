@@ -9,17 +9,17 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from serde.core.report import Issue
+from serde.core.weights import Array, Weight
 from serde.onnx.elements import element_dtype
 from serde.onnx.model import OnnxModel
 from serde.onnx.scopes import Scope
 from serde.onnx.undecided import Decisions
 from serde.relay.ir.expr import Expr
 from serde.relay.transform.fold_shape import MAX_VALUES
-from serde.report import Issue
 from serde.walk.holes import Incomplete
 from serde.walk.import_context import GraphImporter
 from serde.walk.import_context import ImportContext as BaseContext
-from serde.weights import Array, Weight
 
 __all__ = ["Facts", "ImportContext"]
 

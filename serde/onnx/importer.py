@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import onnx
 
+from serde.core.limits import budget
+from serde.core.report import Report
+from serde.core.weights import Weight
 from serde.errors import FormatError, Unsupported, raise_if_refused
-from serde.limits import budget
 from serde.onnx.attributes import attribute_value, resolve_references
 from serde.onnx.elements import element_dtype
 from serde.onnx.expansion import check_expansion, function_key
@@ -43,7 +45,6 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import get
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.transform.fold_shape import MAX_VALUES
-from serde.report import Report
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import KEEP_HINT, ImportFallback, with_lengths
 from serde.walk.holes import Hole
@@ -51,7 +52,6 @@ from serde.walk.importer import Graph, ImportWalk, Node
 from serde.walk.inputs import check_rank
 from serde.walk.table import ConverterTable
 from serde.walk.tracing import note_node
-from serde.weights import Weight
 
 if TYPE_CHECKING:
     from serde.onnx.options import OnnxImportOptions

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import onnx
 
+from serde.core.report import Report
 from serde.errors import FormatError, Unsupported
 from serde.onnx.elements import element_dtype
 from serde.onnx.model import DATA_PROPERTY, LINKED_PROPERTY
@@ -14,7 +15,6 @@ from serde.onnx.scopes import domain_name
 from serde.onnx.versions import NEWEST
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.model import ModelMeta
-from serde.report import Report
 from serde.walk.metadata import metadata_facts
 
 __all__ = ["declared_shape", "graph_meta", "input_dtype", "opset_versions"]

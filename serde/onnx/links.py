@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
+from serde.core.report import Report
+from serde.core.texts import weights_text
+from serde.core.weights import FileRange, Weight, numpy_dtype
 from serde.errors import FormatError, OptionError
 from serde.io.contained import location_fault
 from serde.io.fingerprint import DIGEST_BYTES, MOST_RANGES, Fingerprint, sha1_of
 from serde.io.packed import stored_source
 from serde.io.staging import is_staged
 from serde.onnx.model import DATA_PROPERTY, EMBEDDED_BYTES, LINKED_PROPERTY, LinkedFile
-from serde.report import Report
-from serde.texts import weights_text
-from serde.weights import FileRange, Weight, numpy_dtype
 
 if TYPE_CHECKING:
     import onnx

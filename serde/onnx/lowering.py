@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import ClassVar, Final
 
+from serde.core.lossy import QUANTISED_AS_QDQ, UINT8_AS_INT8
+from serde.core.report import Report
 from serde.errors import raise_if_refused
-from serde.lossy import QUANTISED_AS_QDQ, UINT8_AS_INT8
 from serde.onnx.linear_pairs import (
     LevelsAsPairs,
     SignedPairs,
@@ -25,7 +26,6 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import has_kind, rewrite, rewrite_function
-from serde.report import Report
 from serde.walk.lowering import quantized_as_floats
 
 __all__ = ["Takes", "arrange", "as_qdq", "for_runtime", "lower", "spell_out"]

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import onnx
 
+from serde.core.limits import MAX_PROTOBUF_BYTES, MAX_RANK
+from serde.core.weights import ArrayWeight, Weight
 from serde.errors import ConverterBug, FormatError, OptionError
 from serde.io.packed import stored_chunks
-from serde.limits import MAX_PROTOBUF_BYTES, MAX_RANK
 from serde.onnx.elements import CODES, ELEMENTS, Element
 from serde.onnx.messages import MESSAGES
 from serde.onnx.sparse import SparseWeight
-from serde.weights import ArrayWeight, Weight
 
 if TYPE_CHECKING:
     from serde.io.fingerprint import Fingerprint

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from serde.bridge.options import ExportOptions, ImportOptions
 from serde.errors import OptionError
 from serde.onnx.versions import DEFAULT_TARGET
-from serde.options import ExportOptions, ImportOptions
 
 __all__ = ["OnnxExportOptions", "OnnxImportOptions"]
 

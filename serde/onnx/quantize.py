@@ -11,7 +11,9 @@ from typing import Any as AnyValue
 
 from onnx import TensorProto
 
-from serde._optional import require_installed
+from serde.core.optional import require_installed
+from serde.core.report import Report
+from serde.core.weights import Array
 from serde.engine.base import Engine, Samples, run_engine
 from serde.engine.process import ProcessEngine, can_start, temporary_files_in
 from serde.errors import OptionError, raise_if_refused
@@ -20,11 +22,9 @@ from serde.onnx.interface import input_dtype
 from serde.onnx.model import PRODUCER, OnnxModel
 from serde.onnx.options import OnnxExportOptions
 from serde.onnx.quantizer import Quantizer, answer_open
-from serde.report import Report
-from serde.weights import Array
 
 if TYPE_CHECKING:
-    from serde.quantization.options import QuantizeOptions
+    from serde.bridge.quantizing import QuantizeOptions
 
 __all__ = ["check_quantization", "quantize"]
 

@@ -14,12 +14,12 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde._optional import require
+from serde.core.optional import require
+from serde.core.weights import Array
 from serde.engine.base import Engine, first_line
 from serde.engine.fitting import fit_inputs
 from serde.engine.memory import peak_memory
 from serde.errors import CheckError
-from serde.weights import Array
 
 __all__ = ["Quantizer", "answer_open"]
 

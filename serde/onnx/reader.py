@@ -13,11 +13,12 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
+from serde.core.limits import MAX_NAME_BYTES, MAX_TENSORS
+from serde.core.weights import FileRange, FileWeight, OpenFile, Weight
 from serde.errors import FormatError, OptionError
 from serde.io.messages import INLINE_BYTES, FileSource, MemorySource, cut_data
 from serde.io.packed import PackedWeight
 from serde.io.wire import LENGTH, VARINT, Cut, Scanner
-from serde.limits import MAX_NAME_BYTES, MAX_TENSORS
 from serde.onnx.elements import ELEMENTS, Element
 from serde.onnx.external import ExternalFiles
 from serde.onnx.messages import LAYOUT
@@ -33,7 +34,6 @@ from serde.onnx.model import (
 )
 from serde.onnx.text import detect_text, is_text, read_text
 from serde.onnx.versions import NEWEST_IR
-from serde.weights import FileRange, FileWeight, OpenFile, Weight
 
 __all__ = ["check_links", "detect", "detect_bytes", "load"]
 

@@ -13,12 +13,12 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.shape_inference import InferenceError
 
+from serde.core.weights import Array
 from serde.errors import OptionError, Unsupported
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.versions import CHANGES, FIRST_WITH_FUNCTIONS, LOWEST_TARGET, NEWEST, Change
 from serde.relay.ir.types import SequenceType, TensorType, Type
-from serde.weights import Array
 
 __all__ = [
     "allowed_types",

@@ -11,10 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from serde.allocation import allow_growth
+from serde.core.allocation import allow_growth
+from serde.core.limits import MAX_ARCHIVE_RATIO
+from serde.core.weights import Array, Weight, numpy_dtype
 from serde.errors import FormatError
-from serde.limits import MAX_ARCHIVE_RATIO
-from serde.weights import Array, Weight, numpy_dtype
 
 __all__ = ["SparseWeight"]
 

@@ -15,9 +15,9 @@ import onnx
 import onnx.parser
 from google.protobuf import json_format, text_format
 
+from serde.core.limits import MAX_ONNX_TEXT_BYTES
+from serde.core.weights import OpenFile
 from serde.errors import FormatError
-from serde.limits import MAX_ONNX_TEXT_BYTES
-from serde.weights import OpenFile
 
 __all__ = ["SUFFIXES", "detect_text", "is_text", "read_text"]
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from serde.core.report import Issue
 from serde.errors import TypeInferenceError, Unsupported
 from serde.relay.ir.expr import Constant, Expr, If, Span, Tuple, TupleGetItem
 from serde.relay.ir.infer import infer_if
-from serde.report import Issue
 from serde.walk.holes import Placeholder
 
 __all__ = [

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ModelSummary, TensorNames
+from serde.bridge.contract import Bridge
+from serde.bridge.summary import ModelSummary, TensorNames
+from serde.core.report import Report
 from serde.engine.base import Engine
 from serde.relax.options import RelaxExportOptions, RelaxImportOptions
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
 
 if TYPE_CHECKING:
     from serde.relax.model import RelaxModel

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.weights import Array, Weight
 from serde.engine.process import call_in_process, can_start
 from serde.errors import CheckError, CompileError, OptionError
 from serde.io.pairs import mark_of
@@ -21,7 +22,6 @@ from serde.relax.framework import Framework, load
 from serde.relax.interface import Interface, interface_of, with_interface
 from serde.relax.live import share
 from serde.relax.model import RelaxModel
-from serde.weights import Array, Weight
 
 __all__ = ["CompilableModel", "build", "compile_library", "read_target"]
 _MOST_BYTES: Final = 2**31 - 2**24

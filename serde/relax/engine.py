@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.weights import Array
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
 from serde.engine.process import ProcessEngine, can_start
@@ -21,7 +22,6 @@ from serde.relax.framework import load
 from serde.relax.live import share
 from serde.relax.model import RelaxModel
 from serde.relax.runnable import Runnable
-from serde.weights import Array
 
 __all__ = ["LibraryEngine", "RelaxEngine", "open_file", "open_model"]
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from serde.core.weights import Array, Weight, dtype_name, numpy_dtype
 from serde.errors import ConverterBug, SerdeError, Unsupported
 from serde.relax.broadcasting import ELEMENTWISE, broadcast_lengths, make_spread
 from serde.relax.framework import Framework
@@ -21,7 +22,6 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk import export_context as walk
 from serde.walk.table import ConverterTable
-from serde.weights import Array, Weight, dtype_name, numpy_dtype
 
 __all__ = ["Block", "ExportContext", "Symbols", "Value"]
 

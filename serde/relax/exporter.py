@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.report import Report
+from serde.core.weights import Weight
 from serde.errors import Unsupported, raise_if_refused
 from serde.relax.dataflow import with_dataflow
 from serde.relax.export_context import Block, ExportContext, Value
@@ -23,12 +25,10 @@ from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType
-from serde.report import Report
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk
 from serde.walk.lowering import lower_to_static
 from serde.walk.placement import Scope
-from serde.weights import Weight
 
 __all__ = ["from_relay"]
 

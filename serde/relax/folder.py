@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.limits import MAX_SCRIPT_BYTES
+from serde.core.weights import OpenFile, Weight
 from serde.errors import FormatError
 from serde.io.tvm_params import read_params, write_params
-from serde.limits import MAX_SCRIPT_BYTES
 from serde.relax.text.reading import read_script
 from serde.relay.text.containers import DLPACK_CODES
-from serde.weights import OpenFile, Weight
 
 __all__ = ["PARAMS", "SCRIPT", "is_folder", "read_folder", "write_weights"]
 

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any as AnyValue
 from typing import Final
 
-from serde._optional import require
+from serde.core.optional import require
 from serde.errors import MissingDependency, OptionError
 
 __all__ = ["Framework", "load"]

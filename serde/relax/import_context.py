@@ -8,12 +8,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.lengths import Lengths, Scalar, Shape
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, Tuple
 from serde.walk import import_context as walk
-from serde.weights import numpy_dtype
 
 __all__ = ["ImportContext", "Scalar", "Shape"]
 

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import FormatError, Unsupported
 from serde.relax.framework import Framework
 from serde.relax.import_walk import (
@@ -28,7 +29,6 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, Let, Span, Var, 
 from serde.relay.ir.registry import call, get
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
 from serde.relay.op.control.body import close
-from serde.report import Report
 from serde.walk.holes import Hole, Incomplete
 from serde.walk.importer import Graph
 

@@ -10,12 +10,13 @@ from types import NoneType
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.limits import MAX_NESTING, budget
+from serde.core.report import Report
 from serde.errors import (
     FormatError,
     TypeInferenceError,
     Unsupported,
 )
-from serde.limits import MAX_NESTING, budget
 from serde.relax.framework import load
 from serde.relax.import_context import ImportContext
 from serde.relax.lengths import Lengths, Scalar, Shape
@@ -42,7 +43,6 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.infer import infer_if
 from serde.relay.ir.types import TensorType, TupleType
-from serde.report import Report
 from serde.walk import importer
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
+from serde.core.report import Report
 from serde.errors import (
     Unsupported,
     raise_if_refused,
@@ -25,7 +26,6 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.report import Report
 from serde.walk.importer import Graph
 from serde.walk.inputs import check_rank
 

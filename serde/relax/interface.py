@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
+from serde.bridge.summary import TensorSummary
 from serde.errors import FormatError
 from serde.io.pairs import UNMARKED
 from serde.relax.framework import Framework, load
 from serde.relax.live import summary_of_tensor
 from serde.relax.model import RelaxModel
-from serde.summary import TensorSummary
 
 __all__ = ["FUNCTION", "Interface", "interface_of", "with_interface"]
 

@@ -15,8 +15,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.core.limits import budget
 from serde.errors import Unsupported
-from serde.limits import budget
 from serde.relax.framework import Framework
 from serde.relax.reflection import handle_of
 from serde.relay.ir.dims import Any, Dim, FloorDiv, substitute, symbol

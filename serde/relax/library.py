@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from serde.bridge import TensorNames, WriteOnlyBridge
+from serde.bridge.contract import WriteOnlyBridge
+from serde.bridge.summary import TensorNames
+from serde.core.report import Report
 from serde.engine.base import Engine
 from serde.io.atomic import check_files
 from serde.relax.options import LibraryExportOptions
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
 
 if TYPE_CHECKING:
     from serde.relax.compiling import CompilableModel

@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from serde.bridge import ModelSummary, TensorNames, TensorSummary
+from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
+from serde.core.weights import Array, Weight, dtype_name, numpy_dtype, read_aligned
 from serde.relax.framework import Framework, load
 from serde.relax.model import RelaxModel
 from serde.relax.reflection import name_of
-from serde.weights import Array, Weight, dtype_name, numpy_dtype, read_aligned
 
 __all__ = [
     "names_of",

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.weights import Weight, as_weight
 from serde.errors import FormatError, OptionError
 from serde.relax.framework import Framework, load
 from serde.relax.live import shared_array
 from serde.relax.model import INPUT_NAMES, OUTPUT_NAMES, WEIGHT_NAMES, RelaxModel
 from serde.relax.reflection import name_of, result_leaves
-from serde.weights import Weight, as_weight
 
 __all__ = ["from_live", "to_weight"]
 

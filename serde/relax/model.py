@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.weights import Weight
+from serde.core.weights import Weight
 
 __all__ = ["INPUT_NAMES", "OUTPUT_NAMES", "WEIGHT_NAMES", "RelaxModel"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
+from serde.bridge.options import ExportOptions, ImportOptions, check_convert_map
 from serde.errors import OptionError
-from serde.options import ExportOptions, ImportOptions, check_convert_map
 
 __all__ = ["LibraryExportOptions", "RelaxExportOptions", "RelaxImportOptions"]
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.limits import budget
+from serde.core.limits import budget
 from serde.relax.framework import Framework, load
 
 __all__ = [

@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.bridge.summary import TensorSummary
+from serde.core.limits import CHUNK_BYTES
+from serde.core.systems import keep
+from serde.core.weights import Array, ArrayWeight, OpenFile, read_aligned
 from serde.engine.fitting import bind_inputs
 from serde.errors import CompileError, FormatError, OptionError, RelayError
 from serde.io.atomic import atomic_group
 from serde.io.pairs import belong_together, params_mark
 from serde.io.tvm_params import read_params, write_params
-from serde.limits import CHUNK_BYTES
 from serde.relax.compiling import CompilableModel, compile_library
 from serde.relax.framework import Framework, load
 from serde.relax.interface import FUNCTION, Interface
@@ -27,9 +30,6 @@ from serde.relax.live import share
 from serde.relay.ir.dims import Any
 from serde.relay.ir.types import TensorType
 from serde.relay.run.binding import as_value
-from serde.summary import TensorSummary
-from serde.systems import keep
-from serde.weights import Array, ArrayWeight, OpenFile, read_aligned
 
 __all__ = ["Runnable", "compile_model", "is_library", "params_path", "save_library"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk.placement import Scope
-from serde.weights import Array
 
 __all__ = ["Block", "Value", "require_tensor"]
 

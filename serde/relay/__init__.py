@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib as _importlib
 from typing import Any as _AnyValue
 
-from serde._lazy import lazy_names
+from serde.core.lazy import lazy_names
 from serde.relay.homes import HOMES
 
 _BACKEND = ("load_param_dict", "save_param_dict", "to_onnx")

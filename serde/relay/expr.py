@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde._lazy import lazy_names
+from serde.core.lazy import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
-from serde._lazy import lazy_names
+from serde.core.lazy import lazy_names
 from serde.relay.ir.dims import Any as AnyDim
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
 

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge import (
-    PIVOT,
-    Bridge,
-    ModelSummary,
-    TensorNames,
-    TensorSummary,
-)
+from serde.bridge.contract import Bridge
+from serde.bridge.formats import PIVOT
+from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
+from serde.core.report import Report
+from serde.core.weights import Array
 from serde.engine.base import Engine
 from serde.io.atomic import check_files
 from serde.relay.ir.expr import Call
@@ -24,8 +22,6 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order
 from serde.relayfile.options import RelayExportOptions, RelayImportOptions
-from serde.report import Report
-from serde.weights import Array
 
 if TYPE_CHECKING:
     from serde.io.neighbours import Neighbours

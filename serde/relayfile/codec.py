@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.core.limits import MAX_GRAPH_TEXT_BYTES
+from serde.core.weights import OpenFile, Weight, as_weight
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group, check_files
 from serde.io.contained import is_file, is_there
 from serde.io.pairs import UNMARKED, check_pair, check_replaced, has_mark, mark_of, params_mark
 from serde.io.staging import pending
 from serde.io.tvm_params import PARAMS_HEAD, read_params, write_params
-from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.relay.ir.expr import Function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
@@ -31,7 +32,6 @@ from serde.relay.text.parser import fromtext
 from serde.relayfile.json_graph import read_graph
 from serde.relayfile.live import infer_types, rename_apart
 from serde.relayfile.model import RelayProgram
-from serde.weights import OpenFile, Weight, as_weight
 
 if TYPE_CHECKING:
     from serde.io.neighbours import Neighbours

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.lossy import SIX_DIGIT_FLOATS
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight, Weight
 from serde.errors import ConverterBug, RelayError, raise_if_refused
-from serde.lossy import SIX_DIGIT_FLOATS
 from serde.relay.ir.compare import equal_in_six_digits, first_difference
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
@@ -20,8 +22,6 @@ from serde.relay.text.parser import fromtext
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.input_types import with_input_types
 from serde.relayfile.model import RelayProgram
-from serde.report import Report
-from serde.weights import ArrayWeight, Weight
 
 __all__ = ["from_relay", "lift_constants", "to_relay"]
 

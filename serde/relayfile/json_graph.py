@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.limits import MAX_NAME_BYTES, MAX_NODES, MAX_RANK
 from serde.errors import FormatError, RelayError
-from serde.limits import MAX_NAME_BYTES, MAX_NODES, MAX_RANK
 from serde.relay.ir.adt import TypeData
 from serde.relay.ir.dims import Any, SymDim, symbol
 from serde.relay.ir.expr import (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
+from serde.core.weights import Weight
 from serde.errors import FormatError
 from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.module import IRModule
@@ -12,7 +13,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.infer_type import InferType
-from serde.weights import Weight
 
 __all__ = ["infer_types", "rename_apart"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from serde.core.weights import Weight
 from serde.relay.ir.model import ModelMeta
 from serde.relay.ir.module import IRModule
-from serde.weights import Weight
 
 __all__ = ["RelayProgram"]
 

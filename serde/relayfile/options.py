@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from serde.options import ExportOptions, ImportOptions
+from serde.bridge.options import ExportOptions, ImportOptions
 
 __all__ = ["RelayExportOptions", "RelayImportOptions"]
 

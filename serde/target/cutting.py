@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 
+from serde.core.weights import Weight
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Span, Tuple, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.visit import rewrite
 from serde.target.units import Unit, UnitGraph
-from serde.weights import Weight
 
 __all__ = ["Cutting", "keep"]
 

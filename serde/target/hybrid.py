@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from serde.core.weights import Array
 from serde.engine.fitting import bind_inputs
 from serde.errors import OptionError
 from serde.relay.ir.expr import Function, GlobalVar
@@ -22,7 +23,6 @@ from serde.relay.run.interpreter import run as run_relay
 from serde.target.program import Program, Step
 from serde.target.regions import RegionModule
 from serde.target.runners import DEFAULT_RUNNER, Run, open_runner
-from serde.weights import Array
 
 __all__ = ["CompilingHost", "HostEngine", "HybridExecutor", "Interpreter", "StepRecord"]
 

@@ -18,6 +18,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from serde.core.report import Report
+from serde.core.weights import Weight
 from serde.errors import TypeInferenceError, Unsupported, UnsupportedModelError
 from serde.onnx.builder import walk_nodes
 from serde.onnx.declarations import value_type_proto
@@ -33,11 +35,9 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.merge_equal_nodes import exact_key
-from serde.report import Report
 from serde.target.supported import Bounds, OperatorRule, SupportedOperators
 from serde.target.units import nodes_inside
 from serde.target.writing import write_part
-from serde.weights import Weight
 
 __all__ = ["Gap", "Judge", "Verdict"]
 

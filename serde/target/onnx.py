@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
-from serde.bridge import PIVOT, get_bridge
+from serde.bridge.formats import PIVOT, get_bridge
+from serde.core.report import Report
+from serde.core.weights import Weight
 from serde.errors import OptionError
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var
@@ -17,14 +19,12 @@ from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.infer_type import InferType
 from serde.relayfile.graph import lift_constants
-from serde.report import Report
 from serde.target.cutting import keep
 from serde.target.module import OnnxModule
 from serde.target.partition import COMPILER, OPSET_KEY, partition_for_onnx
 from serde.target.program import Port, compiled_functions, output_names, schedule
 from serde.target.regions import RegionModule
 from serde.target.writing import write_part
-from serde.weights import Weight
 
 __all__ = ["OnnxModule", "build", "partition_for_onnx"]
 

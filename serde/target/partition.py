@@ -22,8 +22,10 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.bridge import PIVOT, get_bridge
+from serde.bridge.formats import PIVOT, get_bridge
 from serde.conversion.prepare import PrepareOptions, prepare
+from serde.core.report import Report
+from serde.core.weights import Weight
 from serde.errors import OptionError, UnsupportedModelError
 from serde.onnx.exporter import write_lowered
 from serde.onnx.lowering import arrange
@@ -44,14 +46,12 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.visit import free_vars, rewrite
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.weight_folding import fold_weights
-from serde.report import Report
 from serde.target.cutting import Cutting, keep
 from serde.target.judge import Gap, Judge, Verdict
 from serde.target.layering import Layering, Tensor, assign_regions
 from serde.target.supported import SupportedOperators, read_supported
 from serde.target.units import Unit, UnitGraph, find_units
 from serde.target.writing import lower_part
-from serde.weights import Weight
 
 __all__ = [
     "OPSET_KEY",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from serde.core.weights import Weight
 from serde.errors import RelayError, Unsupported
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.dims import SymDim
@@ -18,7 +19,6 @@ from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.unique_names import UniqueNames
 from serde.target.cutting import Cutting
 from serde.target.units import UnitGraph, as_leaves, find_units
-from serde.weights import Weight
 
 __all__ = ["Port", "Program", "Schedule", "Step", "compiled_functions", "schedule"]
 

@@ -18,12 +18,12 @@ from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
-from serde._optional import require
+from serde.core.optional import require
+from serde.core.weights import Array
 from serde.engine.base import first_line
 from serde.errors import CheckError, OptionError
 from serde.onnx.model import OnnxModel
 from serde.target.program import Port
-from serde.weights import Array
 
 __all__ = ["DEFAULT_RUNNER", "ENTRY_POINTS", "open_runner", "register_runner", "runner_names"]
 

@@ -7,23 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
-from serde.bridge import source_bridge
+from serde.bridge.formats import source_bridge
 from serde.checking.verdict import compare, raise_if_differs
 from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import read_model, source_paths
+from serde.core.report import Report
+from serde.core.weights import Array, dtype_name
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
 from serde.io.directories import check_directory
 from serde.onnx.versions import DEFAULT_TARGET
-from serde.report import Report
 from serde.target.hybrid import HostEngine, HybridExecutor
 from serde.target.module import OnnxModule
 from serde.target.onnx import build
 from serde.target.partition import Partition, partition_model
 from serde.target.storage import is_folder
 from serde.target.supported import read_supported
-from serde.weights import Array, dtype_name
 
 __all__ = ["Split", "split"]
 

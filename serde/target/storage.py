@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.limits import MAX_GRAPH_TEXT_BYTES, MAX_RANK, MAX_SPLIT_MANIFEST_BYTES
+from serde.core.weights import OpenFile, Weight
 from serde.errors import FormatError, RelayError
 from serde.io.contained import member_path, read_small
 from serde.io.directories import atomic_directory
 from serde.io.tvm_params import read_params, write_params
-from serde.limits import MAX_GRAPH_TEXT_BYTES, MAX_RANK, MAX_SPLIT_MANIFEST_BYTES
 from serde.onnx import codec
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.interface import declared_shape
@@ -33,7 +34,6 @@ from serde.relay.text.parser import fromtext
 from serde.relay.transform.infer_type import InferType
 from serde.target.program import Port, Program, Step
 from serde.target.regions import RegionModule
-from serde.weights import OpenFile, Weight
 
 __all__ = ["Stored", "host_module", "is_folder", "load_folder", "manifest_of", "save_folder"]
 

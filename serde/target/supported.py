@@ -35,9 +35,9 @@ from types import MappingProxyType
 from typing import Any as AnyValue
 from typing import Final
 
-from serde._optional import require
+from serde.core.limits import MAX_MANIFEST_BYTES, MAX_RANK
+from serde.core.optional import require
 from serde.errors import OptionError
-from serde.limits import MAX_MANIFEST_BYTES, MAX_RANK
 from serde.onnx.elements import CODES
 from serde.onnx.versions import CHANGES, Change
 

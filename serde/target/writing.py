@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from serde.core.report import Report
 from serde.onnx.exporter import write_lowered
 from serde.onnx.lowering import Takes, arrange, spell_out
 from serde.onnx.model import OnnxModel
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
 from serde.target.alternatives import expansion_of
 
 __all__ = ["lower_part", "write_part"]

@@ -16,21 +16,22 @@ import numpy as np
 import pytest
 
 import serde.api as api
-from serde.bridge import AnyBridge, format_names, get_bridge, source_bridge, target_bridge
+from serde.bridge.contract import AnyBridge
+from serde.bridge.formats import format_names, get_bridge, source_bridge, target_bridge
 from serde.checking.engines import engine_for_path, read_native, read_target
 from serde.checking.verdict import compare
 from serde.command.cli import main
 from serde.command.inspection import inspect_model
 from serde.conversion.prepare import PrepareOptions
 from serde.conversion.steps import write_model
+from serde.core.report import Report
+from serde.core.weights import Array, Weight
 from serde.engine.interpreter import RelayEngine
 from serde.errors import ConverterBug, OptionError, SerdeError, UnsupportedModelError
 from serde.relay.ir.compare import first_difference
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 from serde.testing.models import sample_ids, sample_model, small_model
-from serde.weights import Array, Weight
 
 __all__ = ["BridgeSuite"]
 

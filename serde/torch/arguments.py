@@ -11,11 +11,11 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde._optional import require
+from serde.core.optional import require
+from serde.core.weights import Array, numpy_dtype
 from serde.errors import OptionError
 from serde.relay.ir.types import TensorType
 from serde.torch.dimensions import parse_dim
-from serde.weights import Array, numpy_dtype
 
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions

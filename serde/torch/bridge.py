@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ModelSummary, ServedFile, TensorNames, TensorSummary
+from serde.bridge.contract import Bridge
+from serde.bridge.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
+from serde.core.report import Report
+from serde.core.weights import Array
 from serde.engine.base import Engine
 from serde.errors import OptionError
 from serde.io.atomic import check_files
 from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 from serde.torch.options import TorchExportOptions, TorchImportOptions
-from serde.weights import Array
 
 if TYPE_CHECKING:
     from serde.torch.model import TorchModel

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
+from serde.core.limits import MAX_GRAPH_TEXT_BYTES
 from serde.errors import FormatError, OptionError
-from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.torch.pt2.archive import Archive, is_zip
 from serde.torch.pt2.reader import MARKS, is_program, read_archive
 from serde.torch.unread import describe_file, describe_pickle

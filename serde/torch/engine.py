@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde._optional import is_installed, require
+from serde.core.optional import is_installed, require
+from serde.core.weights import Array, Weight
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
 from serde.engine.interpreter import RelayEngine, declared_dtypes
@@ -26,7 +27,6 @@ from serde.errors import CheckError, MissingDependency
 from serde.relay.ir.model import RelayModel
 from serde.torch.model import OWN_NAMESPACES, TorchModel
 from serde.torch.releases import without_deprecations
-from serde.weights import Array, Weight
 
 if TYPE_CHECKING:
     from serde.torch.program import TorchProgram

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
-from serde._optional import require
+from serde.core.optional import require
 from serde.errors import CheckError
 from serde.torch.aliases import functional_name
 from serde.torch.functional import FILLS, PASSES

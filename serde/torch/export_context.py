@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from serde.core.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Constant, Expr, Var
@@ -22,7 +23,6 @@ from serde.torch.names import DTYPES, OF_MODULES, TAKES_NUMBERS, Names, identifi
 from serde.torch.program import Expression, Statement
 from serde.walk import export_context as walk
 from serde.walk.table import ConverterTable
-from serde.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 
 __all__ = ["ExportContext", "Value", "number_of"]
 

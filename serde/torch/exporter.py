@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
+from serde.core.report import Report
+from serde.core.weights import Weight
 from serde.errors import raise_if_refused
 from serde.relay import transform
 from serde.relay.ir.expr import Call, If
@@ -16,7 +18,6 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.run.computed import ComputedWeight
 from serde.relay.transform.fold_shape import ShapeFolder
-from serde.report import Report
 from serde.torch import program as tree
 from serde.torch.blocks import Block
 from serde.torch.export_context import ExportContext, Value
@@ -31,7 +32,6 @@ from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk
 from serde.walk.lowering import lower_to_static
 from serde.walk.placement import Scope
-from serde.weights import Weight
 
 __all__ = ["from_relay"]
 

@@ -9,7 +9,8 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde._optional import is_installed, require
+from serde.core.optional import is_installed, require
+from serde.core.weights import Array
 from serde.engine.base import first_line
 from serde.errors import RelayError, Unsupported
 from serde.relay.ir.expr import Expr
@@ -17,7 +18,6 @@ from serde.relay.ir.foreign import ARGUMENTS, Empty, Foreign, Input
 from serde.relay.ir.types import TensorType
 from serde.torch.model import OWN_NAMESPACES
 from serde.torch.program import Apply
-from serde.weights import Array
 
 if TYPE_CHECKING:
     from serde.torch.export_context import ExportContext, Value

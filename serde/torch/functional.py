@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import Unsupported
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 from serde.torch.aliases import (
     Handle,
     Storage,

@@ -9,11 +9,12 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 import serde.relay as relay
+from serde.core.report import Report
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Constant, Expr, Span
 from serde.relay.ir.shapes import normalize_axis
-from serde.report import Report
 from serde.torch.aliases import Storage, Values
 from serde.torch.changes import Changes
 from serde.torch.model import Graph, Node
@@ -25,7 +26,6 @@ from serde.walk.holes import Hole
 from serde.walk.import_context import GraphImporter
 from serde.walk.import_context import ImportContext as BaseContext
 from serde.walk.scope import Scope
-from serde.weights import numpy_dtype
 
 __all__ = ["ImportContext", "Scalar", "SymInt", "Unread"]
 

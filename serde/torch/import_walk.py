@@ -9,12 +9,12 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.lossy import OTHER_LENGTHS
+from serde.core.report import Report
 from serde.errors import LimitError, TypeInferenceError, Unsupported
-from serde.lossy import OTHER_LENGTHS
 from serde.relay.ir.dims import DimLike, symbol
 from serde.relay.ir.expr import Constant, Expr, Span, Var
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 from serde.torch.aliases import Values
 from serde.torch.changes import Changes
 from serde.torch.foreign import bind_arguments, foreign_node, infer_types

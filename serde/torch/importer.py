@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from serde.core.lossy import TRACED_BRANCH
+from serde.core.report import Report
 from serde.errors import UnsupportedModelError, raise_if_refused
-from serde.lossy import TRACED_BRANCH
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.report import Report
 from serde.torch.aliases import Values, has_writes
 from serde.torch.functional import FunctionalWalk
 from serde.torch.import_walk import ImportWalk

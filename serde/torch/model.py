@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.weights import Weight
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.types import TensorType
 from serde.torch.ranges import Range
-from serde.weights import Weight
 
 __all__ = [
     "OWN_NAMESPACES",

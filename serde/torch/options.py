@@ -8,9 +8,9 @@ from types import NoneType
 from typing import Any as AnyValue
 from typing import Literal
 
+from serde.bridge.options import ExportOptions, ImportOptions, check_convert_map
+from serde.core.texts import shown
 from serde.errors import OptionError
-from serde.options import ExportOptions, ImportOptions, check_convert_map
-from serde.texts import shown
 
 __all__ = ["TorchExportOptions", "TorchImportOptions"]
 

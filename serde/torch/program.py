@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import TypeAlias
 
+from serde.core.weights import Weight
 from serde.relay.ir.types import TensorType
 from serde.torch.model import Input
-from serde.weights import Weight
 
 __all__ = [
     "Apply",

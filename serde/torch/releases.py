@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from serde._optional import require
+from serde.core.optional import require
 
 __all__ = ["NEWEST", "release_notes", "without_deprecations"]
 

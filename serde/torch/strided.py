@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from serde.limits import CHUNK_BYTES
-from serde.weights import Array, FileRange, FileWeight, OpenFile, Weight, numpy_dtype
+from serde.core.limits import CHUNK_BYTES
+from serde.core.weights import Array, FileRange, FileWeight, OpenFile, Weight, numpy_dtype
 
 __all__ = ["StridedWeight", "is_contiguous", "is_same_view", "span", "view_of"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
-from serde._optional import require
-from serde.weights import ArrayWeight, Weight
+from serde.core.optional import require
+from serde.core.weights import ArrayWeight, Weight
 
 __all__ = ["tensor_weight"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.texts import printable
-from serde.weights import OpenFile
+from serde.core.texts import printable
+from serde.core.weights import OpenFile
 
 __all__ = ["ADVICE", "describe_file", "describe_pickle", "holds_tensors"]
 

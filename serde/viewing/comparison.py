@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any as AnyValue
 from typing import Final, TypeAlias
 
+from serde.bridge.summary import TensorSummary
 from serde.checking.bisection import Bisection, InnerValue, normalize_name
 from serde.checking.difference import ModelDiff, WeightDiff
-from serde.summary import TensorSummary
 from serde.viewing.nodes import LONGEST_NAME, Graph, Node, cut_text, shape_text
 
 __all__ = ["Comparison", "Named"]

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from serde.core.weights import Array
 from serde.errors import RelayError
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.expr import (
@@ -34,7 +35,6 @@ from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
 from serde.relay.text.printer import attribute_text
 from serde.viewing.nodes import LONGEST_NAME, Box, Graph, Node, Operand, cut_text, shape_text
-from serde.weights import Array
 
 __all__ = ["attribute_rows", "category_of", "constant_text", "read_graph", "type_text"]
 

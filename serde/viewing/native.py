@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.report import Issue
 from serde.relay.ir.expr import Call, Constant, Expr, Var
 from serde.relay.ir.registry import OpDef
-from serde.report import Issue
 from serde.viewing.graph import attribute_rows, category_of, constant_text, type_text
 from serde.viewing.nodes import LONGEST_NAME, Box, Graph, Node, Operand, cut_text
 from serde.walk.holes import Placeholder

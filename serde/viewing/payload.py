@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.weights import Weight
 from serde.viewing.blocks import Group, Item, Leaves, fold
 from serde.viewing.nodes import LONGEST_NAME, Graph, Node, cut_text, shape_text
 from serde.viewing.statistics import Statistics
-from serde.weights import Weight
 
 __all__ = ["graph_payload", "operator_docs", "weight_rows"]
 

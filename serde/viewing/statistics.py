@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.weights import Array, Weight, numpy_dtype
 from serde.errors import SerdeError
-from serde.weights import Array, Weight, numpy_dtype
 
 __all__ = ["Histogram", "Statistics", "measure", "measure_weights"]
 

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import AnyBridge, bind_options, source_bridge
+from serde.bridge.contract import AnyBridge
+from serde.bridge.formats import source_bridge
+from serde.bridge.options import bind_options, option_names, refuse_options
+from serde.bridge.summary import ModelSummary
 from serde.checking.checks import bisect_read, input_types
 from serde.checking.data import as_check_data
 from serde.checking.difference import DiffSide, diff_sides
@@ -17,14 +20,12 @@ from serde.checking.engines import read_native
 from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model, source_paths
+from serde.core.report import Issue, Report
 from serde.errors import CheckError, OptionError, SerdeError, UnsupportedModelError
 from serde.io.atomic import check_files, write_text
-from serde.options import option_names, refuse_options
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import find, get
 from serde.relay.transform.cutting import named_values
-from serde.report import Issue, Report
-from serde.summary import ModelSummary
 from serde.viewing.comparison import Comparison, Named
 from serde.viewing.graph import read_graph
 from serde.viewing.native import read_operators, read_trace

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from serde.core.weights import Array, Weight
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, Function, Span, Tuple, Var
 from serde.relay.ir.infer import infer_function
@@ -16,7 +17,6 @@ from serde.relay.ir.visit import free_vars, post_order, rewrite
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.relay.transform.growing import Folder
 from serde.relay.transform.purity import compressed
-from serde.weights import Array, Weight
 
 __all__ = ["Assembly", "closed_over"]
 

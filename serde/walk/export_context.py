@@ -10,6 +10,7 @@ from types import GeneratorType
 from typing import Any as AnyValue
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
+from serde.core.weights import Array
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim, symbol
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, astuple
@@ -22,7 +23,6 @@ from serde.relay.transform.evaluate_constants import EvaluateConstants
 from serde.walk.context import TypedContext
 from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
-from serde.weights import Array
 
 __all__ = [
     "Body",

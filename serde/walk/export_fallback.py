@@ -8,6 +8,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.core.report import Issue, Report
 from serde.errors import (
     ConverterBug,
     FormatError,
@@ -24,11 +25,10 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef, get
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import rewrite
-from serde.report import Issue, Report
 from serde.walk.user_converters import UserConverter
 
 if TYPE_CHECKING:
-    from serde.options import ExportOptions
+    from serde.bridge.options import ExportOptions
 
 __all__ = ["ExportFallback", "hold_for_user"]
 

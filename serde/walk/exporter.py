@@ -16,9 +16,11 @@ from types import GeneratorType
 from typing import Any as AnyValue
 from typing import Final, Generic, TypeAlias, TypeVar
 
+from serde.core.limits import budget
+from serde.core.progress import counting
+from serde.core.report import Issue, Report
+from serde.core.weights import Weight
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
-from serde.limits import budget
-from serde.progress import counting
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.expr import (
     Call,
@@ -39,7 +41,6 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import Foreign as ForeignTrait
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import free_vars, post_order
-from serde.report import Issue, Report
 from serde.walk import booleans
 from serde.walk.biases import fused_biases
 from serde.walk.booleans import counts_bits
@@ -58,7 +59,6 @@ from serde.walk.holes import Incomplete
 from serde.walk.lacking import require_countable, why_not_called, why_without_value
 from serde.walk.placement import Placement, Scope, callee, place
 from serde.walk.table import ConverterTable, source_name
-from serde.weights import Weight
 
 __all__ = ["ExportWalk", "Known", "name_outputs", "source_name"]
 

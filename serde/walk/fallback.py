@@ -10,19 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from serde.core.report import Issue, Report
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.dims import Any, Dim, SymDim
 from serde.relay.ir.expr import Expr, Span, TupleGetItem
 from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.types import TensorType
-from serde.report import Issue, Report
 from serde.walk.holes import Hole, Holes
 from serde.walk.import_context import ImportContext
 from serde.walk.table import name_sources
 from serde.walk.user_converters import UserConverter
 
 if TYPE_CHECKING:
-    from serde.options import ImportOptions
+    from serde.bridge.options import ImportOptions
 
 __all__ = ["KEEP_HINT", "ImportFallback", "Types", "with_lengths"]
 

@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.weights import Array, numpy_dtype
 from serde.errors import FormatError, OptionError
-from serde.weights import Array, numpy_dtype
 
 __all__ = ["fixed_value", "parse_fixed"]
 

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 from typing import Protocol
 
+from serde.core.limits import MAX_RANK, budget, current_limits
+from serde.core.report import Report
+from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.limits import MAX_RANK, budget, current_limits
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 from serde.walk.assembly import Assembly
 from serde.walk.context import TypedContext
 from serde.walk.scope import Scope
-from serde.weights import Array
 
 __all__ = ["GraphImporter", "ImportContext"]
 

@@ -14,6 +14,9 @@ from types import MappingProxyType
 from typing import Any as AnyValue
 from typing import Generic, Protocol, TypeVar
 
+from serde.core.limits import budget
+from serde.core.progress import counting
+from serde.core.report import Report
 from serde.errors import (
     FormatError,
     OptionError,
@@ -21,13 +24,10 @@ from serde.errors import (
     Unsupported,
     raise_if_refused,
 )
-from serde.limits import budget
-from serde.progress import counting
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Constant, Expr, Function, Var
 from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 from serde.walk.assembly import Assembly, closed_over
 from serde.walk.fallback import ImportFallback
 from serde.walk.fixed import fixed_value

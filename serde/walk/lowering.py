@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from serde.core.lossy import LossyStep
+from serde.core.report import Report
 from serde.errors import raise_if_refused
-from serde.lossy import LossyStep
 from serde.relay import transform
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
 from serde.walk.table import ConverterTable
 
 __all__ = ["lower_to_static", "quantized_as_floats"]

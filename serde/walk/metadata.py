@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from serde.core.report import Report
 from serde.relay.ir.model import METADATA, ModelMeta
-from serde.report import Report
 
 __all__ = ["metadata_facts", "note_lost"]
 

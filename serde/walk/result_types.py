@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.texts import shown
+from serde.core.weights import dtype_name
 from serde.errors import OptionError, RelayError
 from serde.relay.ir.dims import Any, Dim, symbol
 from serde.relay.ir.types import TensorType
-from serde.texts import shown
-from serde.weights import dtype_name
 
 __all__ = ["parse_result_types", "read_result_types", "read_types"]
 

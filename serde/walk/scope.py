@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 from typing import Any as AnyValue
 
+from serde.core.limits import budget
 from serde.errors import FormatError
-from serde.limits import budget
 from serde.relay.ir.expr import Constant, Expr, Var
 from serde.walk.holes import Placeholder
 from serde.walk.tracing import note_read

@@ -20,6 +20,7 @@ from inspect import isgenerator
 from typing import Any as AnyValue
 from typing import NoReturn, TypeVar
 
+from serde.core.report import Issue, Report
 from serde.errors import (
     ConverterBug,
     FormatError,
@@ -38,7 +39,6 @@ from serde.relay.ir.visit import children
 from serde.relay.lowering.layout import usual_layout
 from serde.relay.lowering.rules import rule
 from serde.relay.transform.decompose import decompose
-from serde.report import Issue, Report
 from serde.walk import booleans
 from serde.walk.booleans import counts_bits
 from serde.walk.context import TypedContext

@@ -18,11 +18,11 @@ from types import ModuleType
 from typing import Any as AnyValue
 from typing import Final, Literal, TypeVar
 
+from serde.core.texts import shown
 from serde.errors import OptionError
 from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import op_signature
 from serde.relay.ir.schema import innermost
-from serde.texts import shown
 from serde.walk.converter import Converter, Entry
 
 __all__ = [

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import serde
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.limits import spending
 from serde.errors import LimitError, Unsupported, UnsupportedModelError
-from serde.limits import spending
 
 MADE: dict[str, tuple[Callable[[], Any], Any]] = {
     "full": (lambda: allocation.full((2, 3), 7, "int8"), np.full((2, 3), 7, "int8")),

@@ -14,9 +14,9 @@ import pytest
 import serde
 import serde.relay as relay
 from serde.checking.data import as_check_data
+from serde.core.report import Report
 from serde.errors import FormatError, MissingDependency, OptionError
 from serde.relay.ir.expr import Expr, Var
-from serde.report import Report
 
 X = np.arange(12, dtype="float32").reshape(2, 6)
 IDS = np.array([3, 1], "int32")

@@ -13,15 +13,15 @@ from support.tiers import first_of
 
 import serde
 import serde.relay as relay
-from serde._optional import require
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.checking.engines import engine_for_path
+from serde.core.optional import require
+from serde.core.weights import ArrayWeight
 from serde.engine.base import run_engine
 from serde.engine.fitting import cast_exactly
 from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError, FormatError, MissingDependency
 from serde.relay.ir.expr import Expr, Var
-from serde.weights import ArrayWeight
 
 
 def model_of(body: Expr, *params: Var, weights: Mapping[str, Any] | None = None) -> Any:

@@ -14,12 +14,12 @@ import serde.relay as relay
 from serde.checking import constraints
 from serde.checking.inputs import input_constraints, random_inputs
 from serde.checking.sizes import resolve_dims
+from serde.core.weights import ArrayWeight
 from serde.engine.interpreter import RelayEngine
 from serde.errors import OptionError
 from serde.relay.ir.expr import Expr, Function, If, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef, Sample, all_ops, call
 from serde.relay.ir.types import SequenceType
-from serde.weights import ArrayWeight
 
 
 def model_of(body: Expr, *params: Var, weights: Mapping[str, Any] | None = None) -> Any:

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from support.tiers import first_of
 
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
+from serde.core.weights import numpy_dtype
 from serde.engine.base import run_engine
 from serde.engine.process import EngineEnded, ProcessEngine
 from serde.errors import CheckError
 from serde.mxnet.engine import MxnetProgram, open_process
-from serde.weights import numpy_dtype
 
 X = np.array([[0.5, -1.0, 2.0]], "float32")
 

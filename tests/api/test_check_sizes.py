@@ -13,10 +13,10 @@ import serde
 import serde.relay as relay
 from serde.checking.inputs import InputSets
 from serde.checking.sizes import declared_sizes, resolve_dims
+from serde.core.report import Report
 from serde.engine.base import Engine
 from serde.errors import CheckError, OptionError
 from serde.relay.ir.expr import Expr, Var
-from serde.report import Report
 
 
 def model_of(body: Expr, *params: Var, facts: Mapping[str, str] | None = None) -> Any:

@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 from support.toy_format import MODEL, TOY, ToyEntryPoint
 
-import serde.bridge
+import serde.bridge.formats
 from serde._version import __version__
-from serde.batching.sources import own_target
 from serde.command.cli import main
 from serde.errors import OptionError
+from serde.fleet.batching.sources import own_target
 from serde.io.atomic import atomic_write
 
-ROOT = Path(serde.bridge.__file__).parents[1]
+ROOT = Path(serde.__file__).parents[1]
 
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working directory and no format but the toy."""
-    monkeypatch.setattr(serde.bridge, "FORMATS", {})
+    monkeypatch.setattr(serde.bridge.formats, "FORMATS", {})
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [TOY])
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -504,8 +504,8 @@ import importlib.metadata, sys
 sys.path.insert(0, "tests")
 from support.toy_format import TOY
 importlib.metadata.entry_points = lambda group: [TOY]
-import serde.bridge
-serde.bridge.FORMATS = {}
+import serde.bridge.formats
+serde.bridge.formats.FORMATS = {}
 from serde.command.cli import main
 raise SystemExit(main(sys.argv[1:]))
 """

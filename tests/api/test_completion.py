@@ -13,9 +13,9 @@ import click
 import pytest
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
-from serde.bridge import format_names
+from serde.bridge.formats import format_names
 from serde.command.cli import COMMANDS, cli, main
-from serde.lossy import lossy_steps
+from serde.core.lossy import lossy_steps
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from serde.command.console import Terminal
-from serde.report import OutputVerdict, Report, Table, operator_table, verdict_table
+from serde.core.report import OutputVerdict, Report, Table, operator_table, verdict_table
 
 LONG = "detector/box_predictor/class_head/BiasAdd_1:0"
 SHAPE = (1, 1024, 128, 1280)

@@ -14,13 +14,13 @@ import pytest
 from support.toy_format import MODEL, TOY
 
 import serde
-import serde.bridge
+import serde.bridge.formats
 import serde.relay as relay
 from serde.checking.difference import PortDiff, WeightDiff
 from serde.command.cli import main
+from serde.core.weights import ArrayWeight, Weight
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.run.computed import ComputedWeight
-from serde.weights import ArrayWeight, Weight
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import click
 import pytest
 from support.toy_format import ToyExportOptions, ToyImportOptions
 
+from serde.bridge.options import bind_options
 from serde.command.cli import find_command
 from serde.command.flags import (
     generated_options,
@@ -24,7 +25,6 @@ from serde.command.parameters import FormatCommand
 from serde.conversion.prepare import PrepareOptions
 from serde.coreml.options import CoremlExportOptions
 from serde.errors import OptionError
-from serde.options import bind_options
 
 
 @pytest.mark.parametrize(

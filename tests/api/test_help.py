@@ -11,11 +11,11 @@ import click
 import pytest
 
 import serde.onnx.versions as versions
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.command.base import Command
 from serde.command.cli import COMMANDS, cli, find_command, main
 from serde.command.parameters import FormatCommand, reading_options
-from serde.lossy import lossy_steps
+from serde.core.lossy import lossy_steps
 
 
 def examples() -> list[Any]:

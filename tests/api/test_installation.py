@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support.distribution import build, empty_environment, environment, pip, third_party
 
-from serde._installation import CLASH, LOST
+from serde.core.installation import CLASH, LOST
 
 PACKAGE = Path(__file__).parents[2] / "serde"
 # What pyserde has since its first releases, and how its `__init__` begins.

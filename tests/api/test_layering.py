@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,50 +14,21 @@ from serde.relay.ir.builders import builder_names
 
 PACKAGE = Path(serde.__file__).parent
 FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "relax", "relayfile"}
+GROUND = [
+    *("_version", "_moved", "texts", "markup", "progress", "installation", "report", "errors"),
+    *("lossy", "outcome", "limits", "systems", "weights", "allocation", "optional", "lazy"),
+]
+"""The modules of ``core``, and those beside it: each may use those before it."""
+
 LAYERS = [
-    {
-        "_version",
-        "_installation",
-        "errors",
-        "limits",
-        "systems",
-        "weights",
-        "allocation",
-        "progress",
-        "report",
-        "lossy",
-        "outcome",
-        "_optional",
-        "_lazy",
-        "texts",
-        "markup",
-    },
+    {*GROUND, "core"},
     {"relay"},
-    {"bridge", "engine", "guards", "io", "options", "summary", "walk"},
+    {"bridge", "engine", "io", "walk"},
     FORMATS,
-    {"api", "batching", "checking", "conversion", "quantization", "serving", "stores", "target"}
-    | {"viewing"},
+    {"api", "checking", "conversion", "fleet", "target", "viewing"},
     {"command", "compat", "testing", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
-# In the lowest layer each module may use those before it.
-LOWEST_ORDER = [
-    "_version",
-    "texts",
-    "markup",
-    "progress",
-    "_installation",
-    "report",
-    "errors",
-    "lossy",
-    "outcome",
-    "limits",
-    "systems",
-    "weights",
-    "allocation",
-    "_optional",
-    "_lazy",
-]
 CATEGORIES = {
     *("elementwise", "activation", "reduce", "shape", "index", "linalg", "conv", "pool"),
     *("norm", "recurrent", "attention", "image", "vision", "quant", "random", "control"),
@@ -76,6 +47,11 @@ def module_parts(path: Path) -> tuple[str, ...]:
     """Parts of a module's name below `serde`, such as ("relay", "op", "conv")."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def part_of(parts: Sequence[str]) -> str:
+    """The folder of serde that a module is in; in the ground each module is a part."""
+    return parts[1] if parts[0] == "core" and len(parts) > 1 else parts[0]
 
 
 def is_type_checking(test: ast.expr) -> bool:
@@ -129,31 +105,31 @@ def facts_of(path: Path) -> Facts:
 
 
 def imported_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Line and first part below `serde` of everything a module imports from serde."""
+    """Line and part of serde of everything a module imports from serde."""
     for node in runtime_nodes(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: a relative import"
             names = [node.module or ""]
-            if node.module == "serde":
-                names = [f"serde.{alias.name}" for alias in node.names]
+            if node.module in ("serde", "serde.core"):
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
         for name in names:
             package, _, rest = name.partition(".")
             if package == "serde" and rest:
-                yield node.lineno, rest.partition(".")[0]
+                yield node.lineno, part_of(rest.split("."))
 
 
 def allowed(importer: str, imported: str) -> bool:
     """Whether the part `importer` of serde may import the part `imported`."""
-    if importer == imported or imported in ("_optional", "_version", "_lazy"):
+    if importer == imported or imported in ("optional", "_version", "lazy"):
         return True
     if importer in FORMATS and imported in FORMATS:
         return False
     if LAYER_OF[importer] == LAYER_OF[imported] == 0:
-        return LOWEST_ORDER.index(imported) < LOWEST_ORDER.index(importer)
+        return GROUND.index(imported) < GROUND.index(importer)
     return LAYER_OF[imported] <= LAYER_OF[importer]
 
 
@@ -165,13 +141,13 @@ def test_imports_point_down(part: str) -> None:
         for path in sources_of(part)
         if module_parts(path)
         for line, imported in facts_of(path).parts
-        if not allowed(module_parts(path)[0], imported)
+        if not allowed(part_of(module_parts(path)), imported)
     ]
     assert wrong == []
 
 
 def test_every_module_has_a_layer() -> None:
-    tops = {module_parts(path)[0] for path in SOURCES if module_parts(path)}
+    tops = {part_of(module_parts(path)) for path in SOURCES if module_parts(path)}
     assert tops <= set(LAYER_OF)
 
 
@@ -184,7 +160,7 @@ def test_every_module_has_a_layer() -> None:
         ("relay", "weights", True),
         ("weights", "relay", False),
         ("report", "errors", False),
-        ("relay", "_optional", True),
+        ("relay", "optional", True),
         ("command", "api", True),
         ("api", "command", False),
         ("io", "bridge", True),
@@ -206,9 +182,9 @@ def test_imports_for_type_checkers_do_not_count() -> None:
 
 NAME_OF_FORMAT = re.compile("|".join(sorted(FORMATS)))
 NAMES_FORMATS = {
-    "_optional.py": "packages that bear the name of a format",
+    "core/optional.py": "packages that bear the name of a format",
     "api.py": "import_model and import_to_gluon, which return MXNet's own objects",
-    "bridge.py": "FORMATS",
+    "bridge/formats.py": "FORMATS",
     "compat": "drop-ins for these packages",
     "relax/frontend/__init__.py": "importers by their formats, as those of TVM are",
     "relay/op/contrib/__init__.py": "a target of Relay",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import serde
-from serde.lossy import declare_lossy_step, lossy_steps
-from serde.report import Report
+from serde.core.lossy import declare_lossy_step, lossy_steps
+from serde.core.report import Report
 
 ROOT = Path(__file__).parents[2]
 

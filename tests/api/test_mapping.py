@@ -14,9 +14,9 @@ from support.pairs import recurrent_net
 import serde
 from serde.compat import import_mxnet
 from serde.conversion.mapping import tensor_mapping
+from serde.core.report import Report
 from serde.errors import MissingDependency
 from serde.mxnet.bridge import BRIDGE
-from serde.report import Report
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_numbered_names_belong_to_the_name_without() -> None:
     from support.toy_format import BRIDGE as TOY
     from support.toy_format import MODEL
 
-    from serde.bridge import TensorNames
+    from serde.bridge.summary import TensorNames
     from serde.relay.ir.model import ModelMeta, RelayModel
 
     source = TOY.to_relay(MODEL, TOY.bind_import({}), report=Report())

@@ -9,7 +9,7 @@ from support import view_models
 
 import serde
 from serde.command.cli import main
-from serde.report import Issue, OutputVerdict, Report
+from serde.core.report import Issue, OutputVerdict, Report
 
 VOID = {"br", "hr", "img"}
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from serde._optional import require
 from serde.compat import import_mxnet
+from serde.core.optional import require
 from serde.errors import MissingDependency
 
 REMOVED_IN_NUMPY_2 = ["PZERO", "NZERO", "PINF", "NINF", "NaN", "Inf", "alltrue", "msort"]

@@ -22,16 +22,16 @@ from support.batch_nets import write_net
 from support.lacking.driver import CHECKS, convert_to_all
 
 import serde
-import serde.systems
-from serde.batching.manifest import Entry, Trust
-from serde.batching.planning import plan
+import serde.core.systems
+from serde.core.systems import ignores_case, keep, name_fault, open_to_read, read_at
+from serde.core.weights import OpenFile
 from serde.errors import OptionError
+from serde.fleet.batching.manifest import Entry, Trust
+from serde.fleet.batching.planning import plan
+from serde.fleet.stores.urls import Address
 from serde.io.archives import tar_copy
 from serde.io.contained import location_fault
 from serde.io.zips import zip_copy
-from serde.stores.urls import Address
-from serde.systems import ignores_case, keep, name_fault, open_to_read, read_at
-from serde.weights import OpenFile
 
 LACKING = Path(lacking.__path__[0])
 ROOT = Path(serde.__file__).parents[1]
@@ -135,7 +135,7 @@ def test_names_that_windows_has_not_are_refused_as_targets(told: Any) -> None:
 
 @pytest.fixture
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serde.systems, "_WINDOWS", True)
+    monkeypatch.setattr(serde.core.systems, "_WINDOWS", True)
 
 
 @pytest.mark.usefixtures("windows")
@@ -203,7 +203,7 @@ def test_targets_that_differ_by_case_alone(
 ) -> None:
     for folder, name in (("a", "net.onnx"), ("b", "Net.onnx")):
         write_net(tmp_path / folder / name)
-    monkeypatch.setattr("serde.batching.planning.ignores_case", lambda _folder: folds)
+    monkeypatch.setattr("serde.fleet.batching.planning.ignores_case", lambda _folder: folds)
     entries = [
         Entry("line", (str(path),)) for path in (tmp_path / "a/net.onnx", tmp_path / "b/Net.onnx")
     ]

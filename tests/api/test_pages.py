@@ -80,7 +80,7 @@ def test_the_format_of_the_page_is_known_to_the_command_line(package: Path) -> N
 
 OPERATOR_TESTS = """
 from jsongraph.bridge import BRIDGE
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.testing import BridgeSuite
 
 

@@ -15,13 +15,13 @@ from onnx import helper, numpy_helper
 
 import serde
 import serde.command.bars
-import serde.progress
+import serde.core.progress
 import serde.relay as relay
 from serde.checking.yardstick import Yardstick
 from serde.command.bars import count_text
 from serde.command.cli import main
-from serde.progress import Progress, counting, expect, listening
-from serde.report import Report
+from serde.core.progress import Progress, counting, expect, listening
+from serde.core.report import Report
 
 WEIGHTS = 300_000
 
@@ -58,7 +58,7 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tell of everything, at once."""
-    monkeypatch.setattr(serde.progress, "INTERVAL", 0.0)
+    monkeypatch.setattr(serde.core.progress, "INTERVAL", 0.0)
     monkeypatch.setattr(serde.command.bars, "PATIENCE", 0.0)
 
 
@@ -115,7 +115,7 @@ def test_a_report_with_a_callback_is_json_and_equals_one_without(net: Path, tmp_
 def test_what_a_callback_raises_ends_the_conversion(
     net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serde.progress, "INTERVAL", 0.0)
+    monkeypatch.setattr(serde.core.progress, "INTERVAL", 0.0)
 
     def stop(_progress: Progress) -> None:
         raise KeyboardInterrupt
@@ -178,7 +178,7 @@ def test_nothing_else_shows_one(
 def test_a_quick_stage_has_no_bar(
     net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serde.progress, "INTERVAL", 0.0)
+    monkeypatch.setattr(serde.core.progress, "INTERVAL", 0.0)
     args = ["convert", str(net), str(tmp_path / "other.onnx")]
     assert "of 1.2 MB" not in run(monkeypatch, args)[1]
 
@@ -203,7 +203,7 @@ def test_stages_and_choices_are_logged(
     report = Report()
     with report.stage("look"):
         report.notes.append("a fact")
-        serde.lossy.INT64_AS_INT32.record(
+        serde.core.lossy.INT64_AS_INT32.record(
             report, {"int64-as-int32"}, op="cast", node="c", reason="why"
         )
     serde.convert(net, tmp_path / "other.onnx", check=True)

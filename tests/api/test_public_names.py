@@ -63,8 +63,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_no_public_name_is_also_a_submodule() -> None:
     submodules = {module.name for module in pkgutil.iter_modules(serde.__path__)}
-    # `serde.relay`, `serde.serving` and `serde.target` are meant as the modules they are.
-    assert PUBLIC & submodules - FORMATS == {"relay", "serving", "target"}
+    # `serde.relay` and `serde.target` are meant as the modules they are.
+    assert PUBLIC & submodules - FORMATS == {"relay", "target"}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from support.runtime import run_onnx
 from support.tiers import first_of
 
 import serde
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.command.cli import main
 from serde.compat import import_mxnet
 from serde.errors import OptionError

@@ -17,7 +17,7 @@ import pytest
 
 import serde
 import serde.relay as relay
-from serde.bridge import FORMATS, get_bridge
+from serde.bridge.formats import FORMATS, get_bridge
 from serde.errors import __all__ as errors
 from serde.relay.ir.builders import builder_names
 from serde.relay.transform import __all__ as passes

@@ -12,10 +12,10 @@ import pytest
 from support.tiers import first_of
 from support.toy_format import MODEL
 
-import serde.bridge
+import serde.bridge.formats
 from serde._version import __version__
 
-ROOT = Path(serde.bridge.__file__).parents[1]
+ROOT = Path(serde.__file__).parents[1]
 SCRIPT = (
     "import sys; sys.path.insert(0, 'tests')\n"
     "from unittest import mock\n"

@@ -53,7 +53,7 @@ def unconverted(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("converted before the target was refused")
 
     for name in ("onnx", "relay", "mxnet", "coreml"):
-        monkeypatch.setattr(type(serde.bridge.get_bridge(name)), "to_relay", convert)
+        monkeypatch.setattr(type(serde.bridge.formats.get_bridge(name)), "to_relay", convert)
 
 
 def checkpoint(folder: Path, epoch: int = 0) -> dict[Path, bytes]:
@@ -339,7 +339,7 @@ def test_other_weights_of_the_graph_are_read(work: Path, graph: str, params: str
     kept = Path(graph).read_bytes()
     (name,) = model.params
     array = np.ones((32, 32), np.float32)
-    tuned = relay.RelayModel(model.mod, {name: serde.weights.ArrayWeight(array)}, model.meta)
+    tuned = relay.RelayModel(model.mod, {name: serde.core.weights.ArrayWeight(array)}, model.meta)
     serde.from_relay(tuned, path=graph)
     Path(graph).write_bytes(kept)
     (weight,) = serde.to_relay("m", input_shapes={"data": (1, 32)}).params.values()

@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from serde.texts import last_line
+from serde.core.texts import last_line
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ import pytest
 
 import serde.relay as relay
 from serde.checking.verdict import Rule, Tolerance, compare, judge_output
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight
 from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError
 from serde.relay.ir.expr import Expr, Var
-from serde.report import Report
-from serde.weights import ArrayWeight
 
 LOOSE = Tolerance(atol=0.1, rtol=0.0)
 

@@ -14,10 +14,10 @@ from onnx import helper, numpy_helper
 import serde
 import serde.relay as relay
 from serde.checking.verdict import compare
+from serde.core.report import OutputVerdict, Report
 from serde.engine.base import Engine
 from serde.errors import CheckError
 from serde.relay.ir.model import RelayModel
-from serde.report import OutputVerdict, Report
 
 FLOAT = onnx.TensorProto.FLOAT
 

@@ -18,12 +18,12 @@ from support import view_models
 
 import serde
 import serde.relay as relay
+from serde.core.weights import ArrayWeight, Weight
 from serde.relay.transform.cutting import named_values
 from serde.viewing.blocks import MOST_CHILDREN, Group, Leaves, fold
 from serde.viewing.graph import read_graph
 from serde.viewing.page import Page
 from serde.viewing.statistics import MOST_BINS, measure, measure_weights
-from serde.weights import ArrayWeight, Weight
 
 
 def page_data(page: Page) -> dict[str, Any]:

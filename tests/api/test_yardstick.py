@@ -13,6 +13,8 @@ import serde.relay as relay
 from serde.checking.data import as_check_data
 from serde.checking.verdict import compare
 from serde.checking.yardstick import Yardstick
+from serde.core.report import OutputVerdict, Report
+from serde.core.weights import ArrayWeight
 from serde.engine.base import Engine
 from serde.errors import CheckError
 from serde.relay.ir.bodies import all_nodes, carried
@@ -21,8 +23,6 @@ from serde.relay.ir.registry import OpDef, Sample, has_trait
 from serde.relay.ir.traits import Ordering
 from serde.relay.run.arithmetic import Exact, Rounded
 from serde.relay.run.interpreter import run, run_with
-from serde.report import OutputVerdict, Report
-from serde.weights import ArrayWeight
 
 Array = np.ndarray
 Run = Callable[[Mapping[str, Array]], list[Array]]

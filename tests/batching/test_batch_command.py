@@ -8,13 +8,13 @@ import click
 import pytest
 from support.batch_nets import write_net, write_nets
 
-from serde.batching.pool import LocalPool
-from serde.batching.report import batch_exit_code
-from serde.batching.worker import Runner
 from serde.command.amounts import read_count, read_duration, read_size
 from serde.command.batch_view import BatchView
 from serde.command.cli import main
 from serde.command.console import Terminal
+from serde.fleet.batching.pool import LocalPool
+from serde.fleet.batching.report import batch_exit_code
+from serde.fleet.batching.worker import Runner
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def runner():
 @pytest.fixture
 def batch(runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     """Run the command where nets lie; return its exit code and what it printed."""
-    monkeypatch.setattr("serde.batching.api.LocalPool", lambda workers: LocalPool(2, runner))
+    monkeypatch.setattr("serde.fleet.batching.api.LocalPool", lambda workers: LocalPool(2, runner))
     monkeypatch.chdir(tmp_path)
     write_nets(Path("nets"), 3)
 

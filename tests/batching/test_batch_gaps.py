@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from support.batch_outcomes import died, many_outcomes, real_outcomes
 
-from serde.batching.findings import Findings
-from serde.batching.gaps import Gaps
+from serde.fleet.batching.findings import Findings
+from serde.fleet.batching.gaps import Gaps
 
 
 def drawn(seed: int) -> list[set[str]]:

@@ -16,9 +16,9 @@ import pytest
 from support.batch_outcomes import many_outcomes, real_outcomes
 from support.browser import Browser, chromium
 
-import serde.batching.page_data
-from serde.batching.html import write_html
-from serde.batching.records import Outcome, Settings
+import serde.fleet.batching.page_data
+from serde.fleet.batching.html import write_html
+from serde.fleet.batching.records import Outcome, Settings
 
 FIRST, SECOND = "1\N{EN DASH}100 of 5,000", "101\N{EN DASH}200 of 5,000"
 SETTINGS = Settings(to="mxnet", out="s3://store/out")
@@ -175,7 +175,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 def test_what_failed_comes_first_where_there_is_no_room(
     many: list[Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serde.batching.page_data, "MODELS", 2000)
+    monkeypatch.setattr(serde.fleet.batching.page_data, "MODELS", 2000)
     text = page_of(many, tmp_path / "page.html")
     rows = Tags(text).data["rows"]
     assert len(rows) == 2000

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from serde.batching.isolation import ForkServer, FreshProcesses, Isolation, ServerEnded
+from serde.fleet.batching.isolation import ForkServer, FreshProcesses, Isolation, ServerEnded
 
 KINDS = [FreshProcesses, *([ForkServer] if sys.platform == "linux" else [])]
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux alone")
@@ -152,7 +152,7 @@ def test_calls_of_a_server_that_is_killed_are_told_and_their_processes_die(
 @linux_only
 def test_nothing_stays_of_a_process_that_is_killed_with_its_calls(tmp_path: Path) -> None:
     code = (
-        "from serde.batching.isolation import ForkServer\n"
+        "from serde.fleet.batching.isolation import ForkServer\n"
         "s = ForkServer()\n"
         "s.call(('operator', 'length_hint'), [], seconds=60, memory=None)\n"
         "print(s._server._process.pid, flush=True)\n"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from serde.batching.manifest import NO_TRUST, Entry, Trust, is_manifest, read_manifest
 from serde.errors import OptionError
+from serde.fleet.batching.manifest import NO_TRUST, Entry, Trust, is_manifest, read_manifest
 
 KNOWN = ("input_shapes", "opset", "check", "source_format", "converters", "cc")
 

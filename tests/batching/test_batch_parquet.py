@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from support.batch_outcomes import many_outcomes, real_outcomes
 
-from serde.batching.records import Outcome
 from serde.errors import MissingDependency, OptionError
+from serde.fleet.batching.records import Outcome
 
 parquet = pytest.importorskip("pyarrow.parquet", exc_type=ImportError)
 
-import serde.batching.parquet  # noqa: E402
-from serde.batching.parquet import write_parquet  # noqa: E402
+import serde.fleet.batching.parquet  # noqa: E402
+from serde.fleet.batching.parquet import write_parquet  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_a_release_for_another_numpy_is_named(
     def refuse(name: str) -> None:
         raise ImportError(f"{name} requires NumPy 9")
 
-    monkeypatch.setattr(serde.batching.parquet, "require", refuse)
-    serde.batching.parquet.schema.cache_clear()
+    monkeypatch.setattr(serde.fleet.batching.parquet, "require", refuse)
+    serde.fleet.batching.parquet.schema.cache_clear()
     with pytest.raises(MissingDependency, match="pyarrow requires NumPy 9"):
         write_parquet(tmp_path / "a.parquet", [])

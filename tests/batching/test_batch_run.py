@@ -12,14 +12,14 @@ import pytest
 from support.batch_nets import hostile_converters, weights_of, write_net, write_nets
 
 import serde
-from serde.batching.isolation import ForkServer, FreshProcesses
-from serde.batching.ledger import Ledger, read_outcomes
-from serde.batching.planning import Plan, give_shapes
-from serde.batching.pool import LocalPool
-from serde.batching.records import Job, Outcome
-from serde.batching.report import BatchReport
-from serde.batching.worker import Runner
 from serde.errors import FormatError, OptionError
+from serde.fleet.batching.isolation import ForkServer, FreshProcesses
+from serde.fleet.batching.ledger import Ledger, read_outcomes
+from serde.fleet.batching.planning import Plan, give_shapes
+from serde.fleet.batching.pool import LocalPool
+from serde.fleet.batching.records import Job, Outcome
+from serde.fleet.batching.report import BatchReport
+from serde.fleet.batching.worker import Runner
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -137,7 +137,7 @@ def test_what_has_changed_is_done_again(
     elif change == "gone":
         target.unlink()
     else:
-        monkeypatch.setattr("serde.batching.ledger.__version__", "0.0.1")
+        monkeypatch.setattr("serde.fleet.batching.ledger.__version__", "0.0.1")
     report = run(tmp_path, net, **options)
     assert not one(report).reused
     assert np.array_equal(weights_of(target)["w"], weights_of(net)["w"])

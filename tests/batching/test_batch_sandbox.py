@@ -10,8 +10,8 @@ import pytest
 from support.batch_nets import write_nets
 
 import serde
-from serde.batching.sandbox import has_landlock
 from serde.errors import OptionError
+from serde.fleet.batching.sandbox import has_landlock
 
 pytestmark = pytest.mark.skipif(not has_landlock(), reason="the kernel has no Landlock")
 
@@ -94,6 +94,6 @@ def test_without_it_code_does_as_it_likes(tmp_path: Path) -> None:
 def test_a_sandbox_that_the_kernel_lacks_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serde.batching.api.has_landlock", lambda: False)
+    monkeypatch.setattr("serde.fleet.batching.api.has_landlock", lambda: False)
     with pytest.raises(OptionError, match="this kernel has no Landlock"):
         serde.batch(tmp_path, to="onnx", out=tmp_path / "out", sandbox=True)

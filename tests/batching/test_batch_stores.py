@@ -16,11 +16,11 @@ from support.batch_nets import weights_of, write_net
 from support.stores import Faults, s3_server
 
 import serde
-from serde.batching.pool import LocalPool
-from serde.batching.records import Outcome
-from serde.batching.worker import Runner
-from serde.bridge import get_bridge
-from serde.limits import MAX_ARCHIVE_MEMBERS
+from serde.bridge.formats import get_bridge
+from serde.core.limits import MAX_ARCHIVE_MEMBERS
+from serde.fleet.batching.pool import LocalPool
+from serde.fleet.batching.records import Outcome
+from serde.fleet.batching.worker import Runner
 
 boto3 = pytest.importorskip("boto3")
 pytest.importorskip("moto")
@@ -207,7 +207,7 @@ def test_archives_of_a_bucket_are_unpacked_in_the_process_of_the_model(
     def unpack(*_: Any) -> None:
         raise AssertionError("unpacked here")
 
-    monkeypatch.setattr("serde.stores.staging.unpack", unpack)
+    monkeypatch.setattr("serde.fleet.stores.staging.unpack", unpack)
     client.put_object(Bucket="nets", Key="in/model.tar.gz", Body=packed(pair(tmp_path)))
     (first,) = batch("s3://nets/in").values()
     assert (first.status, first.error) == ("done", "")

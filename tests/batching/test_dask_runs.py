@@ -14,13 +14,13 @@ import pytest
 from support.batch_outcomes import CHAINS, write_net
 from support.dask_cluster import Cluster, dask_cluster, descendants, is_running, kill
 
-from serde.batching.records import Job, Outcome, Settings
 from serde.command.cli import main
 from serde.errors import ClusterError, OptionError
+from serde.fleet.batching.records import Job, Outcome, Settings
 
 distributed = pytest.importorskip("distributed")
 
-from serde.batching.dask import DaskExecutor  # noqa: E402
+from serde.fleet.batching.dask import DaskExecutor  # noqa: E402
 
 pytestmark = pytest.mark.wide
 
@@ -103,7 +103,7 @@ def test_a_connected_client_stays_connected(client: object, tmp_path: Path) -> N
 def test_jobs_are_taken_as_there_is_room(
     client: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serde.batching.dask._WINDOW", 4)
+    monkeypatch.setattr("serde.fleet.batching.dask._WINDOW", 4)
     jobs, taken = make_jobs(tmp_path, 16), 0
 
     def listed() -> Iterator[Job]:
@@ -150,7 +150,7 @@ def test_workers_get_what_is_secret_and_dask_prints_none_of_it(
 
         def close(self) -> None: ...
 
-    monkeypatch.setattr("serde.batching.remote._kept_runner", lambda run, threads: Failing())
+    monkeypatch.setattr("serde.fleet.batching.remote._kept_runner", lambda run, threads: Failing())
     storage = {"s3": {"secret": "hunter2"}}
     jobs = make_jobs(tmp_path, 1)
     (outcome,) = DaskExecutor(client).run(jobs, settings(tmp_path, storage=storage))
@@ -163,7 +163,7 @@ def test_workers_get_what_is_secret_and_dask_prints_none_of_it(
 def test_a_scheduler_that_is_not_there_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serde.batching.dask._CONNECTING", 0.3)
+    monkeypatch.setattr("serde.fleet.batching.dask._CONNECTING", 0.3)
     jobs = make_jobs(tmp_path, 1)
     with pytest.raises(ClusterError) as caught:
         list(DaskExecutor("tcp://127.0.0.1:9").run(jobs, settings(tmp_path)))
@@ -189,7 +189,8 @@ def test_relative_paths_are_those_of_who_asks(
 
         def close(self) -> None: ...
 
-    monkeypatch.setattr("serde.batching.remote._kept_runner", lambda run, threads: Recording())
+    kept = "serde.fleet.batching.remote._kept_runner"
+    monkeypatch.setattr(kept, lambda run, threads: Recording())
     monkeypatch.chdir(tmp_path)
     job = Job("a", ("a.onnx", "s3://store/b"), "out/a", {"converters": ["ops.py"]})
     (outcome,) = DaskExecutor(client).run([job], settings(tmp_path, scratch="scratch"))
@@ -280,7 +281,7 @@ def test_a_model_that_kills_workers_is_crashed_and_others_are_not(tmp_path: Path
 def test_a_scheduler_that_dies_ends_the_run_in_one_line(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serde.batching.dask._CONNECTING", 2.0)
+    monkeypatch.setattr("serde.fleet.batching.dask._CONNECTING", 2.0)
     jobs = make_jobs(tmp_path, 60)
     outcomes = DaskExecutor(cluster.address).run(jobs, settings(tmp_path))
     next(outcomes)
@@ -314,8 +315,8 @@ def test_workers_of_another_version_get_no_models(
 def test_a_cluster_that_stays_empty_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("serde.batching.dask._WATCH", 0.1)
-    monkeypatch.setattr("serde.batching.dask._EMPTY", 0.5)
+    monkeypatch.setattr("serde.fleet.batching.dask._WATCH", 0.1)
+    monkeypatch.setattr("serde.fleet.batching.dask._EMPTY", 0.5)
     jobs = make_jobs(tmp_path, 2)
     with dask_cluster(tmp_path) as cluster:
         with pytest.raises(ClusterError, match=r"no worker for 0\.5 s"):

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serde.batching.findings import Findings
-from serde.batching.ledger import Ledger, read_outcomes
-from serde.batching.looks import Looks
-from serde.batching.page_data import PageData
-from serde.batching.records import Job, Outcome
+from serde.core.report import Nearness, OutputAccuracy, OutputVerdict, Report
 from serde.errors import FormatError, OptionError, SerdeError
-from serde.report import Nearness, OutputAccuracy, OutputVerdict, Report
-from serde.stores.urls import Address
+from serde.fleet.batching.findings import Findings
+from serde.fleet.batching.ledger import Ledger, read_outcomes
+from serde.fleet.batching.looks import Looks
+from serde.fleet.batching.page_data import PageData
+from serde.fleet.batching.records import Job, Outcome
+from serde.fleet.stores.urls import Address
 
 PRECIOUS = "precious"
 JOB = Job("net.onnx", ("net.onnx",), "net.relay")
@@ -312,7 +312,7 @@ LOOKS = {
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS.keys())
 def test_a_look_that_says_nothing_holds_nothing(look: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serde.batching.looks.expand", pytest.fail)
+    monkeypatch.setattr("serde.fleet.batching.looks.expand", pytest.fail)
     assert not Looks({}).holds(look, ["net.onnx"])
 
 
@@ -337,7 +337,7 @@ def test_a_ledger_names_no_store_of_its_own(
         seen.append(url)
         return []
 
-    monkeypatch.setattr("serde.batching.looks.expand", expand)
+    monkeypatch.setattr("serde.fleet.batching.looks.expand", expand)
     look = json.dumps({"files": [[path, 1, "1"]], "beside": ""})
     Looks({}).holds(look, ["s3://bucket/nets/net.onnx"])
     assert [Address.of(each) for each in seen] == ([Address.of(path)] if asked else [])

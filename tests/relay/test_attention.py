@@ -10,6 +10,7 @@ import pytest
 from support.runtime import newest_runtime_opset, open_session, skip_wrong_attention
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import TypeInferenceError
 from serde.onnx.exporter import from_relay
 from serde.relay.ir.dims import Any as AnyDim
@@ -23,7 +24,6 @@ from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
 from serde.relay.transform import Compose, Decompose, InferType, extension_patterns
-from serde.report import Report
 
 BATCH, HEADS, QUERIES, KEYS, WIDTH, VALUES = 6, 4, 5, 7, 8, 3
 LEGAL = Decompose(frozenset())

@@ -7,6 +7,7 @@ import pytest
 from support.pass_texts import check_bodies, tensor
 
 import serde.relay as relay
+from serde.core.weights import ArrayWeight
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
@@ -22,7 +23,6 @@ from serde.relay.transform import (
     Pass,
     fold_weights,
 )
-from serde.weights import ArrayWeight
 
 RNG = np.random.default_rng(5)
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
+from serde.core.limits import CHUNK_BYTES
+from serde.core.weights import ArrayWeight, Weight
 from serde.errors import RelayError
-from serde.limits import CHUNK_BYTES
 from serde.relay.run.computed import ComputedWeight
-from serde.weights import ArrayWeight, Weight
 
 RNG = np.random.default_rng(3)
 W = RNG.normal(size=(12, 4, 3, 3)).astype("float32")

@@ -13,12 +13,12 @@ from support.runtime import run_onnx
 
 import serde
 import serde.relay as relay
+from serde.core.weights import ArrayWeight
 from serde.errors import OptionError
 from serde.relay.ir.expr import Span
 from serde.relay.ir.verify import verify
 from serde.relay.run.interpreter import run
 from serde.relay.transform import InferType, cut
-from serde.weights import ArrayWeight
 
 X = np.linspace(-1.0, 2.0, 6, dtype="float32").reshape(2, 3)
 W = np.array([0.5, -1.5, 2.0], dtype="float32")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from serde.core.limits import spending
 from serde.errors import TypeInferenceError
-from serde.limits import spending
 from serde.relay.ir.dims import Any, Dim, SymDim, as_dim, product, substitute, symbol
 
 NAMES = [symbol(f"n{number}") for number in range(300)]

@@ -7,6 +7,7 @@ import pytest
 from support.runtime import run_onnx
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.onnx.exporter import from_relay
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.model import ModelMeta, RelayModel
@@ -15,7 +16,6 @@ from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
 from serde.relay.transform import FastMath, InferType
-from serde.report import Report
 
 VALUES = np.linspace(-4, 4, 2001).astype("float32").reshape(3, -1)
 EXACT = {

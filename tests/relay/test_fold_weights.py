@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 
 import serde.relay as relay
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight, FileWeight, OpenFile, Weight
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.computed import ComputedWeight
 from serde.relay.run.interpreter import run
 from serde.relay.transform import fold_weights
-from serde.report import Report
-from serde.weights import ArrayWeight, FileWeight, OpenFile, Weight
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(2, 3)).astype("float32")

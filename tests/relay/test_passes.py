@@ -13,6 +13,7 @@ from support.samples import as_arrays, build
 from support.tiers import first_of
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import RelayError
 from serde.onnx.exporter import from_relay
 from serde.relay.ir.expr import Call, Expr, Function, Var
@@ -61,7 +62,6 @@ from serde.relay.transform import (
 )
 from serde.relay.transform.layout_rules import RULES
 from serde.relay.transform.purity import is_random
-from serde.report import Report
 
 PASSES: dict[str, Pass] = {
     each.name: each

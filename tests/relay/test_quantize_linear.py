@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.kernels import infer, run_decomposed, run_kernel, run_reference
 
+from serde.core.report import Report
 from serde.errors import TypeInferenceError, UnsupportedModelError
 from serde.onnx.exporter import from_relay
 from serde.relay.ir.expr import Function, Var
@@ -17,7 +18,6 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import run
 from serde.relay.transform import Decompose
-from serde.report import Report
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 

@@ -12,6 +12,7 @@ from support.samples import build, each_array, uses_sequences
 
 import serde.relay as relay
 from serde.conversion.prepare import PrepareOptions, prepare
+from serde.core.report import Report
 from serde.errors import TypeInferenceError
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes, carried
@@ -20,7 +21,6 @@ from serde.relay.ir.expr import Call, Function, Let, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.registry import OpDef, Sample, get
 from serde.relay.run.interpreter import run
-from serde.report import Report
 
 HEADER = '#[version = "0.0.5"]\n'
 

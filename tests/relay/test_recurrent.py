@@ -10,6 +10,7 @@ import pytest
 from support.runtime import open_session, skip_empty_sequences, skip_rnn_of_other_activations
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import TypeInferenceError
 from serde.onnx.exporter import from_relay
 from serde.relay.ir.dims import Dim, symbol
@@ -23,7 +24,6 @@ from serde.relay.ir.visit import post_order
 from serde.relay.op.recurrent.gates import PARAMETERS
 from serde.relay.run.interpreter import run
 from serde.relay.transform import Decompose, InferType
-from serde.report import Report
 
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 FUNCTIONS = {"lstm": 3, "gru": 2, "rnn": 1}

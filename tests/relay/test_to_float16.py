@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
+from serde.core.weights import ArrayWeight
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
 from serde.relay.transform import InferType, ToFloat16, float16_overflows, fold_weights
-from serde.weights import ArrayWeight
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(2, 3)).astype("float32")

@@ -12,6 +12,7 @@ import pytest
 import support.properties as properties
 from support.properties import Property, built_samples, holds, shows
 
+from serde.core.weights import ArrayWeight
 from serde.errors import RelayError
 from serde.relay.ir import traits
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
@@ -49,7 +50,6 @@ from serde.relay.ir.visit import post_order
 from serde.relay.run.computed import ComputedWeight
 from serde.relay.transform import channels_first
 from serde.relay.transform.layout_rules import RULES
-from serde.weights import ArrayWeight
 
 Given = Callable[[OpDef], Property]
 

@@ -8,6 +8,8 @@ import pytest
 from support.runtime import run_onnx
 
 import serde.relay as relay
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight
 from serde.errors import RelayError, Unsupported
 from serde.onnx.exporter import from_relay
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, Var
@@ -17,8 +19,6 @@ from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import free_vars, post_order
 from serde.relay.run.interpreter import run
 from serde.relay.transform import InferType, TransposeToLayout, channels_first, fold_weights
-from serde.report import Report
-from serde.weights import ArrayWeight
 
 RNG = np.random.default_rng(11)
 CONV = {"nn.conv2d": ["NCHW", "default"]}

@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from serde.serving import write_triton
+from serde.fleet.serving import write_triton
 
 torch = pytest.importorskip("torch")
 

@@ -19,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from serde.command.cli import main
 from serde.errors import OptionError
-from serde.serving import write_torchserve
+from serde.fleet.serving import write_torchserve
 
 MEMBERS = [
     "MAR-INF/MANIFEST.json", "config.json", "handler.py", "model.py", "model.safetensors",

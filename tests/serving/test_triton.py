@@ -15,15 +15,15 @@ from google.protobuf import text_format
 from onnx import TensorProto, helper, numpy_helper
 
 import serde
-import serde.serving.triton as triton
+import serde.fleet.serving.triton as triton
+from serde.bridge.summary import ServedFile
 from serde.checking.tolerance import Tolerance
 from serde.command.cli import main
+from serde.core.report import Report
 from serde.errors import CheckError, FormatError, OptionError
-from serde.report import Report
-from serde.serving import write_triton
-from serde.serving.config import Port, config_text, is_batched, make_config
-from serde.serving.naming import served_name
-from serde.summary import ServedFile
+from serde.fleet.serving import write_triton
+from serde.fleet.serving.config import Port, config_text, is_batched, make_config
+from serde.fleet.serving.naming import served_name
 
 model_config = pytest.importorskip("tritonclient.grpc.model_config_pb2")
 

@@ -21,8 +21,8 @@ from support.stores import Site, web_server
 import serde
 from serde.command.cli import main
 from serde.conversion.steps import may_lie_elsewhere
+from serde.core.report import Report
 from serde.errors import OptionError
-from serde.report import Report
 
 WEIGHT = np.random.default_rng(5).normal(size=(12, 64)).astype(np.float32)
 X = np.random.default_rng(6).normal(size=(1, 12)).astype(np.float32)
@@ -115,7 +115,7 @@ def test_weights_in_a_bucket_are_not_referred_to(net: str, tmp_path: Path) -> No
 
 
 def test_progress_is_told_in_bytes(net: str, bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serde.progress.INTERVAL", 0.0)
+    monkeypatch.setattr("serde.core.progress.INTERVAL", 0.0)
     heard = []
     serde.convert(net, f"{bucket.url}/out.onnx", report=Report(on_progress=heard.append))
     fetched = [each for each in heard if each.stage == "fetch" and each.unit == "bytes"]
@@ -202,7 +202,7 @@ def test_local_paths_load_nothing_of_stores(tmp_path: Path) -> None:
     save_net(tmp_path / "net.onnx")
     code = (
         "import sys, serde\nserde.convert(sys.argv[1], sys.argv[2])\n"
-        "print([m for m in sys.modules if m.startswith(('serde.stores', 'fsspec'))])"
+        "print([m for m in sys.modules if m.startswith(('serde.fleet.stores', 'fsspec'))])"
     )
     args = [sys.executable, "-c", code, str(tmp_path / "net.onnx"), str(tmp_path / "out.onnx")]
     run = subprocess.run(args, capture_output=True, text=True, check=True)

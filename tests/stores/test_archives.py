@@ -20,10 +20,10 @@ from onnx import helper, numpy_helper
 
 import serde
 from serde.command.cli import main
+from serde.core.report import Report
 from serde.errors import FormatError, OptionError, SerdeError
-from serde.report import Report
-from serde.stores import archives
-from serde.stores.staging import stage
+from serde.fleet.stores import archives
+from serde.fleet.stores.staging import stage
 
 WEIGHT = np.random.default_rng(3).normal(size=(4, 12)).astype(np.float32)
 X = np.random.default_rng(4).normal(size=(5, 3, 2, 2)).astype(np.float32)

@@ -14,9 +14,9 @@ import pytest
 import serde
 import serde.relay as relay
 from serde.errors import OptionError, StoreError
-from serde.stores import folders, publishing
-from serde.stores.faults import Retries
-from serde.stores.publishing import publish, published
+from serde.fleet.stores import folders, publishing
+from serde.fleet.stores.faults import Retries
+from serde.fleet.stores.publishing import publish, published
 
 SOME = [pytest.param(0, marks=pytest.mark.wide), 1, pytest.param(2, marks=pytest.mark.wide)]
 """How much of three steps succeeds."""

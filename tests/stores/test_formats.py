@@ -11,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import serde
-from serde.stores.listing import expand
+from serde.fleet.stores.listing import expand
 
 WEIGHT = np.random.default_rng(11).normal(size=(16, 3, 3, 3)).astype(np.float32)
 X = np.random.default_rng(12).normal(size=(1, 3, 8, 8)).astype(np.float32)

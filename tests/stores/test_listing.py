@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from serde.errors import OptionError, StoreError
-from serde.stores.listing import expand
-from serde.stores.store import Store
+from serde.fleet.stores.listing import expand
+from serde.fleet.stores.store import Store
 
 KEYS = [
     "a/net-0000.params",

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from serde.errors import OptionError, StoreError
-from serde.stores import publishing
-from serde.stores.faults import Retries
-from serde.stores.publishing import publish, published
+from serde.fleet.stores import publishing
+from serde.fleet.stores.faults import Retries
+from serde.fleet.stores.publishing import publish, published
 
 RANDOM = np.random.default_rng(8).bytes(12_000_000)
 NO_RETRIES = {"config_kwargs": {"retries": {"max_attempts": 0}}}

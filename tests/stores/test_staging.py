@@ -19,12 +19,12 @@ from onnx import helper, numpy_helper
 from support.stores import Site, web_server
 
 from serde.errors import MissingDependency, OptionError, StoreError
+from serde.fleet.stores import fetching
+from serde.fleet.stores.faults import Retries
+from serde.fleet.stores.listing import expand
+from serde.fleet.stores.staging import stage
+from serde.fleet.stores.store import Store
 from serde.io.staging import sweep
-from serde.stores import fetching
-from serde.stores.faults import Retries
-from serde.stores.listing import expand
-from serde.stores.staging import stage
-from serde.stores.store import Store
 
 QUICK = Retries(attempts=8, first=0.001, longest=0.002)
 RANDOM = np.random.default_rng(7).bytes(1_000_003)
@@ -310,7 +310,7 @@ def test_a_disk_that_fills_up_is_told(
 def test_what_a_killed_run_left_goes_with_the_next(bucket: Any, tmp_path: Path) -> None:
     bucket.put("net.bin", RANDOM)
     code = (
-        "import sys, time\nfrom serde.stores.staging import stage\n"
+        "import sys, time\nfrom serde.fleet.stores.staging import stage\n"
         "with stage(sys.argv[1], sys.argv[2]): print('staged', flush=True); time.sleep(60)"
     )
     url = f"{bucket.url}/net.bin"

@@ -11,10 +11,10 @@ import onnx
 from onnx import TensorProto, helper
 
 import serde
-from serde.batching.records import Outcome
+from serde.core.outcome import OUTCOMES, error_message, exit_code
+from serde.core.report import Report
 from serde.errors import SerdeError
-from serde.outcome import OUTCOMES, error_message, exit_code
-from serde.report import Report
+from serde.fleet.batching.records import Outcome
 
 OWN = "acme"
 CHAINS = {

@@ -9,7 +9,8 @@ from support.coreml_models import tools
 
 import serde
 import serde.relay as relay
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
+from serde.core.report import Report
 from serde.coreml.model import CoremlModel
 from serde.coreml.options import CoremlExportOptions
 from serde.relay.ir.expr import Function, Var
@@ -17,7 +18,6 @@ from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import run
-from serde.report import Report
 
 FIXED = (1, 3, 8, 8)
 SIZES = [(1, 3, 8, 8), (1, 3, 16, 20)]

@@ -12,13 +12,13 @@ from support.coreml_models import tools
 from support.nn_layers import evaluate_network
 
 import serde
+from serde.core.report import Report
 from serde.coreml.exporter import from_relay
 from serde.coreml.model import CoremlModel
 from serde.coreml.options import CoremlExportOptions
 from serde.coreml.writer import save
 from serde.relay.ir.model import RelayModel
 from serde.relay.run.interpreter import run
-from serde.report import Report
 
 CONSENT = frozenset({"integers-as-float32", "float64-as-float32"})
 

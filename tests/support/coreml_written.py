@@ -12,6 +12,8 @@ from support.coreml_samples import is_covered, model_of
 from support.samples import BuiltSample, build
 
 import serde.relay as relay
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight
 from serde.coreml.exporter import from_relay
 from serde.coreml.model import operations
 from serde.coreml.options import CoremlExportOptions
@@ -22,8 +24,6 @@ from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import all_ops, call
 from serde.relay.ir.types import TensorType
-from serde.report import Report
-from serde.weights import ArrayWeight
 
 CONSENT = frozenset(
     {"float64-as-float32", "int64-as-int32", "integers-as-float32", "quantised-as-floats"}

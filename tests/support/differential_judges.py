@@ -19,7 +19,7 @@ from support.random_checks import has_double
 from support.runtime import open_session
 
 import serde
-from serde._optional import is_installed
+from serde.core.optional import is_installed
 from serde.mxnet.operators import DYNAMIC
 from serde.relay import Var
 from serde.relay.ir.model import RelayModel
@@ -251,7 +251,7 @@ class RelaxJudge(Judge):
 
     def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
         """Compile and run a file."""
-        from serde.bridge import get_bridge
+        from serde.bridge.formats import get_bridge
         from serde.relax.engine import RelaxEngine
 
         bridge = get_bridge("relax")

@@ -22,14 +22,14 @@ from support.faults import Fault, Faults, SystemCall, contents, descriptors
 
 import serde
 import serde.relay as relay
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.command.cli import main
+from serde.core.outcome import exit_code
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight
 from serde.engine.process import call_in_process
 from serde.errors import CheckError, CompileError, SerdeError
-from serde.outcome import exit_code
-from serde.report import Report
 from serde.target.splitting import split
-from serde.weights import ArrayWeight
 
 __all__ = ["SOURCES", "TARGETS", "Case", "faults_found", "kills_found", "make_folders"]
 

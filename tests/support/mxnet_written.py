@@ -10,6 +10,7 @@ import pytest
 
 import serde.relay as relay
 from serde.compat import import_mxnet
+from serde.core.report import Report
 from serde.errors import MissingDependency
 from serde.mxnet.engine import MxnetEngine, mxnet_program
 from serde.mxnet.exporter import from_relay
@@ -17,7 +18,6 @@ from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 
 __all__ = ["run_built", "run_written"]
 

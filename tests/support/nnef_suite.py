@@ -12,7 +12,7 @@ from support.nnef_written import kind_of, write
 from support.onnx_suite import SuiteCase, comparable, feeds, frozen, imported
 
 from serde.conversion.prepare import PrepareOptions, prepare
-from serde.report import Report
+from serde.core.report import Report
 
 _TIES = "a quotient that float32 rounds to a half is none in float64, in which the judge computes"
 UNJUDGED = {"dynamicquantizelinear": _TIES, "dynamicquantizelinear_expanded": _TIES}

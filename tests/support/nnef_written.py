@@ -12,6 +12,7 @@ import numpy as np
 from support import nnef_reference
 from support.samples import BuiltSample
 
+from serde.core.report import Report
 from serde.nnef import codec, writer
 from serde.nnef.exporter import from_relay
 from serde.nnef.importer import to_relay
@@ -22,7 +23,6 @@ from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, accepts
 from serde.relay.run.interpreter import run
-from serde.report import Report
 
 TOLERANCE = {"bfloat16": 2e-2, "float16": 2e-3, "float32": 2e-5, "float64": 2e-5}
 """By the dtype of the source; scalars of NNEF are read as float32 where no variable is wider."""

@@ -12,12 +12,12 @@ from onnx.reference import ReferenceEvaluator
 from support.runtime import newest_runtime_opset, open_session
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.onnx.exporter import from_relay
 from serde.relay.ir.dims import Dim, symbol
 from serde.relay.ir.expr import Expr, Tuple, TupleWrapper, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
-from serde.report import Report
 
 OPSETS = [11, 13, 17, 21, newest_runtime_opset()]
 

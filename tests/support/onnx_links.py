@@ -11,8 +11,8 @@ import onnxruntime
 
 import serde
 import serde.relay as relay
-from serde.report import Report
-from serde.weights import Array, ArrayWeight
+from serde.core.report import Report
+from serde.core.weights import Array, ArrayWeight
 
 __all__ = ["RNG", "WEIGHTS", "change", "dense_net", "link", "places", "run", "write"]
 

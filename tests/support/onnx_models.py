@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from serde.core.weights import Array
 from serde.onnx.elements import CODES
-from serde.weights import Array
 
 ODD = (61, 45, 3)
 """A shape whose size is no multiple of 2 or 4, and whose data is large at 2 bits."""

@@ -25,9 +25,10 @@ from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented
 from support.runtime import newest_runtime_opset, open_session
 
 import serde
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.compat import import_mxnet
 from serde.conversion.prepare import PrepareOptions, prepare
+from serde.core.report import Report
 from serde.errors import Unsupported
 from serde.mxnet.engine import MxnetEngine, mxnet_program
 from serde.onnx.versions import LOWEST_TARGET
@@ -35,7 +36,6 @@ from serde.relay.ir.expr import Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import SequenceType
 from serde.relay.run.interpreter import run
-from serde.report import Report
 
 KINDS = ("node", "simple", "real", "pytorch-converted", "pytorch-operator")
 

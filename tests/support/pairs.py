@@ -11,10 +11,10 @@ import numpy as np
 from support.accuracy import Net, face_net, zoo_net
 
 import serde
-from serde._optional import is_installed
-from serde.bridge import format_names, get_bridge
+from serde.bridge.formats import format_names, get_bridge
+from serde.core.optional import is_installed
+from serde.core.report import Report
 from serde.errors import SerdeError, UnsupportedModelError
-from serde.report import Report
 
 NETS = ("recurrent", "arcface", "mobilefacenet", "retinaface", "resnet18_v2", "squeezenet1.1")
 """Nets that the table is made of, the fast one first."""

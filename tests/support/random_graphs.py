@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from support.unlucky_names import Names
 
+from serde.core.weights import ArrayWeight, numpy_dtype
 from serde.errors import TypeInferenceError
 from serde.onnx.ops import TABLE
 from serde.relay import Constant, Function, GlobalVar, IRModule, Tuple, TupleGetItem, Var
@@ -31,7 +32,6 @@ from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.run.binding import resolve_dims
 from serde.relay.run.interpreter import apply_kernel
 from serde.relay.transform import InferType
-from serde.weights import ArrayWeight, numpy_dtype
 
 Array = np.ndarray
 Operand = Any

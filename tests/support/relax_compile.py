@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import ArrayWeight
 from serde.relay.ir.dims import symbol
 from serde.relay.ir.expr import Function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
-from serde.weights import ArrayWeight
 
 __all__ = ["BIAS", "WEIGHT", "answer_and_crash", "dense_model", "expected"]
 

@@ -8,9 +8,9 @@ import numpy as np
 
 import serde
 import serde.relay as relay
+from serde.core.weights import Array, as_weight
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
-from serde.weights import Array, as_weight
 
 __all__ = ["HEAD", "SCRIPT", "layered_model", "module_text", "write_model"]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from serde.core.report import Report
 from serde.relax.engine import RelaxEngine
 from serde.relax.exporter import from_relay
 from serde.relax.model import RelaxModel
@@ -14,7 +15,6 @@ from serde.relay.ir.expr import Function
 from serde.relay.ir.leaves import leaf_names, value_types
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
-from serde.report import Report
 
 __all__ = ["compile_model", "run_function", "write_function"]
 

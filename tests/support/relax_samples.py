@@ -16,13 +16,13 @@ from support.nnef_written import DRAWN, model_of
 from support.relax_apart import answer, count, judge_apart, verdict_of
 from support.samples import BuiltSample, build
 
+from serde.core.report import Report
 from serde.relax.engine import RelaxEngine
 from serde.relax.exporter import from_relay
 from serde.relax.options import RelaxExportOptions
 from serde.relay.ir.dims import Dim, symbol
 from serde.relay.ir.leaves import leaf_names
 from serde.relay.ir.registry import Sample, all_ops
-from serde.report import Report
 
 __all__ = ["TOLERANCE", "compare", "each_sample", "judge", "run_apart", "select"]
 

@@ -19,12 +19,12 @@ from support.onnx_suite import judge as judge_results
 from support.relax_apart import answer, count, judge_apart, verdict_of
 
 from serde.conversion.prepare import PrepareOptions, prepare
+from serde.core.report import Report
 from serde.errors import Unsupported
 from serde.relax.engine import RelaxEngine
 from serde.relax.exporter import from_relay
 from serde.relax.framework import load
 from serde.relax.options import RelaxExportOptions
-from serde.report import Report
 
 __all__ = ["WAYS", "counted", "run_apart", "select"]
 

@@ -27,12 +27,12 @@ from support.oracle import PlainMxnet
 from support.zoo import LEAST_CHANGE_OF_BOXES, around_selections, layers_of, selections
 
 import serde
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.compat import import_mxnet
 from serde.conversion.prepare import PrepareOptions, prepare
+from serde.core.report import Report
 from serde.errors import UnsupportedModelError
 from serde.relax.live import operators_of
-from serde.report import Report
 
 __all__ = ["COLUMNS", "GLUONCV", "GLUONNLP", "NAMES", "Row", "build", "judge", "run"]
 

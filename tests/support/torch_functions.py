@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from serde.core.report import Report
 from serde.engine.interpreter import RelayEngine
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
 from serde.torch.importer import to_relay
 from serde.torch.live.exported import from_exported_program, read_graph, tensor_weight
 from serde.torch.model import Input, TorchModel

@@ -31,9 +31,9 @@ from torch.testing._comparison import default_tolerances
 from torch.testing._internal.common_device_type import toleranceOverride
 from torch.utils import _pytree as pytree
 
+from serde.core.report import Report
 from serde.engine.interpreter import RelayEngine
 from serde.errors import ConverterBug, SerdeError, UnsupportedModelError
-from serde.report import Report
 from serde.torch.importer import to_relay
 from serde.torch.live.exported import read_graph
 from serde.torch.model import Input, TorchModel

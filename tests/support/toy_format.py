@@ -19,25 +19,18 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.bridge import (
-    Bridge,
-    ExportOptions,
-    ImportOptions,
-    ModelSummary,
-    ReadOnlyBridge,
-    TensorNames,
-    TensorSummary,
-    WriteOnlyBridge,
-)
+from serde.bridge.contract import Bridge, ReadOnlyBridge, WriteOnlyBridge
+from serde.bridge.options import ExportOptions, ImportOptions
+from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight
 from serde.engine.base import Engine
 from serde.engine.interpreter import RelayEngine
 from serde.errors import FormatError, OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.visit import post_order
-from serde.report import Report
 from serde.walk.import_context import ImportContext
 from serde.walk.table import ConverterTable
-from serde.weights import ArrayWeight
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,7 @@ from support.varied_samples import (
     with_other_lengths,
 )
 
+from serde.core.weights import ArrayWeight
 from serde.errors import EvaluationError
 from serde.relay import Constant, Function, IRModule, Tuple, TupleGetItem, Var
 from serde.relay.ir.dims import Dim, SymDim, symbol
@@ -42,7 +43,6 @@ from serde.relay.ir.visit import post_order
 from serde.relay.run.binding import resolve_dims
 from serde.relay.run.interpreter import apply_kernel
 from serde.relay.transform import InferType
-from serde.weights import ArrayWeight
 
 __all__ = ["Choice", "TypedGraph", "TypedMaker", "generate", "operators"]
 

@@ -12,12 +12,12 @@ from support.partitions import check_random
 
 import serde
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import CheckError, OptionError, RelayError
 from serde.relay.run.interpreter import run as run_relay
 from serde.target import HostEngine, HybridExecutor, OnnxModule, runners
 from serde.target.onnx import build, partition_for_onnx
 from serde.target.runners import register_runner, runner_names
-from serde.weights import numpy_dtype
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import CheckError, OptionError, UnsupportedModelError
-from serde.report import Report
 from serde.target import HybridExecutor, OnnxModule
 from serde.target.onnx import build
 from serde.target.splitting import split

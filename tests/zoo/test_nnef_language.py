@@ -20,7 +20,7 @@ from support.zoo import zoo_net
 import serde
 from serde.compat import import_mxnet
 from serde.conversion.prepare import PrepareOptions, prepare
-from serde.report import Report
+from serde.core.report import Report
 
 pytest.importorskip("nnef")
 

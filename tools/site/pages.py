@@ -89,7 +89,7 @@ def reference_pages() -> dict[str, str]:
         "builders": builders_page(),
         "formats": formats_page(),
         "target": names_page("ONNX as a target", "serde.target", "serde.target"),
-        "serving": names_page("Servers", "serde.serving", "serde.serving"),
+        "serving": names_page("Servers", "serde.fleet.serving", "serde.serving"),
         "extending": extending_page(),
         "commands": commands_page(),
     }
@@ -127,7 +127,7 @@ def _is_class(path: str) -> bool:
 
 
 def _is_module(name: str, path: str) -> bool:
-    return path == f"serde.{name}.{name}"
+    return path.endswith(f".{name}.{name}")
 
 
 def functions_page() -> str:
@@ -137,11 +137,10 @@ def functions_page() -> str:
         for name, path in _public().items()
         if not _is_module(name, path) and not _is_class(path)
     ]
-    for package in ("serving",):
-        found += [
-            documented(f"{home}.{name}", heading=f"serde.{package}.{name}")
-            for name, home in _homes_in(f"serde.{package}")
-        ]
+    found += [
+        documented(f"{home}.{name}", heading=f"serde.serving.{name}")
+        for name, home in _homes_in("serde.fleet.serving")
+    ]
     text = (
         "Beside the parameters below, functions that read or write a model take the options of its "
         "format: [which](options.md). `help(serde.convert)` lists them too."
@@ -162,7 +161,7 @@ def classes_page() -> str:
         "ModelDiff": "serde.checking.difference.ModelDiff",
         "Bisection": "serde.checking.bisection.Bisection",
         "Tolerance": "serde.checking.tolerance.Tolerance",
-        "Limits": "serde.limits.Limits",
+        "Limits": "serde.core.limits.Limits",
     }
     public = {
         f"serde.{name}": path
@@ -246,7 +245,7 @@ def builders_page() -> str:
 
 def formats_page() -> str:
     """Return the page on what each format covers, from the docstrings of the packages."""
-    from serde.bridge import FORMATS
+    from serde.bridge.formats import FORMATS
 
     parts = ["# Versions of formats", "What is covered, and what deviates."]
     for name, module in sorted(FORMATS.items()):
@@ -263,9 +262,9 @@ def _package(name: str, module: str) -> str:
 def extending_page() -> str:
     """Return the page on what a package that adds a format, or an engine, derives from."""
     names = (
-        "serde.bridge.Bridge",
-        "serde.options.ImportOptions",
-        "serde.options.ExportOptions",
+        "serde.bridge.contract.Bridge",
+        "serde.bridge.options.ImportOptions",
+        "serde.bridge.options.ExportOptions",
         "serde.testing.suite.BridgeSuite",
         "serde.compat.mx2onnx",
         "serde.compat.onnx2mx",

@@ -28,8 +28,8 @@ from serde.command.parameters import (
 from serde.errors import OptionError
 
 if TYPE_CHECKING:
-    from serde.batching.records import Settings
-    from serde.batching.run import BatchRun
+    from serde.fleet.batching.records import Settings
+    from serde.fleet.batching.run import BatchRun
 
 __all__ = ["command"]
 
@@ -162,8 +162,8 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
 
 def _prepared(ctx: click.Context, options: dict[str, Any]) -> BatchRun:
-    from serde.batching.api import DASK, prepare_batch
-    from serde.batching.manifest import Trust
+    from serde.fleet.batching.api import DASK, prepare_batch
+    from serde.fleet.batching.manifest import Trust
 
     if options["dask"] and options["scheduler"] is not None:
         raise click.UsageError("--dask starts a cluster, --scheduler names one: only one of them")
@@ -180,8 +180,8 @@ def _prepared(ctx: click.Context, options: dict[str, Any]) -> BatchRun:
 
 
 def _settings(ctx: click.Context, options: dict[str, Any]) -> Settings:
-    from serde.batching.records import Settings
-    from serde.stores.store import parse_storage_options
+    from serde.fleet.batching.records import Settings
+    from serde.fleet.stores.store import parse_storage_options
 
     checking = {name: value for name, value in checking_options(options).items() if value}
     if options["yardstick"] == "off":
@@ -213,7 +213,7 @@ def _settings(ctx: click.Context, options: dict[str, Any]) -> Settings:
 
 def _check_reports(paths: Sequence[Path]) -> None:
     """Refuse, before anything is done, reports that could not be written."""
-    from serde.batching.parquet import schema
+    from serde.fleet.batching.parquet import schema
     from serde.io.atomic import check_files
 
     for path in paths:

@@ -30,8 +30,8 @@ from serde.command.parameters import (
     writing_flag,
 )
 from serde.command.serving import asks_for_server, serving_flags, write_served
+from serde.core.texts import size_text
 from serde.errors import CheckError
-from serde.texts import size_text
 
 __all__ = ["command"]
 
@@ -108,7 +108,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
 def _view_hint(facts: Mapping[str, Any]) -> str:
     """Return how to look at what was written; nothing where it cannot be read."""
-    from serde.bridge import get_bridge
+    from serde.bridge.formats import get_bridge
 
     if get_bridge(facts["target"]).import_options is None:
         return ""
@@ -120,7 +120,7 @@ def _convert(options: Mapping[str, Any], given: Mapping[str, Any], run: Invocati
 
     paths = options["paths"]
     if len(paths) == 1 and options["target_format"] is not None:
-        from serde.batching.sources import own_target
+        from serde.fleet.batching.sources import own_target
 
         to, overwrite = options["target_format"], options["overwrite"]
         paths = [*paths, own_target(paths[0], to, given, overwrite=overwrite)]

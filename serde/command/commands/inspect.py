@@ -24,9 +24,9 @@ __all__ = ["command"]
 def _properties() -> dict[str, Any]:
     from collections import Counter
 
+    from serde.bridge.summary import ModelSummary
     from serde.command.inspection import ListedValue
     from serde.command.schemas import properties_of, schema_of
-    from serde.summary import ModelSummary
 
     return {
         "format": schema_of(str),

@@ -11,7 +11,7 @@ from serde.command.base import Command
 from serde.command.invocation import Invocation
 from serde.command.parameters import printing_flags
 from serde.command.render import as_json
-from serde.texts import near_names
+from serde.core.texts import near_names
 
 __all__ = ["command"]
 

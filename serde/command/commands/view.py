@@ -23,7 +23,7 @@ from serde.command.parameters import (
     writing_flag,
 )
 from serde.command.written import check_written
-from serde.texts import size_text
+from serde.core.texts import size_text
 
 __all__ = ["command"]
 
@@ -120,7 +120,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
 def _page_path(model: str) -> Path:
     """Return where the page goes if nothing is said: beside the model, of a URL here."""
-    from serde.stores.urls import Address
+    from serde.fleet.stores.urls import Address
 
     address = Address.of(model)
     path = Path(address.name if address.protocol else os.path.normpath(address.path))

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.weights import numpy_dtype
 from serde.coreml.interface.description import Interface
 from serde.coreml.interface.input_types import Image
 from serde.coreml.interface.interface import tensors_of
@@ -24,7 +25,6 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.walk.interface import Inner, rewrite_interface, uncast
-from serde.weights import numpy_dtype
 
 __all__ = ["expected_of", "with_channels_first", "with_images", "with_numbers"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from serde.bridge import TensorSummary
+from serde.bridge.summary import TensorSummary
 from serde.coreml.interface.input_types import COLORS
 from serde.coreml.mlprogram.constants import NonTensor, read_value
 from serde.coreml.model import CoremlModel, operations

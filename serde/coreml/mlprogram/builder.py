@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import Array, ArrayWeight, Weight, dtype_name
 from serde.coreml.blobs import BlobLayout
 from serde.coreml.elements import BY_DTYPE, UNSIGNED, Element
 from serde.coreml.protos import message_class
@@ -24,7 +25,6 @@ from serde.coreml.value import (
 from serde.errors import Unsupported
 from serde.relay import transform
 from serde.relay.ir.types import TensorType
-from serde.weights import Array, ArrayWeight, Weight, dtype_name
 
 __all__ = ["ProgramBuilder", "set_text", "set_texts"]
 

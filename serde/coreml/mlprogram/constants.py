@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
+from serde.core.weights import Array, ArrayWeight, numpy_dtype
 from serde.coreml.elements import BY_MIL, Element
 from serde.coreml.reader import value_shape
 from serde.errors import FormatError, Unsupported
 from serde.io.packed import PackedWeight
-from serde.weights import Array, ArrayWeight, numpy_dtype
 
 __all__ = ["NonTensor", "element_of", "read_value"]
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from serde.core.report import Report
+from serde.core.weights import Array, Weight, numpy_dtype
 from serde.coreml.mlprogram.ops.qnn.linear import stays_quantized
 from serde.coreml.mlprogram.ops.table import constants_of
 from serde.io.packed import PackedWeight
@@ -20,8 +22,6 @@ from serde.relay.ir.visit import free_vars, post_order, rebuild, rewrite
 from serde.relay.transform.decompose import decompose
 from serde.relay.transform.purity import compressed, unpacks
 from serde.relay.transform.weight_folding import fold_weights
-from serde.report import Report
-from serde.weights import Array, Weight, numpy_dtype
 
 __all__ = ["CompressionSupport", "decompress_unsupported", "describe_lost_compression"]
 

@@ -12,6 +12,7 @@ from typing import Final, Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.coreml.value import Argument, Builder, Held, Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -22,7 +23,6 @@ from serde.walk import export_context as walk
 from serde.walk.export_context import SymbolTable, Writing
 from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
-from serde.weights import numpy_dtype
 
 __all__ = ["ExportContext"]
 

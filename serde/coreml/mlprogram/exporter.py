@@ -9,6 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.core.lossy import FLOAT64_AS_FLOAT32, INT64_AS_INT32
+from serde.core.report import Report
+from serde.core.weights import Weight
 from serde.coreml.interface.adapters import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.description import Classifier, Interface
 from serde.coreml.interface.input_types import DEFAULT_RANGE
@@ -36,18 +39,15 @@ from serde.coreml.protos import message_class
 from serde.coreml.value import Builder, Value, check_rank, set_type
 from serde.coreml.versions import Target
 from serde.errors import OptionError, Unsupported, raise_if_refused
-from serde.lossy import FLOAT64_AS_FLOAT32, INT64_AS_INT32
 from serde.relay.ir.expr import Call, If
 from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import SequenceType, TensorType
-from serde.report import Report
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk, Known, name_outputs
 from serde.walk.lowering import lower_to_static
 from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable, source_name
-from serde.weights import Weight
 
 if TYPE_CHECKING:
     from serde.coreml.options import CoremlExportOptions

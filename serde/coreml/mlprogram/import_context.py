@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.weights import ArrayWeight
 from serde.coreml.mlprogram.constants import NonTensor
 from serde.coreml.mlprogram.tensor_lists import ListFacts
 from serde.errors import FormatError, Unsupported
@@ -16,7 +17,6 @@ from serde.relay.ir.expr import Constant, Expr
 from serde.walk.import_context import GraphImporter
 from serde.walk.import_context import ImportContext as BaseContext
 from serde.walk.scope import Scope as BaseScope
-from serde.weights import ArrayWeight
 
 __all__ = ["Facts", "ImportContext", "Scope", "Value"]
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight, dtype_name
 from serde.coreml.foreign import (
     bind_inputs,
     custom_name,
@@ -29,14 +31,12 @@ from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback, with_lengths
 from serde.walk.holes import Hole
 from serde.walk.importer import Graph, ImportWalk, Node
 from serde.walk.inputs import check_rank
 from serde.walk.user_converters import UserConverter
-from serde.weights import ArrayWeight, dtype_name
 
 if TYPE_CHECKING:
     from serde.coreml.options import CoremlImportOptions

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.core.report import Report
 from serde.coreml.interface.interface import ARRAY_DTYPES, description_of, tensors_of
 from serde.coreml.mlprogram.builder import ProgramBuilder
 from serde.coreml.model import operations
@@ -24,7 +25,6 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.unique_names import UniqueNames
-from serde.report import Report
 
 if TYPE_CHECKING:
     from serde.coreml.options import CoremlExportOptions

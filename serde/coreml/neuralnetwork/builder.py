@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import ArrayWeight
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.layers import (
     WIDE_INTEGERS,
@@ -26,7 +27,6 @@ from serde.relay.ir.expr import Call
 from serde.relay.ir.types import TensorType
 from serde.walk.converter import Converter
 from serde.walk.table import ConverterTable
-from serde.weights import ArrayWeight
 
 __all__ = ["MIL_VERSION", "LayerBuilder"]
 

@@ -8,14 +8,14 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
+from serde.core.weights import ArrayWeight
 from serde.coreml.neuralnetwork.layers import Layer, Network, Parameter, held_shape, value_weight
 from serde.coreml.value import Argument, Builder, Value
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.types import TensorType
 from serde.walk.export_context import NodeContext
-from serde.weights import ArrayWeight
 
 __all__ = ["ExportContext"]
 

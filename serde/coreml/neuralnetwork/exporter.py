@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from serde.core.lossy import FLOAT16_OVERFLOW, FLOAT64_AS_FLOAT32, INTEGERS_AS_FLOAT32
+from serde.core.report import Report
 from serde.coreml.interface.adapters import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.description import Feature, Interface
 from serde.coreml.interface.planning import plan
@@ -27,12 +29,10 @@ from serde.coreml.protos import message_class
 from serde.coreml.value import Value, check_rank
 from serde.coreml.versions import Target
 from serde.errors import Unsupported, raise_if_refused
-from serde.lossy import FLOAT16_OVERFLOW, FLOAT64_AS_FLOAT32, INTEGERS_AS_FLOAT32
 from serde.relay import transform
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import name_outputs
 from serde.walk.lowering import lower_to_static

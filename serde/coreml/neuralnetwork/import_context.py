@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import serde.relay as relay
+from serde.core.limits import budget
+from serde.core.weights import Array
 from serde.coreml.neuralnetwork.message_view import MessageView, layers_of
 from serde.coreml.neuralnetwork.parameters import Parameters
 from serde.errors import Unsupported
-from serde.limits import budget
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Constant, Expr, const
 from serde.relay.ir.registry import OpDef
@@ -22,7 +23,6 @@ from serde.walk.holes import Hole, Incomplete
 from serde.walk.import_context import GraphImporter
 from serde.walk.import_context import ImportContext as BaseContext
 from serde.walk.scope import Scope as BaseScope
-from serde.weights import Array
 
 __all__ = [
     "Facts",

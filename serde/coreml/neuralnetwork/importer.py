@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.core.limits import budget
+from serde.core.report import Report
 from serde.coreml.foreign import CUSTOM, layer_node, layer_parameters
 from serde.coreml.interface.interface import (
     ARRAY_DTYPES,
@@ -33,14 +35,12 @@ from serde.coreml.neuralnetwork.message_view import (
 from serde.coreml.neuralnetwork.ops import LAYERS
 from serde.coreml.neuralnetwork.parameters import Parameters
 from serde.errors import FormatError, raise_if_refused
-from serde.limits import budget
 from serde.relay import cast, reshape, squeeze
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Hole

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import ArrayWeight, Weight
 from serde.coreml.neuralnetwork.layers import Network, Parameter, held_array, held_shape
 from serde.coreml.neuralnetwork.message_view import snake_case
 from serde.coreml.neuralnetwork.quantized_weight import QuantizedWeight
@@ -15,7 +16,6 @@ from serde.io.messages import INLINE_BYTES
 from serde.relay.ir.expr import Var
 from serde.relay.ir.types import TensorType
 from serde.relay.run.computed import ComputedWeight
-from serde.weights import ArrayWeight, Weight
 
 __all__ = ["NetworkMessages"]
 

@@ -8,11 +8,11 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import Array, ArrayWeight, Weight
 from serde.coreml.value import Value
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.types import TensorType
-from serde.weights import Array, ArrayWeight, Weight
 
 __all__ = [
     "WIDE_INTEGERS",

@@ -9,12 +9,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import ArrayWeight, Weight
 from serde.coreml.model import CoremlModel
 from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.errors import FormatError
 from serde.io.packed import HighFirstWeight
 from serde.relay.ir.expr import Expr
-from serde.weights import ArrayWeight, Weight
 
 __all__ = ["Parameters"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import Array, Weight, numpy_dtype
 from serde.relay.ir.expr import Var
 from serde.relay.ir.types import TensorType
 from serde.relay.run.computed import ComputedWeight
-from serde.weights import Array, Weight, numpy_dtype
 
 __all__ = ["QuantizedWeight"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value

@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -24,7 +25,6 @@ from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.pool.reduction import Pooling
 from serde.walk.expansion.pool import pool_expansion
-from serde.weights import numpy_dtype
 
 PoolType = Literal["max", "avg", "sum", "lp"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.limits import budget
 from serde.errors import Unsupported
-from serde.limits import budget
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.bodies import instantiate
 from serde.relay.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.limits import current_limits
 from serde.engine.process import can_start
 from serde.errors import FormatError
-from serde.limits import current_limits
 from serde.nnef.text.apart_worker import REFERENCE
 
 __all__ = ["parse_apart"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any as AnyValue
 from typing import Final
 
-from serde._optional import require
+from serde.core.optional import require
 
 __all__ = ["REFERENCE", "main"]
 

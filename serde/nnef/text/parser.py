@@ -14,9 +14,9 @@ from functools import partial
 from typing import Any as AnyValue
 from typing import Final
 
-from serde._optional import require
+from serde.core.limits import budget
+from serde.core.optional import require
 from serde.errors import FormatError
-from serde.limits import budget
 from serde.nnef.graphs import check_model, model_of_graph
 from serde.nnef.model import NnefModel
 from serde.nnef.text.apart import parse_apart

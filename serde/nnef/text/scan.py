@@ -14,8 +14,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
+from serde.core.limits import MAX_NESTING, budget
 from serde.errors import FormatError
-from serde.limits import MAX_NESTING, budget
 from serde.nnef.text.flat import FlatForm
 from serde.nnef.text.tokens import NUMBER, text_fault, tokens_of
 

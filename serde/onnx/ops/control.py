@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 import serde.relay as relay
-from serde.allocation import iterations
+from serde.core.allocation import iterations
 from serde.errors import Unsupported
 from serde.onnx.builder import SEQUENCE_SUBGRAPHS, ValueType, require_sequences
 from serde.onnx.export_context import ExportContext, Value

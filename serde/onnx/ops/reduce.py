@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import ones
+from serde.core.allocation import ones
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -24,7 +25,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.lowering.index import from_start
 from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis, takes_first
 from serde.walk.pairs import writes
-from serde.weights import numpy_dtype
 
 
 def emit_reduce(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from serde._lazy import lazy_names
+from serde.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from serde.relax.frontend import nnef as nnef

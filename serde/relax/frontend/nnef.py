@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from serde._lazy import lazy_names
+from serde.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from serde.compat.relax_frontend import from_nnef as from_nnef

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final, TypeAlias
 
+from serde.core.limits import budget
+from serde.core.weights import Array
 from serde.errors import FormatError
-from serde.limits import budget
 from serde.relay.text.containers import DLPACK_CODES, array_from_bytes
-from serde.weights import Array
 
 __all__ = ["Metadata", "read_metadata", "split_metadata"]
 

@@ -11,11 +11,11 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from serde.core.weights import Array, dtype_name, numpy_dtype
 from serde.relax.framework import Framework, load
 from serde.relax.live import share
 from serde.relax.reflection import dtype_of
 from serde.relax.text.metadata import Metadata
-from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = ["parse_script"]
 

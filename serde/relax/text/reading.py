@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.weights import Array, ArrayWeight
 from serde.engine.process import call_in_process, can_start
 from serde.errors import CheckError, FormatError
 from serde.relax.framework import load
@@ -21,7 +22,6 @@ from serde.relax.text.metadata import Metadata, read_metadata, split_metadata
 from serde.relax.text.parsing import parse_script
 from serde.relax.text.syntax import Script, check_script
 from serde.relax.text.vocabulary import unknown_names
-from serde.weights import Array, ArrayWeight
 
 __all__ = ["answer_in_bounds", "answer_parse", "read_script"]
 

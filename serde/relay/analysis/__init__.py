@@ -5,7 +5,7 @@ The names and what they mean are those of ``tvm.relay.analysis``. What is asked 
 
 from __future__ import annotations
 
-from serde._lazy import lazy_names
+from serde.core.lazy import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,

@@ -6,7 +6,7 @@ patterns of calls. What is asked for is loaded then.
 
 from __future__ import annotations
 
-from serde._lazy import lazy_names
+from serde.core.lazy import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,

@@ -10,11 +10,11 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any as AnyValue
 
+from serde.core.weights import dtype_name
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import get
 from serde.relay.ir.types import TensorType, Type
-from serde.weights import dtype_name
 
 __all__ = [
     "AltPattern", "AndPattern", "AttrPattern", "CallPattern", "ConstantPattern", "DFPattern",

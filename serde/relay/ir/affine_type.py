@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any as AnyValue
 
+from serde.core.weights import dtype_name
 from serde.relay.ir.compare import structural_equal
 from serde.relay.ir.expr import Expr
-from serde.weights import dtype_name
 
 __all__ = ["AffineType", "TensorAffineType", "TupleAffineType"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import TypeVar
 
-from serde.limits import budget
+from serde.core.limits import budget
 from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Var
 from serde.relay.ir.registry import OpDef, infer_call
 from serde.relay.ir.specialize import specialize_for

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.texts import near_names
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Call, Expr, TupleWrapper
 from serde.relay.ir.registry import OpDef, builder_paths, call, find, find_builder
 from serde.relay.ir.schema import REQUIRED
 from serde.relay.ir.types import TupleType
-from serde.texts import near_names
 
 __all__ = ["Namespace", "builder_names", "lookup_builder", "wrap_tuple"]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from serde.core.limits import current_limits
 from serde.errors import RelayError, TypeInferenceError
-from serde.limits import current_limits
 
 __all__ = [
     "Any",

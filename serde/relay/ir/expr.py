@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.weights import Array
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir import hooks
 from serde.relay.ir.attrs import Attrs
@@ -23,7 +24,6 @@ from serde.relay.ir.ndarray import NDArray
 from serde.relay.ir.op_attributes import OpAttributes
 from serde.relay.ir.span import Span
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar, is_complete
-from serde.weights import Array
 
 __all__ = [
     "Attrs",
@@ -547,7 +547,7 @@ def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
     Raises:
         RelayError: `value` is no numbers, or one does not fit the 32 bits or the dtype.
     """
-    from serde.weights import dtype_name, numpy_dtype
+    from serde.core.weights import dtype_name, numpy_dtype
 
     if isinstance(value, (Expr, type(None), str)):
         raise RelayError(f"a constant needs numbers, found {value!r}")

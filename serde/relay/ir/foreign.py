@@ -19,6 +19,7 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.dims import Any, SymDim, symbol
@@ -26,7 +27,6 @@ from serde.relay.ir.expr import Call, Expr, Span
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType, Type
-from serde.weights import dtype_name, numpy_dtype
 
 __all__ = [
     "ARGUMENTS", "FOREIGN", "MAX_ATTRIBUTE_BYTES", "PIVOT_FRAMEWORK", "Empty", "Foreign", "Input",

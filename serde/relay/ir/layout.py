@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from serde.core.weights import Array
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import layout_axes
-from serde.weights import Array
 
 __all__ = [
     "SCALAR", "Axis", "LayoutPlan", "TensorLayout", "change_layout", "change_layout_of_shape",

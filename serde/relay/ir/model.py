@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.weights import Array, Weight
 from serde.relay.ir import hooks
 from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order
-from serde.weights import Array, Weight
 
 __all__ = [
     "METADATA",

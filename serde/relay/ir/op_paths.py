@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.texts import near_names
 from serde.relay.ir.builders import Namespace, builder_names, lookup_builder
-from serde.texts import near_names
 
 __all__ = ["find_below", "find_op_path", "names_below_op"]
 

@@ -6,13 +6,13 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.schema import Array
 from serde.relay.ir.shapes import is_float, itemsize
 from serde.relay.ir.types import TensorType
-from serde.weights import dtype_name
 
 __all__ = ["as_dtype", "limits", "lowest", "wide_dtype", "widen"]
 

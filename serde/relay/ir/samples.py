@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.weights import Array, numpy_dtype
+from serde.core.weights import Array, numpy_dtype
 
 __all__ = ["Sample", "SequenceSpec", "TensorSpec", "sample", "sequence", "tensor"]
 

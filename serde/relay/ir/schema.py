@@ -13,11 +13,11 @@ from typing import TypeGuard, Union
 
 import numpy as np
 
+from serde.core.weights import Array, dtype_name, numpy_dtype
 from serde.errors import RelayError
 from serde.relay.ir.dims import Dim, SymDim, as_dim
 from serde.relay.ir.expr import Function
 from serde.relay.ir.types import SequenceType, TensorType, Type
-from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = [
     "PLAIN", "REQUIRED", "Arguments", "Array", "Attribute", "Operand",

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from serde.core.weights import numpy_dtype
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim, SymDim, same_length
 from serde.relay.ir.types import TensorType
-from serde.weights import numpy_dtype
 
 __all__ = [
     "at",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from serde.markup import figure, folded, table
+from serde.core.markup import figure, folded, table
+from serde.core.texts import size_text
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Op
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.texts import size_text
 
 __all__ = ["model_html"]
 

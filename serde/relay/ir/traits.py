@@ -15,8 +15,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from serde.core.weights import Array
     from serde.relay.ir.expr import Call, Expr
-    from serde.weights import Array
 
 __all__ = [
     "Arithmetic", "BitLevel", "CaseRule", "Cases", "Commutative", "Decompresses",

@@ -7,10 +7,10 @@ from enum import IntEnum
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.limits import MAX_RANK
+from serde.core.weights import dtype_name
 from serde.errors import RelayError, TypeInferenceError
-from serde.limits import MAX_RANK
 from serde.relay.ir.dims import Any, Dim, DimLike, as_dim, product, substitute
-from serde.weights import dtype_name
 
 __all__ = [
     "MAX_LEAVES",

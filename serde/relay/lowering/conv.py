@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr, const, tensor_type
 from serde.relay.ir.precision import as_dtype, limits
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.lowering.lengths import LAST
-from serde.weights import dtype_name
 
 __all__ = [
     "CONVOLUTIONS",

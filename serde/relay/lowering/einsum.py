@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Constant, Expr, tensor_type

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.lowering.lengths import length_of, positions, sliced
-from serde.weights import numpy_dtype
 
 __all__ = ["decompose_dft", "decompose_stft"]
 

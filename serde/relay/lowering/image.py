@@ -8,7 +8,8 @@ from functools import reduce
 from itertools import product
 from typing import Any as AnyValue
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, const, tensor_type
@@ -17,7 +18,6 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 from serde.relay.lowering.layout import arranged
 from serde.relay.lowering.lengths import LAST
-from serde.weights import dtype_name
 
 __all__ = [
     "decompose_depth_to_space",

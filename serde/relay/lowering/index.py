@@ -7,7 +7,8 @@ from functools import partial, reduce
 from typing import Any as AnyValue
 from typing import Final
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Constant, Expr, const, tensor_type
@@ -15,7 +16,6 @@ from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import broadcast, is_float
 from serde.relay.lowering.lengths import positions
-from serde.weights import dtype_name
 
 __all__ = [
     "RULES",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 from serde.relay.ir.dims import Any, Dim, SymDim, symbol
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import as_dtype

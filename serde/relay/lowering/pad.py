@@ -7,13 +7,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
+from serde.core.weights import Array
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.lowering.lengths import sliced
-from serde.weights import Array
 
 __all__ = ["continued", "decompose_mirror_pad", "decompose_pad"]
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, Tuple, const, tensor_type

@@ -23,7 +23,7 @@ def __getattr__(name: str) -> AnyValue:
         found = importlib.import_module("serde.relay.ir.op_paths").find_op_path(name)
         if found is not None:
             return found
-        near = importlib.import_module("serde.texts").near_names(name, __dir__())
+        near = importlib.import_module("serde.core.texts").near_names(name, __dir__())
         raise AttributeError(f"relay.op has no {name}.{near}")
     raise AttributeError(f"relay.op has no {name}")
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.bodies import Apply, Blank
 from serde.relay.ir.dims import Dim
@@ -28,7 +29,6 @@ from serde.relay.ir.registry import Array, call, infer_call, relay_op, sample, t
 from serde.relay.ir.traits import BitLevel, Float32
 from serde.relay.ir.traits import Foreign as ForeignTrait
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
-from serde.weights import dtype_name
 
 __all__: list[str] = []
 

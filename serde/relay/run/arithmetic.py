@@ -14,12 +14,12 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import Weight, dtype_name, numpy_dtype
 from serde.relay.ir.expr import Call, Constant
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import Array
 from serde.relay.ir.traits import BitLevel, Float32
 from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.weights import Weight, dtype_name, numpy_dtype
 
 __all__ = ["Application", "Arithmetic", "Exact", "Rounded", "Watched", "WeightsRounded"]
 

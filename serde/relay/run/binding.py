@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import RelayError
 from serde.relay.ir.dims import Dim, SymDim, substitute
 from serde.relay.ir.expr import Var
@@ -22,7 +23,6 @@ from serde.relay.ir.types import (
     TypeVar,
 )
 from serde.relay.run.values import ConstructorValue, RefValue
-from serde.weights import dtype_name, numpy_dtype
 
 __all__ = ["as_value", "bind_dims", "has_symbols", "resolve_dims"]
 

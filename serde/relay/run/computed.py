@@ -13,6 +13,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import Array, ArrayWeight, Weight, numpy_dtype
 from serde.errors import RelayError
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.infer import infer_function
@@ -21,7 +22,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import free_vars
 from serde.relay.run.interpreter import apply_kernel, evaluate
 from serde.relay.run.rows import RowRule, row_rule
-from serde.weights import Array, ArrayWeight, Weight, numpy_dtype
 
 __all__ = ["ComputedWeight"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.expr import Call
 from serde.relay.ir.registry import trait_of
 from serde.relay.ir.traits import Work
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.work import elements
-from serde.weights import numpy_dtype
 
 __all__ = ["STEP_WORK", "fixed_bytes", "temporary_bytes", "work"]
 

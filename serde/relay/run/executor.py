@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import numpy_dtype
 from serde.errors import RelayError
 from serde.relay.ir.expr import Constant, Expr, Function, GlobalVar, Var, astuple
 from serde.relay.ir.module import IRModule
@@ -15,7 +16,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.requantize_config import current_requantize_config
 from serde.relay.run.interpreter import evaluate, run
 from serde.relay.run.values import ConstructorValue, RefValue
-from serde.weights import numpy_dtype
 
 __all__ = ["Executor", "NDArray", "create_executor"]
 

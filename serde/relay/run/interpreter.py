@@ -14,6 +14,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import numpy_dtype
 from serde.errors import EvaluationError, RelayError, Unsupported
 from serde.relay.ir.adt import Constructor, Match
 from serde.relay.ir.bodies import Apply, Blank, Kernel
@@ -39,7 +40,6 @@ from serde.relay.ir.visit import children, free_vars
 from serde.relay.run.arithmetic import Application, Arithmetic
 from serde.relay.run.binding import as_value, bind_dims, has_symbols, resolve_dims
 from serde.relay.run.values import apply_reference, choose_clause, construct
-from serde.weights import numpy_dtype
 
 __all__ = ["apply_kernel", "evaluate", "run", "run_with"]
 
@@ -489,7 +489,7 @@ def run_with(
         arithmetic: What kernels are given, and what their results become.
         function: A function without free variables.
         arguments: A value for each parameter, not compared with the declared types; a
-            :class:`~serde.weights.Weight` is read where it is used and not kept.
+            :class:`~serde.core.weights.Weight` is read where it is used and not kept.
         mod: Where the global functions it calls are.
 
     Raises:

@@ -15,9 +15,9 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.limits import MAX_RANK
+from serde.core.weights import numpy_dtype
 from serde.errors import RelayError
-from serde.limits import MAX_RANK
-from serde.weights import numpy_dtype
 
 __all__ = [
     "DLPACK_CODES",

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Generator
 from typing import Any as AnyValue
 
-from serde.limits import MAX_NESTING
+from serde.core.limits import MAX_NESTING
 from serde.relay.ir.adt import (
     Clause,
     Constructor,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from serde.markup import escaped, figure, folded
+from serde.core.markup import escaped, figure, folded
 from serde.relay.ir.module import IRModule
 
 __all__ = ["module_html"]

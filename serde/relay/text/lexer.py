@@ -7,8 +7,8 @@ from bisect import bisect_right
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from serde.core.limits import MAX_GRAPH_TEXT_BYTES
 from serde.errors import ParseError
-from serde.limits import MAX_GRAPH_TEXT_BYTES
 
 __all__ = ["Lexer", "Token"]
 

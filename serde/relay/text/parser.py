@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.limits import MAX_NESTING
 from serde.errors import IllTypedError, RelayError, TypeInferenceError, VerifyError
-from serde.limits import MAX_NESTING
 from serde.relay.ir.adt import Constructor
 from serde.relay.ir.expr import (
     Attrs,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from serde.core.limits import MAX_NESTING, MAX_RANK
 from serde.errors import ParseError
-from serde.limits import MAX_NESTING, MAX_RANK
 from serde.relay.ir.dims import Any, Dim, SymDim, symbol
 from serde.relay.ir.types import (
     FuncType,

@@ -8,8 +8,9 @@ from typing import Final, NoReturn
 
 import numpy as np
 
+from serde.core.limits import MAX_NESTING
+from serde.core.weights import numpy_dtype
 from serde.errors import RelayError
-from serde.limits import MAX_NESTING
 from serde.relay.ir.compare import structural_equal
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import OpDef
@@ -20,7 +21,6 @@ from serde.relay.text.metadata import AttributeObject, Metadata
 from serde.relay.text.names import is_symbol
 from serde.relay.text.printer import OPERAND_ATTRIBUTES, UNSET_ATTRIBUTES
 from serde.relay.text.type_parser import TypeParser
-from serde.weights import numpy_dtype
 
 __all__ = ["NUMERIC", "WORDS", "ValueParser"]
 

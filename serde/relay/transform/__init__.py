@@ -5,7 +5,7 @@ Those below ``tvm`` do what TVM's passes of their names do, and no conversion ru
 
 from __future__ import annotations
 
-from serde._lazy import lazy_names
+from serde.core.lazy import lazy_names
 from serde.relay.transform.homes import HOMES
 
 __getattr__, __dir__, __all__ = lazy_names(

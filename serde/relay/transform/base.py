@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+from serde.core.progress import counting, expect
 from serde.errors import RelayError
-from serde.progress import counting, expect
 from serde.relay.ir.bodies import map_bodies
 from serde.relay.ir.expr import Function, GlobalVar
 from serde.relay.ir.garbage_collection import pause_garbage_collection

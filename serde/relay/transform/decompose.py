@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import ClassVar, TypeAlias
 
+from serde.core.limits import budget
 from serde.errors import LimitError, TypeInferenceError, Unsupported
-from serde.limits import budget
 from serde.relay.ir.expr import Call, Expr, Function, Span, Tuple, astuple
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import Foreign, Layout

@@ -12,8 +12,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from serde.core.limits import budget
 from serde.errors import RelayError
-from serde.limits import budget
 from serde.relay.ir.expr import (
     Call,
     Constant,

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef, call, has_trait
@@ -18,7 +19,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order, rewrite_function, use_counts
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.closed import closed_nodes
-from serde.weights import numpy_dtype
 
 __all__ = [
     "FoldBatchNorm",

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from serde.core.weights import numpy_dtype
 from serde.errors import RelayError
 from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
@@ -26,7 +27,6 @@ from serde.relay.ir.types import TensorType, TupleType, Type, accepts
 from serde.relay.ir.visit import has_kind, post_order, rewrite
 from serde.relay.run.interpreter import apply_kernel
 from serde.relay.transform.base import FunctionPass
-from serde.weights import numpy_dtype
 
 __all__ = ["MAX_VALUES", "FoldShape", "ShapeFolder", "shape_value", "static_form"]
 

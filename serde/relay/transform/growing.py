@@ -6,13 +6,13 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import Array, numpy_dtype
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.evaluate_constants import EvaluateConstants
 from serde.relay.transform.fold_shape import MAX_VALUES, ShapeFolder
-from serde.weights import Array, numpy_dtype
 
 __all__ = ["Folder"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.core.limits import MAX_NODES
 from serde.errors import LimitError, Unsupported
-from serde.limits import MAX_NODES
 from serde.relay.ir.bodies import all_nodes, instantiate, map_bodies
 from serde.relay.ir.callees import callees_first, find_callees, recursive_functions
 from serde.relay.ir.dims import SymDim

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations, islice
 from typing import Final
 
+from serde.core.report import Report
 from serde.errors import TypeInferenceError
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.dims import Any, Dim, SymDim, product, substitute, symbol
@@ -28,7 +29,6 @@ from serde.relay.ir.visit import children, post_order, rebuild
 from serde.relay.op.index.slicing import FAR
 from serde.relay.op.shape.reshape import new_shape
 from serde.relay.transform.input_types import resolve_attribute
-from serde.report import Report
 
 __all__ = ["open_lengths"]
 

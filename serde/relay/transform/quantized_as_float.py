@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from serde.core.weights import Array
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, const
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite_function, use_counts
 from serde.relay.transform.base import FunctionPass
-from serde.weights import Array
 
 __all__ = ["QuantizedAsFloat"]
 

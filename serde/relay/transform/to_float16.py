@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from serde.core.weights import Array, Weight
 from serde.errors import TypeInferenceError
 from serde.relay.ir.bodies import carried, inner_first, map_bodies
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
@@ -19,7 +20,6 @@ from serde.relay.ir.traits import Float32
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order, rebuild, rewrite
 from serde.relay.transform.base import FunctionPass
-from serde.weights import Array, Weight
 
 __all__ = ["ToFloat16", "float16_overflows", "narrow_constant", "weight_overflows"]
 

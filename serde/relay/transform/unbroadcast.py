@@ -6,12 +6,12 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.weights import Array
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
-from serde.weights import Array
 
 __all__ = ["UNIFORM", "flag_again", "unbroadcast"]
 

@@ -8,7 +8,9 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from serde.limits import CHUNK_BYTES, MAX_WEIGHT_GROWTH, budget, current_limits
+from serde.core.limits import CHUNK_BYTES, MAX_WEIGHT_GROWTH, budget, current_limits
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight, FileWeight, Weight
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef, has_trait
@@ -20,8 +22,6 @@ from serde.relay.run.cost import fixed_bytes, work
 from serde.relay.transform.closed import closed_nodes
 from serde.relay.transform.evaluate_constants import EvaluateConstants
 from serde.relay.transform.merge_equal_nodes import value_key
-from serde.report import Report
-from serde.weights import ArrayWeight, FileWeight, Weight
 
 __all__ = ["fold_weights"]
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.limits import budget
 from serde.errors import Unsupported
-from serde.limits import budget
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call

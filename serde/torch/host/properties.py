@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.torch.host.lists import draw_entries, new_list
@@ -13,7 +14,6 @@ from serde.torch.host.registry import evaluates
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.table import DTYPE_CODES
 from serde.torch.promotion import promote_types
-from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 

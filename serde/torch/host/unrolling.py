@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any as AnyValue
 from typing import Final, Protocol
 
+from serde.core.report import Report
 from serde.relay.ir.expr import Expr
-from serde.report import Report
 from serde.torch.aliases import Values
 from serde.torch.host.control import find_branch
 from serde.torch.model import TRACED_FUNCTION, Argument, Graph, Node, Ref

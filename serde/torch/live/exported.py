@@ -8,7 +8,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
-from serde._optional import require
+from serde.core.optional import require
 from serde.errors import FormatError
 from serde.relay.ir.dims import Dim, substitute
 from serde.relay.ir.types import TensorType

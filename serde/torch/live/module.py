@@ -12,7 +12,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
-from serde._optional import require
+from serde.core.optional import require
 from serde.engine.base import first_line
 from serde.errors import OptionError
 from serde.torch.arguments import Arguments, find_arguments

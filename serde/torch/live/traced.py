@@ -9,7 +9,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
-from serde._optional import require
+from serde.core.optional import require
 from serde.engine.base import first_line
 from serde.torch.arguments import Arguments, Call
 from serde.torch.model import TorchModel

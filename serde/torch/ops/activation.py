@@ -9,6 +9,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
@@ -22,7 +23,6 @@ from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import FIRST_BIT, in_computed_dtype
 from serde.walk.pairs import of_floats, of_signed, reads, writes
-from serde.weights import numpy_dtype
 
 DType = np.dtype[AnyValue] | None
 FLOAT32 = np.dtype(np.float32)

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from serde.core.limits import CHUNK_BYTES, MAX_ARCHIVE_RATIO, MAX_TORCH_ARCHIVE_MEMBERS
+from serde.core.weights import FileRange, OpenFile
 from serde.errors import FormatError
 from serde.io.archives import SpooledFile, spool
 from serde.io.contained import location_fault
-from serde.limits import CHUNK_BYTES, MAX_ARCHIVE_RATIO, MAX_TORCH_ARCHIVE_MEMBERS
-from serde.weights import FileRange, OpenFile
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
+from serde.core.limits import MAX_TORCH_CONTAINERS, MAX_TORCH_JSON_BYTES
 from serde.errors import FormatError
-from serde.limits import MAX_TORCH_CONTAINERS, MAX_TORCH_JSON_BYTES
 from serde.torch.pt2.archive import Archive
 
 __all__ = ["Document", "read_document"]

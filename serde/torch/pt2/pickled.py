@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.limits import MAX_TORCH_JSON_BYTES
+from serde.core.limits import MAX_TORCH_JSON_BYTES
 from serde.torch.pt2.archive import Archive
 from serde.torch.pt2.document import Document
 from serde.torch.pt2.versions import DTYPES

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from serde.limits import MAX_RANK, budget
+from serde.core.limits import MAX_RANK, budget
 from serde.relay.ir.dims import Dim, substitute
 from serde.relay.ir.types import TensorType
 from serde.torch.dimensions import parse_dim

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from serde.core.weights import Weight
 from serde.errors import FormatError
 from serde.torch.model import NAMES, Input, TorchModel
 from serde.torch.pt2.archive import Archive
@@ -21,7 +22,6 @@ from serde.torch.pt2.versions import (
     release_of,
 )
 from serde.torch.pt2.weights import Payloads, check_byte_order
-from serde.weights import Weight
 
 __all__ = ["MARKS", "is_program", "load_archive", "read_archive"]
 

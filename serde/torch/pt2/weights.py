@@ -10,16 +10,16 @@ from typing import Final
 
 import numpy as np
 
-from serde.allocation import allow_growth
+from serde.core.allocation import allow_growth
+from serde.core.limits import MAX_RANK, MAX_WEIGHT_GROWTH
+from serde.core.weights import ArrayWeight, FileRange, Weight, numpy_dtype
 from serde.errors import FormatError
 from serde.io.contained import location_fault
-from serde.limits import MAX_RANK, MAX_WEIGHT_GROWTH
 from serde.torch.pt2.archive import Archive
 from serde.torch.pt2.document import Document, read_document
 from serde.torch.pt2.pickled import read_tensors
 from serde.torch.pt2.versions import DTYPES
 from serde.torch.strided import span, view_of
-from serde.weights import ArrayWeight, FileRange, Weight, numpy_dtype
 
 __all__ = ["Payloads"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any as AnyValue
 
-from serde._optional import require
+from serde.core.optional import require
 from serde.errors import CheckError
 
 __all__ = ["call_script"]

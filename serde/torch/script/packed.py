@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any as AnyValue
 from typing import Final
 
-from serde._optional import require
+from serde.core.optional import require
 
 __all__ = ["unpack_params", "unpack_tensor"]
 

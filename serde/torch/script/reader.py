@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
-from serde._optional import require
+from serde.core.optional import require
 from serde.torch.arguments import example_types
 from serde.torch.model import TRACED_FUNCTION, Argument, Graph, Node, Ref, TorchModel
 from serde.torch.script.attributes import Attributes

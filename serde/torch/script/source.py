@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
-from serde._optional import require
+from serde.core.optional import require
 from serde.engine.base import first_line
 from serde.errors import FormatError, OptionError
 from serde.relay.ir.garbage_collection import pause_garbage_collection

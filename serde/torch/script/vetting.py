@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.limits import MAX_GRAPH_TEXT_BYTES, budget
 from serde.errors import FormatError
-from serde.limits import MAX_GRAPH_TEXT_BYTES, budget
 from serde.torch.pt2.archive import Archive
 
 __all__ = ["check_archive", "draw_calls"]

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.limits import MAX_NESTING, MAX_RANK
+from serde.core.weights import FileWeight, OpenFile, Weight
 from serde.errors import FormatError
 from serde.io.contained import member_path
 from serde.io.nesting import nesting_depth
-from serde.limits import MAX_NESTING, MAX_RANK
 from serde.relay.ir.dims import Any, symbol
 from serde.torch.model import Argument, Graph, Input, Node, Ref, TorchModel
 from serde.torch.pt2.document import Document
@@ -24,7 +25,6 @@ from serde.torch.source.syntax import MAX_SOURCE_BYTES, Unit
 from serde.torch.source.values import Class, Frame, Globals, Held, Instance, Library
 from serde.torch.written.folder import CONFIG, DTYPES, SOURCE, WEIGHTS
 from serde.torch.written.source import LOADER
-from serde.weights import FileWeight, OpenFile, Weight
 
 __all__ = ["load_folder"]
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
+from serde.core.limits import MAX_NESTING
 from serde.errors import FormatError
-from serde.limits import MAX_NESTING
 
 __all__ = ["MAX_SOURCE_BYTES", "Unit", "assigned", "last_reads", "leaves", "loads"]
 

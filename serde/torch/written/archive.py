@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
-from serde._optional import require
+from serde.core.limits import budget
+from serde.core.optional import require
 from serde.errors import LimitError, OptionError, Unsupported
 from serde.io.atomic import atomic_write
-from serde.limits import budget
 from serde.relay.ir.dims import SymDim
 from serde.torch.model import NAMES, Input, TorchModel
 from serde.torch.names import Names, identifier

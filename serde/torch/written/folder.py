@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.progress import expect
+from serde.core.weights import Weight
 from serde.errors import FormatError, Unsupported
 from serde.io.atomic import write_all, write_weight
 from serde.io.contained import read_small
 from serde.io.directories import atomic_directory, check_directory
-from serde.progress import expect
 from serde.torch.options import TorchExportOptions
 from serde.torch.program import TorchProgram
 from serde.torch.written.archive import save_archive
 from serde.torch.written.source import Module, module_of, write_source
-from serde.weights import Weight
 
 __all__ = ["CONFIG", "SOURCE", "WEIGHTS", "check_folder", "is_folder", "save"]
 

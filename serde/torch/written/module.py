@@ -10,11 +10,11 @@ import sys
 from types import ModuleType
 from typing import Any as AnyValue
 
-from serde._optional import require
+from serde.core.optional import require
+from serde.core.weights import Weight
 from serde.errors import ConverterBug
 from serde.torch.program import TorchProgram
 from serde.torch.written.source import module_of, write_source
-from serde.weights import Weight
 
 __all__ = ["to_module"]
 

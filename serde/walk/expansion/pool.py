@@ -8,8 +8,9 @@ from math import prod
 from typing import Any as AnyValue
 from typing import Literal
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import as_dtype, lowest
 from serde.relay.ir.registry import call
@@ -17,7 +18,6 @@ from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import LAST, sliced
 from serde.walk.expansion.tensors import tensor_type
-from serde.weights import numpy_dtype
 
 __all__ = ["USUAL", "combine_windows", "pool_expansion"]
 

@@ -9,8 +9,9 @@ from itertools import product
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import as_dtype
@@ -20,7 +21,6 @@ from serde.relay.op.image.crop import CropAndResize
 from serde.relay.op.image.grid import GridSample
 from serde.relay.op.image.interpolation import cubic_weights
 from serde.walk.expansion.tensors import fixed_shape, tensor_type
-from serde.weights import dtype_name
 
 __all__ = [
     "Pixels",

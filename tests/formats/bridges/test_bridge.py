@@ -22,18 +22,11 @@ from support.toy_format import (
 )
 
 import serde
-import serde.bridge
+import serde.bridge.formats
 from serde.api import to_relay
-from serde.bridge import (
-    Bridge,
-    ExportOptions,
-    ImportOptions,
-    bind_options,
-    format_names,
-    get_bridge,
-    source_bridge,
-    target_bridge,
-)
+from serde.bridge.contract import Bridge
+from serde.bridge.formats import format_names, get_bridge, source_bridge, target_bridge
+from serde.bridge.options import ExportOptions, ImportOptions, bind_options
 from serde.errors import CheckError, FormatError, OptionError
 
 BROKEN = ToyEntryPoint("broken", "elsewhere:BRIDGE", ImportError("no module named gizmo"))
@@ -43,7 +36,7 @@ BROKEN = ToyEntryPoint("broken", "elsewhere:BRIDGE", ImportError("no module name
 def plugins(monkeypatch: pytest.MonkeyPatch) -> list[ToyEntryPoint]:
     """The entry points that are installed; no format of the package itself."""
     installed = [TOY]
-    monkeypatch.setattr(serde.bridge, "FORMATS", {})
+    monkeypatch.setattr(serde.bridge.formats, "FORMATS", {})
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: list(installed))
     return installed
 
@@ -218,7 +211,7 @@ def test_two_packages_with_one_name_are_an_error(plugins: list[ToyEntryPoint]) -
 def test_a_package_may_not_take_the_name_of_an_own_format(
     plugins: list[ToyEntryPoint], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serde.bridge, "FORMATS", {"toy": "support.toy_format"})
+    monkeypatch.setattr(serde.bridge.formats, "FORMATS", {"toy": "support.toy_format"})
     with pytest.raises(OptionError, match=r"toy is claimed by support\.toy_format and support"):
         format_names()
 
@@ -251,7 +244,7 @@ def test_other_packages_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_own_format_is_imported_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serde.bridge, "FORMATS", {"toy": "support.toy_format"})
+    monkeypatch.setattr(serde.bridge.formats, "FORMATS", {"toy": "support.toy_format"})
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     assert get_bridge("toy") is BRIDGE
 
@@ -331,13 +324,13 @@ def test_importing_serde_loads_no_plug_in(tmp_path: Path) -> None:
     (tmp_path / "gizmo_module.py").write_text("raise RuntimeError('loaded')\n")
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "import serde, serde.bridge\n"
+        "import serde, serde.bridge.formats\n"
         "assert 'gizmo_module' not in sys.modules\n"
-        "assert 'broken' in serde.bridge.format_names()\n"
-        "try:\n    serde.bridge.get_bridge('broken')\n"
+        "assert 'broken' in serde.bridge.formats.format_names()\n"
+        "try:\n    serde.bridge.formats.get_bridge('broken')\n"
         "except serde.OptionError as error:\n    print(error)\n"
     )
-    root = Path(serde.bridge.__file__).parents[1]
+    root = Path(serde.__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
     )

@@ -23,11 +23,12 @@ from support.toy_format import (
     ToyExportOptions,
 )
 
-from serde.bridge import TensorNames, get_bridge
+from serde.bridge.formats import get_bridge
+from serde.bridge.summary import TensorNames
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
 from serde.testing import BridgeSuite
-from serde.weights import ArrayWeight
 
 # All samples of all operators are in the tests of the formats; here are some of each category.
 SPREAD = (

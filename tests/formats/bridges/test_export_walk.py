@@ -13,6 +13,8 @@ import pytest
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
+from serde.core.weights import Array, ArrayWeight, Weight
 from serde.errors import ConverterBug, Unsupported, UnsupportedModelError
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Span, Tuple, TupleGetItem, Var
 from serde.relay.ir.leaves import leaves
@@ -21,12 +23,10 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.transform import InferType
-from serde.report import Report
 from serde.walk.export_context import ExportContext, Writing
 from serde.walk.exporter import ExportWalk, Known, name_outputs
 from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
-from serde.weights import Array, ArrayWeight, Weight
 
 TABLE = ConverterTable("toy")
 

@@ -11,8 +11,8 @@ import pytest
 from onnx import numpy_helper, parser
 
 import serde
+from serde.core.report import Report
 from serde.errors import FormatError, OptionError, UnsupportedModelError
-from serde.report import Report
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

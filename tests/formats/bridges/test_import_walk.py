@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
+from serde.core.limits import Limits, spending
+from serde.core.report import Issue, Report
+from serde.core.weights import ArrayWeight
 from serde.errors import (
     FormatError,
     LimitError,
@@ -18,18 +21,15 @@ from serde.errors import (
     UnsupportedModelError,
     raise_if_refused,
 )
-from serde.limits import Limits, spending
 from serde.relay.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.report import Issue, Report
 from serde.walk.assembly import Assembly
 from serde.walk.import_context import ImportContext
 from serde.walk.importer import Graph, ImportWalk, Node
 from serde.walk.scope import Scope
 from serde.walk.table import ConverterTable
-from serde.weights import ArrayWeight
 
 OPS = ConverterTable("tuples")
 Names = Scope[str, Expr]

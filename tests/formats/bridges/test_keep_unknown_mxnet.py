@@ -12,12 +12,12 @@ from onnx.reference import ReferenceEvaluator
 import serde
 import serde.relay as relay
 from serde.compat import import_mxnet
+from serde.core.report import Report
 from serde.errors import MissingDependency, OptionError, RelayError, UnsupportedModelError
 from serde.relay.ir.foreign import Foreign, is_foreign
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
-from serde.report import Report
 
 RNG = np.random.default_rng(7)
 DATA = RNG.normal(size=(2, 5)).astype(np.float32)

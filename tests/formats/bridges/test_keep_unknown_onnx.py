@@ -15,6 +15,7 @@ from onnx.reference.op_run import OpRun
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import OptionError, RelayError, UnsupportedModelError
 from serde.onnx import foreign as own
 from serde.relay.ir.dims import Any as AnyDim
@@ -23,7 +24,6 @@ from serde.relay.ir.foreign import Foreign, is_foreign
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
-from serde.report import Report
 
 RNG = np.random.default_rng(11)
 W = RNG.normal(size=(5, 4)).astype(np.float32)

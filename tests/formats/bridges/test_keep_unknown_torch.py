@@ -12,12 +12,12 @@ import pytest
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import OptionError, RelayError, UnsupportedModelError
 from serde.relay.ir.foreign import ARGUMENTS, Foreign, is_foreign
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
-from serde.report import Report
 
 torch = pytest.importorskip("torch")
 

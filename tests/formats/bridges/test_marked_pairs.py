@@ -12,8 +12,8 @@ import pytest
 import serde
 import serde.relay as relay
 from serde.compat import import_mxnet
+from serde.core.weights import ArrayWeight
 from serde.errors import MissingDependency
-from serde.weights import ArrayWeight
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4) - 4
 WEIGHT = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)

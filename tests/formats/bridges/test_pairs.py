@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.coreml.mlprogram.ops.table import OPS as PROGRAM
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
 from serde.errors import RelayError, Unsupported
@@ -18,7 +19,6 @@ from serde.nnef.ops.table import OPS as NNEF
 from serde.onnx.ops.table import TABLES
 from serde.relax.ops.table import OPS as RELAX
 from serde.relay.ir.expr import Call, Expr
-from serde.report import Report
 from serde.torch.ops.table import OPS as TORCH
 from serde.walk.converter import Converter, innermost
 from serde.walk.import_context import ImportContext

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.testing import BridgeSuite
 
 pytest.importorskip("tvm")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import Array, OpDef
-from serde.report import Report
 from serde.walk.context import TypedContext
 from serde.walk.import_context import ImportContext
 from serde.walk.table import ConverterTable

@@ -12,6 +12,7 @@ from support.coreml_models import tools
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
 from serde.coreml.model import CoremlModel, operations
 from serde.coreml.reader import load
 from serde.errors import OptionError
@@ -19,7 +20,6 @@ from serde.relay.ir.expr import Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 
 HALF = np.float16
 X, Y = np.array([1, 2], HALF), np.array([4, 8], HALF)

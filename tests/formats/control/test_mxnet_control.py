@@ -10,6 +10,7 @@ import pytest
 from support.mxnet_written import run_written
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import UnsupportedModelError
 from serde.mxnet.exporter import from_relay
 from serde.mxnet.model import MxnetModel
@@ -18,7 +19,6 @@ from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import call
 from serde.relay.op.control import samples
-from serde.report import Report
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from serde.core.report import Report
 from serde.engine.interpreter import RelayEngine
-from serde.report import Report
 from serde.torch.importer import to_relay
 from serde.torch.model import Graph, Input, Node, Ref, TorchModel
 from serde.torch.options import TorchImportOptions

@@ -15,8 +15,8 @@ from support.mil_executor import execute
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import UnsupportedModelError
-from serde.report import Report
 
 IDS = np.array([[3, 1, 0, 2, 0]], np.int64)
 TABLE = np.arange(8, dtype=np.float32).reshape(4, 2)

@@ -15,6 +15,7 @@ from support.mil_executor import execute
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
 from serde.coreml.exporter import from_relay
 from serde.coreml.model import CoremlModel, operations
 from serde.coreml.options import CoremlExportOptions
@@ -22,7 +23,6 @@ from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.ir.dims import symbol
 from serde.relay.ir.expr import Span
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
 
 RNG = np.random.default_rng(4)
 

@@ -11,8 +11,8 @@ from support.runtime import open_session
 
 import serde
 from serde.compat import import_mxnet
+from serde.core.report import Report
 from serde.errors import UnsupportedModelError
-from serde.report import Report
 
 X = np.random.default_rng(4).random((2, 3, 8, 8), np.float32)
 

@@ -12,6 +12,7 @@ import pytest
 
 import serde
 import serde.relay as relay
+from serde.core.weights import ArrayWeight
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.expr import Expr, Function, TupleGetItem, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
@@ -19,7 +20,6 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import call
 from serde.relay.ir.visit import free_vars
 from serde.relay.run.interpreter import run
-from serde.weights import ArrayWeight
 
 nnef = pytest.importorskip("nnef", reason="the package nnef is not installed")
 

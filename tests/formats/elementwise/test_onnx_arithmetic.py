@@ -10,11 +10,11 @@ from onnx import helper
 from support.onnx_suite import interpret
 
 import serde
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.compat import import_mxnet
 from serde.conversion.prepare import PrepareOptions, prepare
+from serde.core.report import Report
 from serde.mxnet.engine import MxnetEngine, mxnet_program
-from serde.report import Report
 
 LEFT = [5, -5, 0, np.inf, -np.inf, np.nan, 7, -7, 3, -4.5]
 RIGHT = [0, 0, 0, 2, 0, 1, np.inf, np.inf, -np.inf, 3]

@@ -13,9 +13,9 @@ from onnx.reference import ReferenceEvaluator
 import serde
 import serde.relay as relay
 from serde.command.flags import generated_options
+from serde.core.report import Report
 from serde.errors import OptionError, UnsupportedModelError
 from serde.onnx.options import OnnxExportOptions
-from serde.report import Report
 
 FIRST = {
     "bfloat16": 13,

@@ -13,8 +13,8 @@ from support.relax_cases import judge_call
 from support.relax_run import run_function
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.dims import symbol
-from serde.weights import numpy_dtype
 
 NAN, INF = np.nan, np.inf
 ODD = np.array([0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, -3.7, 20.1, -20.1, 90, -90, 1e-4])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.torch_tensors import from_tensor, to_tensor
 
+from serde.core.report import Report
 from serde.errors import TypeInferenceError, UnsupportedModelError
 from serde.relay.ir.expr import Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
@@ -17,7 +18,6 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import all_ops, call
 from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import apply_kernel
-from serde.report import Report
 from serde.torch.exporter import from_relay
 from serde.torch.options import TorchExportOptions
 from serde.torch.written import to_module

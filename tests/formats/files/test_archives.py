@@ -8,9 +8,9 @@ import tarfile
 
 import pytest
 
+from serde.core.limits import MAX_ARCHIVE_MEMBERS
 from serde.errors import FormatError
 from serde.io.archives import is_tar, tar_extract, tar_names
-from serde.limits import MAX_ARCHIVE_MEMBERS
 
 CONTENT = random.Random(4).randbytes(1500)
 FORMATS = {"ustar": tarfile.USTAR_FORMAT, "gnu": tarfile.GNU_FORMAT, "pax": tarfile.PAX_FORMAT}

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from serde.core.limits import CHUNK_BYTES
+from serde.core.weights import OpenFile
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group, atomic_write, check_files, copy_range, write_all
-from serde.limits import CHUNK_BYTES
-from serde.weights import OpenFile
 
 
 def names(directory: Path) -> list[str]:

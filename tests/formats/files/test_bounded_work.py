@@ -14,11 +14,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 import serde
 import serde.relay as relay
+from serde.core.limits import Limits, spending
+from serde.core.weights import ArrayWeight
 from serde.errors import LimitError
-from serde.limits import Limits, spending
 from serde.walk.assembly import Assembly
 from serde.walk.import_context import ImportContext
-from serde.weights import ArrayWeight
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 OPSETS = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]

@@ -15,12 +15,12 @@ import pytest
 from support.coreml_models import package, small_network, small_program
 
 import serde
+from serde.core.weights import ArrayWeight, FileWeight, OpenFile, numpy_dtype
 from serde.coreml.blobs import BlobFile, BlobLayout
 from serde.coreml.elements import BY_DTYPE, BY_MIL
 from serde.coreml.model import CoremlModel
 from serde.coreml.reader import detect, load
 from serde.errors import FormatError, OptionError, SerdeError
-from serde.weights import ArrayWeight, FileWeight, OpenFile, numpy_dtype
 
 BLOB = ("@model_path/weights/weight.bin", 64)
 

@@ -16,10 +16,10 @@ from support.coreml_layers import evaluate
 from support.coreml_models import small_network, tools
 
 import serde
+from serde.core.report import Report
+from serde.core.weights import FileWeight
 from serde.coreml.reader import load
 from serde.errors import FormatError, OptionError, UnsupportedModelError
-from serde.report import Report
-from serde.weights import FileWeight
 
 BOXES, CLASSES = 24, 3
 IOU, LEAST = 0.3, 0.4
@@ -204,7 +204,7 @@ def test_a_detector_whose_rows_are_bounded(
 
 def test_a_detector_is_inspected_without_its_weights(tmp_path: Path) -> None:
     source = detection(tmp_path / "net.mlpackage")
-    from serde.bridge import get_bridge
+    from serde.bridge.formats import get_bridge
 
     bridge = get_bridge("coreml")
     facts = bridge.summary(load(source)).facts

@@ -9,12 +9,12 @@ from support.mil_executor import execute
 from support.mil_values import check_types
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.coreml.exporter import from_relay
 from serde.coreml.model import operations
 from serde.coreml.options import CoremlExportOptions
 from serde.relay.ir.registry import call
 from serde.relay.run.interpreter import run
-from serde.report import Report
 
 
 @pytest.mark.parametrize("target", ["iOS17", "iOS18"])

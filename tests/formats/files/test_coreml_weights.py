@@ -21,6 +21,8 @@ from support.samples import build
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight
 from serde.coreml.exporter import from_relay
 from serde.coreml.model import CoremlModel, operations
 from serde.coreml.options import CoremlExportOptions
@@ -32,8 +34,6 @@ from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import Sample, all_ops
 from serde.relay.run.interpreter import run
-from serde.report import Report
-from serde.weights import ArrayWeight
 
 LAYERS = {
     **dict.fromkeys(("nn.conv1d", "nn.conv2d", "nn.conv3d"), "conv"),

@@ -21,12 +21,12 @@ from onnx import numpy_helper
 import serde
 import serde.io.staging
 import serde.relay as relay
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group, atomic_write
 from serde.io.directories import atomic_directory
-from serde.report import Report
-from serde.weights import ArrayWeight
 
 ROOT = Path(serde.__file__).parents[1]
 WIDTH = 32

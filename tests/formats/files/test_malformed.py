@@ -19,11 +19,11 @@ import pytest
 from support.params_layout import CSR, ROW_SPARSE, V3, legacy, listing, sparse, v1, v2
 from support.tvm_layout import JsonGraph, param_file
 
+from serde.core.weights import OpenFile
 from serde.errors import FormatError, SerdeError
 from serde.mxnet.codec import load
 from serde.mxnet.symbol_json import parse_symbol
 from serde.relayfile.codec import load as load_relay
-from serde.weights import OpenFile
 
 SEED = 20
 FLIPS = 400

@@ -12,10 +12,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import serde.relay as relay
-from serde.allocation import at_positions
-from serde.limits import budget, spending
+from serde.core.allocation import at_positions
+from serde.core.limits import budget, spending
+from serde.core.weights import Array
 from serde.relay.transform import EvaluateConstants, InferType
-from serde.weights import Array
 
 ROOT = Path(__file__).resolve().parents[3]
 STATUS = Path("/proc/self/status")

@@ -12,8 +12,8 @@ from onnx import parser
 
 import serde
 from serde.compat import import_mxnet
+from serde.core.report import Report
 from serde.errors import MissingDependency
-from serde.report import Report
 
 ADDED = {
     "names": "{0: 'person', 1: 'bicycle'}",

@@ -24,9 +24,9 @@ from support.params_layout import (
 )
 
 from serde.compat import import_mxnet
+from serde.core.weights import FileWeight, OpenFile
 from serde.errors import FormatError, LimitError, MissingDependency
 from serde.mxnet.params import read_params
-from serde.weights import FileWeight, OpenFile
 
 DTYPES = [
     *("float16", "float32", "float64", "bool", "int8", "uint8", "int16", "uint16"),

@@ -13,11 +13,11 @@ import pytest
 from support.nnef_files import VERSION, graph, write_folder
 
 import serde
+from serde.core.weights import numpy_dtype
 from serde.engine.interpreter import RelayEngine
 from serde.errors import FormatError, UnsupportedModelError
 from serde.nnef.bridge import BRIDGE
 from serde.nnef.codec import load
-from serde.weights import numpy_dtype
 
 BATCH = "f = external<scalar>(shape = [1, 2, 4, 4]); b = external<integer>(shape = [3]); "
 REGIONS = BATCH + "q = external<scalar>(shape = [3, 4]); "

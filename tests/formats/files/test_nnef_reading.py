@@ -23,11 +23,11 @@ from support.nnef_files import (
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
 from serde.engine.interpreter import RelayEngine
 from serde.errors import FormatError, OptionError, UnsupportedModelError
 from serde.nnef.bridge import BRIDGE
 from serde.nnef.codec import detect, load
-from serde.report import Report
 
 X = np.array([[-2, -1, 0], [0.5, 1, 2]], np.float32)
 Y = np.maximum(X + WEIGHT, 0)

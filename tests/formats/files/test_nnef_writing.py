@@ -18,6 +18,8 @@ import pytest
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
+from serde.core.weights import Array, ArrayWeight, FileWeight, OpenFile, Weight
 from serde.errors import OptionError, Unsupported, UnsupportedModelError
 from serde.nnef import codec, writer
 from serde.nnef.dat import HEADER_BYTES, write_header
@@ -30,8 +32,6 @@ from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.transform.infer_type import InferType
-from serde.report import Report
-from serde.weights import Array, ArrayWeight, FileWeight, OpenFile, Weight
 
 nnef = pytest.importorskip("nnef")
 

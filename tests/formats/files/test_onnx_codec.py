@@ -16,13 +16,13 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from support.onnx_models import ODD, model_of, same_bits, tensor, values
 
+from serde.core.weights import Array, ArrayWeight, FileWeight, OpenFile, Weight
 from serde.errors import ConverterBug, FormatError, OptionError
 from serde.io.packed import PackedWeight
 from serde.onnx import codec
 from serde.onnx.elements import CODES, ELEMENTS
 from serde.onnx.messages import MESSAGES
 from serde.onnx.model import OnnxModel, tensors
-from serde.weights import Array, ArrayWeight, FileWeight, OpenFile, Weight
 
 
 def rich_model() -> onnx.ModelProto:

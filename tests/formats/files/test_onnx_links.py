@@ -16,14 +16,14 @@ from support.onnx_links import RNG, WEIGHTS, dense_net, link, places, run, write
 from support.onnx_models import model_of, same_bits, tensor, values
 
 import serde
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.compat import import_mxnet
+from serde.core.report import Report
+from serde.core.weights import Array, FileWeight, OpenFile
 from serde.errors import OptionError
 from serde.onnx import codec
 from serde.onnx.elements import CODES
 from serde.onnx.links import linkable_weights
-from serde.report import Report
-from serde.weights import Array, FileWeight, OpenFile
 
 mx = import_mxnet()
 

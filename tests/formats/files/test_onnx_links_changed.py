@@ -16,12 +16,12 @@ from support.onnx_links import RNG, WEIGHTS, change, link, places, run, write
 from support.onnx_models import same_bits, tensor
 
 import serde
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.command.cli import main
+from serde.core.report import Report
+from serde.core.weights import OpenFile
 from serde.errors import FormatError
 from serde.io.fingerprint import MOST_RANGES, Fingerprint
-from serde.report import Report
-from serde.weights import OpenFile
 
 
 @pytest.fixture

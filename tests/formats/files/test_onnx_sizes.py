@@ -68,7 +68,7 @@ MEMORY = """
     from onnx import helper
     from serde.onnx import codec
     from serde.onnx.model import OnnxModel
-    from serde.weights import FileWeight, OpenFile, Weight
+    from serde.core.weights import FileWeight, OpenFile, Weight
 
     class Computed(Weight):
         shape, dtype = (256, 2**18), "float32"

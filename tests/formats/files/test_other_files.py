@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from serde.bridge import source_bridge
+from serde.bridge.formats import source_bridge
 from serde.command.cli import main
 from serde.errors import FormatError
 from serde.io.other_files import describe_content, describe_unrecognised

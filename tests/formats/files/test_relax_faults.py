@@ -11,12 +11,12 @@ pytest.importorskip("tvm")
 
 from support.relax_samples import each_sample, judge
 
+from serde.core.weights import ArrayWeight
 from serde.errors import FormatError, Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import load
 from serde.relax.ops import TABLE
 from serde.relay.ir.types import TensorType
-from serde.weights import ArrayWeight
 
 
 def _context() -> tuple[ExportContext, Value]:

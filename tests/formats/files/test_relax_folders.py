@@ -15,6 +15,8 @@ from support.relax_folders import layered_model, write_model
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
+from serde.core.weights import as_weight, numpy_dtype
 from serde.errors import FormatError, OptionError
 from serde.relax import codec
 from serde.relax.exporter import from_relay
@@ -27,8 +29,6 @@ from serde.relax.text.syntax import check_script
 from serde.relay.ir.dims import DimLike, symbol
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
-from serde.report import Report
-from serde.weights import as_weight, numpy_dtype
 
 tvm = pytest.importorskip("tvm")
 

@@ -17,7 +17,7 @@ from support.relax_odd import BOUND, GLOBALS, KINDS, PLACES, TYPES, odd_module, 
 from tvm import relax
 
 import serde
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.errors import ConverterBug, FormatError, SerdeError, UnsupportedModelError
 from serde.relay.ir.verify import verify
 

@@ -16,6 +16,7 @@ from support.tvm_layout import JsonGraph, container, param_file
 import serde
 import serde.relay as relay
 from serde.command.cli import main
+from serde.core.weights import ArrayWeight, FileWeight
 from serde.errors import (
     FormatError,
     OptionError,
@@ -26,7 +27,6 @@ from serde.errors import (
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.transform import InferType
 from serde.relayfile.codec import load
-from serde.weights import ArrayWeight, FileWeight
 
 RNG = np.random.default_rng(5)
 KERNEL = RNG.normal(size=(4, 3, 3, 3)).astype("float32")

@@ -19,8 +19,8 @@ from support.tvm_layout import module_json
 import serde
 import serde.relay as relay
 from serde.command.cli import main
+from serde.core.outcome import exit_code
 from serde.errors import FormatError, IllTypedError, SerdeError, UnsupportedModelError
-from serde.outcome import exit_code
 from serde.relay.ir.compare import assert_structural_equal
 from serde.relayfile.codec import load
 

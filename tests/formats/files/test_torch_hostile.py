@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from serde.core.limits import spending
+from serde.core.report import Report
 from serde.errors import ConverterBug, SerdeError, Unsupported, UnsupportedModelError
-from serde.limits import spending
 from serde.relay.ir.expr import Expr
-from serde.report import Report
 from serde.torch.importer import to_relay
 from serde.torch.model import Argument, Graph, Input, Node, Ref, TorchModel
 from serde.torch.ops import TABLE

@@ -18,6 +18,7 @@ import pytest
 from support.pt2 import CONSTANTS, GOLDEN, MODEL, archive_of, changed, edited, members_of, runs_of
 
 import serde
+from serde.core.weights import FileWeight, OpenFile
 from serde.engine.interpreter import RelayEngine
 from serde.errors import FormatError
 from serde.relay.ir.dims import symbol
@@ -29,7 +30,6 @@ from serde.torch.pt2.reader import load_archive
 from serde.torch.signature import Given, name_leaves, name_results
 from serde.torch.source_lines import source_line
 from serde.torch.strided import StridedWeight, is_contiguous, is_same_view, span, view_of
-from serde.weights import FileWeight, OpenFile
 
 NAMES = sorted(path.stem for path in GOLDEN.glob("*.pt2"))
 

@@ -19,8 +19,8 @@ from support.pt2 import CONSTANTS, GOLDEN, MODEL, WEIGHTS, archive_of, changed, 
 from support.pt2 import mutate as mutate_json
 
 import serde
+from serde.core.report import Report
 from serde.errors import FormatError, LimitError, UnsupportedModelError
-from serde.report import Report
 from serde.torch.codec import detect
 from serde.torch.importer import to_relay
 from serde.torch.model import Argument, Graph, Input, Node, Ref, TorchModel

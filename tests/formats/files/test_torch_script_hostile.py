@@ -15,8 +15,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import serde  # noqa: E402
+from serde.core.limits import spending  # noqa: E402
 from serde.errors import FormatError, LimitError  # noqa: E402
-from serde.limits import spending  # noqa: E402
 from serde.torch.pt2.archive import Archive  # noqa: E402
 from serde.torch.script.vetting import check_archive  # noqa: E402
 

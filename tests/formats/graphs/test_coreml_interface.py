@@ -33,8 +33,9 @@ from support.oracle import run_mxnet
 
 import serde
 import serde.relay as relay
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.compat import import_mxnet
+from serde.core.report import Report
 from serde.coreml.options import CoremlExportOptions
 from serde.errors import OptionError
 from serde.relay.ir.dims import symbol
@@ -43,7 +44,6 @@ from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import run
-from serde.report import Report
 
 
 def sizes() -> Any:

@@ -20,6 +20,8 @@ from support.nn_layers import evaluate_network
 import serde
 import serde.relay as relay
 from serde.compat import import_mxnet
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight, FileWeight, OpenFile
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.ir.expr import Expr, Function, If, Var
 from serde.relay.ir.infer import infer_function
@@ -27,8 +29,6 @@ from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import run
-from serde.report import Report
-from serde.weights import ArrayWeight, FileWeight, OpenFile
 
 F32 = np.float32
 

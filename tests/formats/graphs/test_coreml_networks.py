@@ -11,8 +11,8 @@ from support.coreml_layers import check_layers, evaluate, network_of
 from support.coreml_models import tools
 
 import serde
+from serde.core.weights import FileWeight
 from serde.errors import FormatError
-from serde.weights import FileWeight
 
 F32 = np.float32
 RNG = np.random.default_rng(5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import UnsupportedModelError
 from serde.nnef.exporter import from_relay
 from serde.nnef.options import NnefExportOptions
@@ -14,7 +15,6 @@ from serde.relay.ir.infer import infer_function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
-from serde.report import Report
 
 
 def reasons(params: list[Var], body: Expr) -> list[tuple[str, str, str]]:

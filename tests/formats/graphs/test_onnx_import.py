@@ -14,8 +14,8 @@ from support.onnx_suite import interpret
 
 import serde
 import serde.relay as relay
+from serde.core.limits import Limits
 from serde.errors import FormatError, LimitError, OptionError, UnsupportedModelError
-from serde.limits import Limits
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops import TABLE, TABLES
 from serde.onnx.versions import CHANGES, Change

@@ -20,11 +20,11 @@ from tvm.script import tirx as T  # noqa: N812
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import FormatError, OptionError, UnsupportedModelError
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import post_order
-from serde.report import Report
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 

@@ -13,11 +13,11 @@ import pytest
 import serde
 import serde.relay as relay
 from serde.command.cli import main
+from serde.core.weights import ArrayWeight
 from serde.relay.ir.expr import Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
-from serde.weights import ArrayWeight
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "ios.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^serde .*$", GUIDE, re.MULTILINE)

@@ -14,10 +14,10 @@ import pytest
 import serde
 import serde.relay as relay
 from serde.command.cli import main
+from serde.core.weights import ArrayWeight
 from serde.relay.ir.expr import Function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
-from serde.weights import ArrayWeight
 
 pytest.importorskip("tvm")
 

@@ -15,11 +15,11 @@ import pytest
 import serde
 import serde.relay as relay
 from serde.command.cli import main
+from serde.core.weights import ArrayWeight
 from serde.relay.ir.expr import Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
-from serde.weights import ArrayWeight
 
 pytest.importorskip("torch")
 

@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 
 from support.torch_functions import assert_equal_results, sequences, trace  # noqa: E402
 
+from serde.core.report import Report  # noqa: E402
 from serde.engine.interpreter import RelayEngine  # noqa: E402
-from serde.report import Report  # noqa: E402
 from serde.torch.importer import to_relay  # noqa: E402
 from serde.torch.model import Graph, Input, Node, Ref, TorchModel  # noqa: E402
 from serde.torch.options import TorchImportOptions  # noqa: E402

@@ -13,6 +13,8 @@ from support.mil_executor import execute
 from support.mil_values import check_types
 
 import serde.relay as relay
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight
 from serde.coreml.exporter import from_relay
 from serde.coreml.model import operations
 from serde.coreml.options import CoremlExportOptions
@@ -25,8 +27,6 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import run
-from serde.report import Report
-from serde.weights import ArrayWeight
 
 N, M = symbol("n"), symbol("m")
 

@@ -11,9 +11,9 @@ from onnx import TensorProto, helper, numpy_helper, parser
 
 import serde
 import serde.relay as relay
+from serde.core.outcome import exit_code
 from serde.errors import EvaluationError, FormatError, LimitError, SerdeError
 from serde.errors import UnsupportedModelError as Refused
-from serde.outcome import exit_code
 
 
 def model(nodes: str, given: str = "float[2, 3] x", **constants: object) -> onnx.ModelProto:

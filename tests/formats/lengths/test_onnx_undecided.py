@@ -13,8 +13,8 @@ from support.onnx_suite import interpret
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import UnsupportedModelError
-from serde.report import Report
 
 HEAD = '<ir_version: 8, opset_import: ["" : 16]>'
 

@@ -15,10 +15,10 @@ from support.torch_functions import assert_equal_results, export, run  # noqa: E
 from support.torch_lengths import EXAMPLE, FIRST, KEPT, OPEN, OTHERS, dims  # noqa: E402
 
 import serde  # noqa: E402
+from serde.core.report import Report  # noqa: E402
 from serde.engine.interpreter import RelayEngine  # noqa: E402
 from serde.errors import UnsupportedModelError  # noqa: E402
 from serde.relay.ir.dims import Any as AnyDim  # noqa: E402
-from serde.report import Report  # noqa: E402
 from serde.torch.importer import to_relay  # noqa: E402
 from serde.torch.model import Graph, Input, Node, Ref, TorchModel  # noqa: E402
 from serde.torch.options import TorchImportOptions  # noqa: E402

@@ -9,7 +9,7 @@ import pytest
 from support.differential_judges import JUDGES
 
 import serde.relay as relay
-from serde._optional import is_installed
+from serde.core.optional import is_installed
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.model import ModelMeta, RelayModel

@@ -7,13 +7,13 @@ import onnx
 import pytest
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.onnx.exporter import from_relay
 from serde.relay.ir.dims import Dim, symbol
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.transform import InferType
-from serde.report import Report
 
 ort = pytest.importorskip("onnxruntime")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import serde
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency, OptionError
 from serde.mxnet.arrays import as_weight

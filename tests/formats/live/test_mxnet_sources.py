@@ -15,12 +15,12 @@ from support.params_layout import (
 )
 
 import serde
-from serde.bridge import source_bridge
+from serde.bridge.formats import source_bridge
 from serde.command.inspection import inspect_model
+from serde.core.report import Report
+from serde.core.weights import FileWeight
 from serde.errors import FormatError, OptionError
 from serde.mxnet.codec import detect, load
-from serde.report import Report
-from serde.weights import FileWeight
 
 ONES = np.ones((2, 3), "float32")
 GOOD = v2(np.random.default_rng(5).integers(0, 100, (2, 3, 4)).astype("float32"))

@@ -18,8 +18,9 @@ from support.relax_compile import BIAS, WEIGHT, answer_and_crash, dense_model, e
 
 import serde
 import serde.relay as relay
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.command.cli import main
+from serde.core.weights import ArrayWeight, empty_aligned
 from serde.engine import process
 from serde.engine.channel import receive, send
 from serde.errors import (
@@ -32,7 +33,6 @@ from serde.errors import (
 )
 from serde.relax import compiling
 from serde.testing import BridgeSuite
-from serde.weights import ArrayWeight, empty_aligned
 
 pytest.importorskip("tvm")
 
@@ -385,10 +385,10 @@ class TestEngine:
     """TVM as an engine of checks."""
 
     def test_weights_are_shared_and_not_copied(self) -> None:
+        from serde.core.report import Report
         from serde.relax.engine import RelaxEngine
         from serde.relax.exporter import from_relay
         from serde.relax.options import RelaxExportOptions
-        from serde.report import Report
 
         native = from_relay(dense_model(), RelaxExportOptions(), Report())
         held = [empty_aligned(each.shape, each.dtype) for each in native.weights.values()]
@@ -417,10 +417,10 @@ class TestEngine:
 
     @pytest.mark.wide
     def test_it_runs_without_optimisations_too(self) -> None:
+        from serde.core.report import Report
         from serde.relax.engine import open_model
         from serde.relax.exporter import from_relay
         from serde.relax.options import RelaxExportOptions
-        from serde.report import Report
 
         engine = open_model(from_relay(dense_model(), RelaxExportOptions(), Report()))
         plain = engine.unoptimized()

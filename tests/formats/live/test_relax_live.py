@@ -13,10 +13,10 @@ from support.relax_folders import layered_model
 
 import serde
 import serde.relax
+from serde.core.weights import ArrayWeight, empty_aligned, numpy_dtype
 from serde.errors import UnsupportedModelError
 from serde.relax.framework import load
 from serde.relax.live import share, shared_array, to_tensor
-from serde.weights import ArrayWeight, empty_aligned, numpy_dtype
 
 tvm = pytest.importorskip("tvm")
 

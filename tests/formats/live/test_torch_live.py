@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import serde
+from serde.core.report import Report
 from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError, FormatError
-from serde.report import Report
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.ir.model import RelayModel
-from serde.report import Report
 from serde.torch.importer import to_relay
 from serde.torch.model import Graph, Input, Node, Ref, TorchModel
 from serde.torch.options import TorchImportOptions

@@ -20,9 +20,9 @@ from support.torch_scripted import PROGRAMS  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 import serde  # noqa: E402
+from serde.core.report import Report  # noqa: E402
 from serde.errors import FormatError, OptionError, UnsupportedModelError  # noqa: E402
 from serde.relay.ir.model import RelayModel  # noqa: E402
-from serde.report import Report  # noqa: E402
 
 VARIANTS = {"mixed": X, "turned": -X, "large": X + 3, "small": -X - 4, "short": X[:3]}
 """Inputs that together take every branch of the programs."""

@@ -8,9 +8,9 @@ import numpy as np
 
 import serde
 import serde.relay as relay
+from serde.core.weights import ArrayWeight
 from serde.engine.interpreter import RelayEngine
 from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.weights import ArrayWeight
 
 WIDTHS = (4, 8, 16, 32)
 STEPS = ("sin", "tanh", "exp", "sigmoid", "abs", "cos", "atan", "tanh", "abs", "sqrt")

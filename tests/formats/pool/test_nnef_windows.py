@@ -17,6 +17,7 @@ from support.nnef_written import compare, interpret, write
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import UnsupportedModelError
 from serde.nnef.importer import to_relay
 from serde.nnef.options import NnefImportOptions
@@ -26,7 +27,6 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import run as run_relay
-from serde.report import Report
 
 nnef = pytest.importorskip("nnef", reason="the package nnef is not installed")
 

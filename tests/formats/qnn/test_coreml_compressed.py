@@ -20,11 +20,11 @@ from support.mil_executor import execute
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
 from serde.coreml.exporter import from_relay
 from serde.coreml.model import operations
 from serde.coreml.options import CoremlExportOptions
 from serde.coreml.reader import load
-from serde.report import Report
 
 pytestmark = pytest.mark.wide
 

@@ -10,10 +10,10 @@ import pytest
 
 import serde
 import serde.relay as relay
+from serde.core.weights import ArrayWeight
 from serde.engine.interpreter import RelayEngine
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.registry import call
-from serde.weights import ArrayWeight
 
 nnef = pytest.importorskip("nnef")
 from support.nnef_reference import run as reference  # noqa: E402

@@ -9,13 +9,13 @@ import pytest
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import call
 from serde.relay.run.interpreter import run
-from serde.report import Report
 
 ALLOW = frozenset({"quantised-as-qdq"})
 

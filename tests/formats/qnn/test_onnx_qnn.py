@@ -9,12 +9,12 @@ import pytest
 from support.runtime import OLD_RUNTIME, open_session
 
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import UnsupportedModelError
 from serde.onnx.exporter import from_relay
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
-from serde.report import Report
 
 SCALE, ZERO = relay.const(0.5, "float32"), relay.const(3, "int32")
 NONE = relay.const(0, "int32")

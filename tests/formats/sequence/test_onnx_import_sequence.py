@@ -10,10 +10,10 @@ from support.onnx_suite import interpret
 
 import serde
 import serde.relay as relay
+from serde.core.report import Report
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.ir.visit import post_order
-from serde.report import Report
 
 X = np.arange(12, dtype=np.float32).reshape(6, 2)
 

@@ -8,7 +8,7 @@ import pytest
 from support.coreml_models import tools
 from support.coreml_written import written
 
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.coreml.mlprogram.operators import (
     CORE,
     INSTEAD,

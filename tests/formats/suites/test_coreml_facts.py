@@ -25,7 +25,7 @@ from support.coreml_structure import structure
 
 import serde
 import serde.relay as relay
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.command.inspection import inspect_model
 from serde.coreml.interface.description import Feature
 from serde.coreml.interface.planning import plan

@@ -22,12 +22,12 @@ from support.mil_values import check_types
 from support.samples import build
 from support.tiers import versions_of_exporters
 
+from serde.core.report import Report
 from serde.coreml.exporter import from_relay
 from serde.coreml.mlprogram.ops import TABLE
 from serde.coreml.model import operations
 from serde.coreml.options import CoremlExportOptions
 from serde.relay.ir.registry import Sample, all_ops
-from serde.report import Report
 
 TOLERANCE = {"float16": 4e-3, "float32": 2e-5}
 HELD = dict.fromkeys(("bool", "int8", "int16", "int64", "uint8", "uint16"), "int32")

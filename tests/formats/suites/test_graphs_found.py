@@ -11,14 +11,14 @@ from support.differential_judges import JUDGES
 
 import serde
 import serde.relay as relay
-from serde._optional import is_installed
+from serde.core.optional import is_installed
+from serde.core.weights import ArrayWeight
 from serde.errors import TypeInferenceError, UnsupportedModelError
 from serde.mxnet.params import write_params
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.registry import call
 from serde.relay.transform import InferType
-from serde.weights import ArrayWeight
 
 NUMBERS = np.array([0.25, -0.5, 0.75], np.float32)
 

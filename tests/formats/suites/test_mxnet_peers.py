@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.mxnet_gaps import FORWARD_GAPS, PEER_GAPS
 
-from serde.bridge import get_bridge
+from serde.bridge.formats import get_bridge
 from serde.compat import import_mxnet
 from serde.mxnet.aliases import ALIASES, canonical_name
 from serde.mxnet.operators import FORWARD, OPTIMIZERS

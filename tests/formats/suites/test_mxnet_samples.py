@@ -10,6 +10,7 @@ from support.gaps import case, unknown_gaps
 from support.samples import build
 
 from serde.compat import import_mxnet
+from serde.core.report import Report
 from serde.errors import MissingDependency
 from serde.mxnet.engine import MxnetEngine, mxnet_program
 from serde.mxnet.exporter import from_relay
@@ -18,7 +19,6 @@ from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import Sample, all_ops
 from serde.relay.ir.types import TupleType
-from serde.report import Report
 
 DRAWN = (
     "serde.bernoulli",

@@ -12,12 +12,12 @@ from support.nnef_gaps import REFUSED
 from support.nnef_samples import each_sample, written
 
 import serde
+from serde.core.report import Report
 from serde.nnef import codec, writer
 from serde.nnef.exporter import from_relay
 from serde.nnef.importer import to_relay
 from serde.nnef.options import NnefExportOptions, NnefImportOptions
 from serde.relay.ir.registry import Sample
-from serde.report import Report
 
 pytest.importorskip("nnef")
 

@@ -15,7 +15,7 @@ from support.torch_nets import NETS  # noqa: E402
 
 import serde  # noqa: E402
 from serde.conversion.prepare import PrepareOptions, prepare  # noqa: E402
-from serde.report import Report  # noqa: E402
+from serde.core.report import Report  # noqa: E402
 
 
 @pytest.mark.wide

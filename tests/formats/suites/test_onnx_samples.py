@@ -14,6 +14,7 @@ from support.runtime import OLD_RUNTIME, newest_runtime_opset
 from support.samples import build, each_array
 from support.tiers import versions_of_exporters
 
+from serde.core.report import Report
 from serde.errors import UnsupportedModelError
 from serde.onnx.exporter import from_relay
 from serde.onnx.ops import TABLE
@@ -23,7 +24,6 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import Sample, all_ops
 from serde.relay.ir.types import TupleType
 from serde.relay.transform import Decompose
-from serde.report import Report
 
 OPSETS = {"11": 11, "13": 13, "17": 17, "21": 21, "newest": newest_runtime_opset()}
 

@@ -10,9 +10,9 @@ from support.gaps import suite_cases, unknown_gaps
 from support.torch_tensors import from_tensor, to_tensor
 
 from serde.conversion.prepare import PrepareOptions, prepare
+from serde.core.report import Report
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.types import SequenceType
-from serde.report import Report
 from serde.torch.exporter import from_relay
 from serde.torch.options import TorchExportOptions
 from serde.torch.written import to_module

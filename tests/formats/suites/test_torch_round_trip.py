@@ -13,13 +13,13 @@ from support.samples import build, uses_sequences
 from support.torch_tensors import to_tensor
 
 import serde
+from serde.core.report import Report
 from serde.engine.interpreter import RelayEngine
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import Sample, all_ops
 from serde.relay.ir.types import TupleType
-from serde.report import Report
 from serde.torch.exporter import from_relay
 from serde.torch.options import TorchExportOptions
 from serde.torch.written import to_module

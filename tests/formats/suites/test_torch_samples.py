@@ -10,18 +10,18 @@ from support.gaps import case, unknown_gaps
 from support.samples import BuiltSample, Naming, Symbols, build, each_array
 from support.torch_tensors import UNNAMED, from_tensor, to_tensor
 
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight
 from serde.errors import TypeInferenceError, UnsupportedModelError
 from serde.relay.ir.dims import Any as AnyDim
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import Sample, all_ops
 from serde.relay.ir.types import TupleType
-from serde.report import Report
 from serde.torch.exporter import from_relay
 from serde.torch.ops import TABLE
 from serde.torch.options import TorchExportOptions
 from serde.torch.written import to_module
-from serde.weights import ArrayWeight
 
 torch = pytest.importorskip("torch")
 

@@ -9,9 +9,9 @@ import pytest
 from support.differential_judges import JUDGES, Judge, evaluate
 
 import serde.relay as relay
-from serde._optional import is_installed
+from serde.core.optional import is_installed
+from serde.core.weights import ArrayWeight
 from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.weights import ArrayWeight
 
 NAMES = [("", "w"), ("x", ""), ("a_b", "a.b"), ("a.b", "a_b"), ("value", ""), ("x", "@main")]
 """An input, and a weight beside it."""

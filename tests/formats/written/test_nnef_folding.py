@@ -16,6 +16,7 @@ import pytest
 
 import serde
 import serde.relay as relay
+from serde.core.weights import ArrayWeight, Weight
 from serde.nnef.folding import fold
 from serde.nnef.model import NnefModel, Operation, Quantization, Ref
 from serde.nnef.text.printer import graph_text
@@ -23,7 +24,6 @@ from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.transform.infer_type import InferType
-from serde.weights import ArrayWeight, Weight
 
 nnef = pytest.importorskip("nnef")
 

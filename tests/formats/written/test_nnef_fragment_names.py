@@ -20,12 +20,12 @@ from support.unlucky_names import draw_names
 
 import serde
 import serde.relay as relay
+from serde.core.weights import ArrayWeight
 from serde.engine.interpreter import RelayEngine
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.transform.infer_type import InferType
-from serde.weights import ArrayWeight
 
 nnef = pytest.importorskip("nnef")
 

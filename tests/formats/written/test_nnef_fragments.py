@@ -12,9 +12,9 @@ from support.nnef_files import EXTENSIONS, VERSION, WEIGHT, graph, write_folder
 
 import serde
 import serde.relay as relay
+from serde.core.limits import spending
 from serde.engine.interpreter import RelayEngine
 from serde.errors import FormatError, LimitError, OptionError, UnsupportedModelError
-from serde.limits import spending
 from serde.nnef.text.parser import parse
 
 X = np.array([[-2, -1, 0], [0.5, 1, 2]], np.float32)

@@ -15,10 +15,10 @@ from support.unlucky_names import UNLUCKY
 
 import serde
 import serde.relay as relay
+from serde.core.weights import ArrayWeight
 from serde.relay.ir.dims import symbol
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.torch.names import OF_MODULES
-from serde.weights import ArrayWeight
 
 torch = pytest.importorskip("torch")
 safetensors = pytest.importorskip("safetensors.torch")

@@ -12,11 +12,11 @@ import pytest
 
 import serde
 import serde.relay as relay
+from serde.core.weights import ArrayWeight
 from serde.engine.interpreter import RelayEngine
 from serde.errors import SerdeError
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
-from serde.weights import ArrayWeight
 
 X = np.random.default_rng(3).standard_normal((2, 4)).astype(np.float32)
 WEIGHTS = {

@@ -16,17 +16,17 @@ from support.torch_runner import flatten, load  # noqa: E402
 from support.torch_tensors import from_tensor, to_tensor  # noqa: E402
 
 import serde  # noqa: E402
+from serde.core.report import Report  # noqa: E402
+from serde.core.weights import ArrayWeight  # noqa: E402
 from serde.engine.interpreter import RelayEngine  # noqa: E402
 from serde.errors import SerdeError  # noqa: E402
 from serde.relay.ir.model import ModelMeta, RelayModel  # noqa: E402
 from serde.relay.ir.module import IRModule  # noqa: E402
 from serde.relay.ir.registry import Sample, all_ops  # noqa: E402
 from serde.relay.ir.types import TupleType  # noqa: E402
-from serde.report import Report  # noqa: E402
 from serde.torch.exporter import from_relay  # noqa: E402
 from serde.torch.options import TorchExportOptions  # noqa: E402
 from serde.torch.written import save  # noqa: E402
-from serde.weights import ArrayWeight  # noqa: E402
 
 OTHER = ("serde.bernoulli", "serde.multinomial", "serde.random_", "serde.svd")
 """What is drawn, and vectors of which only the direction up to a sign is known."""

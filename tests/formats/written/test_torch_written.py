@@ -16,6 +16,7 @@ from support.named_nets import row_of_blocks
 
 import serde
 import serde.relay as relay
+from serde.core.weights import ArrayWeight
 from serde.errors import OptionError
 from serde.relay.ir.dims import symbol
 from serde.relay.ir.expr import Expr, Function, Var
@@ -23,7 +24,6 @@ from serde.relay.ir.model import TRAINING_HEADS, TRAINING_NODES, ModelMeta, Rela
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.visit import free_vars
 from serde.torch.training import read_facts
-from serde.weights import ArrayWeight
 
 Weights = dict[str, np.ndarray]
 

@@ -15,13 +15,13 @@ from support.samples import build
 
 import serde
 import serde.relay as relay
+from serde.core.weights import ArrayWeight
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.expr import Function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import all_ops, call
 from serde.relay.ir.types import TupleType
-from serde.weights import ArrayWeight
 
 torch = pytest.importorskip("torch")
 

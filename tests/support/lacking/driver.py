@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import serde
-import serde.systems
+import serde.core.systems
 from serde.errors import SerdeError
 
 TARGETS = {
@@ -167,7 +167,7 @@ CHECKS = {
 def main() -> None:
     assert not hasattr(os, "preadv")
     assert not os.supports_dir_fd
-    serde.systems._WINDOWS = os.environ["SERDE_LACKING"] == "windows"
+    serde.core.systems._WINDOWS = os.environ["SERDE_LACKING"] == "windows"
     net, root = Path(sys.argv[1]), Path(sys.argv[2])
     found: dict[str, Any] = {}
     for name in sys.argv[3:]:

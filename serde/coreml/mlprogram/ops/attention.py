@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
@@ -17,7 +18,6 @@ from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import fixed_shape, tensor_type
-from serde.weights import numpy_dtype
 
 
 def _four_axes(x: Expr, rank: int) -> Expr:

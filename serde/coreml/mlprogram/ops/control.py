@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.shape.reshape import transpose
@@ -26,7 +27,6 @@ from serde.relay.ir.types import TensorType, Type
 from serde.relay.op.control.body import join, results
 from serde.walk.expansion.tensors import tensor_type
 from serde.walk.export_context import Writing
-from serde.weights import numpy_dtype
 
 
 @OPS.imports("cond")

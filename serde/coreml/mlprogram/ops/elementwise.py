@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.shape.broadcast import spread, spread_as
@@ -32,7 +33,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.expansion.tensors import tensor_type
 from serde.walk.pairs import of_floats, reads, writes
-from serde.weights import numpy_dtype
 
 DTYPES = {
     "bool": "bool",

@@ -9,8 +9,9 @@ from typing import TypeVar
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import dtype_name, numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.elementwise import like
@@ -24,7 +25,6 @@ from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.relay.op.norm.bodies import batch_norm_body, standardize
 from serde.walk.expansion.tensors import along, tensor_type
-from serde.weights import dtype_name, numpy_dtype
 
 T = TypeVar("T")
 

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.conv import (
@@ -28,7 +29,6 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, pool_dim, split_padding
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.pool import pool_expansion
-from serde.weights import numpy_dtype
 
 Kind = Literal["max", "avg"]
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
@@ -19,7 +20,6 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.random.seeded import RandomNormal, RandomUniform
 from serde.walk.expansion.tensors import tensor_type
-from serde.weights import dtype_name
 
 _FLOATS = ("float16", "float32")
 

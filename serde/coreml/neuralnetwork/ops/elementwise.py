@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.ops.elementwise import UNARY
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, number
@@ -23,7 +24,6 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.walk.pairs import reads, writes
-from serde.weights import numpy_dtype
 
 SAME = (
     "acos", "asin", "atan", "atanh", "ceil", "cos", "cosh", "erf", "floor", "round", "sign", "sin",

@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.recurrent.layer import RecurrentAttributes
 from serde.coreml.neuralnetwork.export_context import ExportContext

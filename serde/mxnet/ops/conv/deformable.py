@@ -7,8 +7,9 @@ from functools import reduce
 from typing import Any as AnyValue
 from typing import Literal
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -21,7 +22,6 @@ from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.conv.windows import Convolution
-from serde.weights import dtype_name
 
 
 @OPS.imports("Correlation")

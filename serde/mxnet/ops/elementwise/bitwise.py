@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.mxnet.axis_groups import align
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.elementwise.scalars import dtype_of
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Constant, Expr
-from serde.weights import numpy_dtype
 
 BITWISE = {
     "bitwise_and": "_npi_bitwise_and",

@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -15,7 +16,6 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.walk.pairs import pair, writes
-from serde.weights import numpy_dtype
 
 
 @OPS.imports("amp_cast")

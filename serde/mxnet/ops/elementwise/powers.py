@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.mxnet.ops.elementwise.scalars import dtype_of
 from serde.relay.ir.expr import Constant, Expr
-from serde.weights import numpy_dtype
 
 
 def integer_power(base: Expr, exponent: Expr) -> Expr:

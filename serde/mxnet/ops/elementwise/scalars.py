@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.weights import numpy_dtype
 
 
 def scalar_like(ctx: ImportContext, x: Expr, value: float) -> Expr:

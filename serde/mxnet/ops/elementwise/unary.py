@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import iterations
+from serde.core.allocation import iterations
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -19,7 +20,6 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.walk.pairs import pair, reads, writes
-from serde.weights import numpy_dtype
 
 ALIKE = (
     "abs", "ceil", "cos", "cosh", "erf", "exp", "floor", "log", "log10", "log2", "negative",

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import tensor_type
@@ -18,7 +19,6 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.op.image.interpolation import cubic_weights
-from serde.weights import Array
 
 NEAREST, LINEAR, CUBIC, AREA, LANCZOS, LINEAR_EXACT = range(6)
 CUBIC_ALPHA = -0.75

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -25,7 +26,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resize import ImageResize
 from serde.walk.expansion.resizing import image_expansion, interpolation
-from serde.weights import dtype_name
 
 
 @OPS.imports("_contrib_BilinearResize2D")

@@ -13,8 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -24,7 +25,6 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.types import TensorType
-from serde.weights import numpy_dtype
 
 Mode = Literal["update", "add", "mul", "mean", "min", "max"]
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -19,7 +20,6 @@ from serde.relay.ir.dims import Dim, same_length
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.op.index.slicing import StridedSlice
-from serde.weights import Array
 
 Numbers = tuple[int | None, ...]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.weights import Array
 
 
 def _size(ctx: ImportContext, data: Expr) -> int:

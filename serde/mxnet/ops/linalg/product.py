@@ -9,6 +9,7 @@ from string import ascii_letters
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -20,7 +21,6 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import MatMul
-from serde.weights import dtype_name
 
 
 @dataclass(frozen=True, kw_only=True)

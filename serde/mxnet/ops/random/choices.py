@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.random.distributions import Sample, gumbel
@@ -17,7 +18,6 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.weights import dtype_name
 
 INT32 = np.dtype(np.int32)
 

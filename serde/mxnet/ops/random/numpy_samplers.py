@@ -9,6 +9,7 @@ from functools import reduce
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.random import distributions
@@ -18,7 +19,6 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import broadcast
 from serde.relay.ir.types import TensorType
-from serde.weights import dtype_name
 
 FLOAT32 = np.dtype(np.float32)
 

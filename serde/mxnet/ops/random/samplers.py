@@ -9,13 +9,13 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.random import distributions
 from serde.mxnet.ops.random.distributions import Distribution, Sample
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.weights import dtype_name
 
 __all__ = ["DType", "Size", "dtype_or_float32", "lengths", "sample_like"]
 

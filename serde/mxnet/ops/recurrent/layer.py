@@ -12,7 +12,7 @@ from typing import Any as AnyValue
 from typing import Literal, TypeGuard
 
 import serde.relay as relay
-from serde.allocation import iterations
+from serde.core.allocation import iterations
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem

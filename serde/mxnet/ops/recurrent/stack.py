@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 from typing import Final
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import TypeInferenceError
 from serde.mxnet.ops.recurrent.layer import GATES, Mode, import_rnn, joined_parts

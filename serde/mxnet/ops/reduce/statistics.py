@@ -15,13 +15,13 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.reduce.plain import reduced_axes
-from serde.weights import dtype_name
 
 Axes = int | tuple[int, ...] | None
 DType = np.dtype[AnyValue] | None

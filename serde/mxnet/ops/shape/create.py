@@ -11,8 +11,9 @@ from typing import Final
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.builder import Value
@@ -26,7 +27,6 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.walk.context import TypedContext
 from serde.walk.pairs import reads
-from serde.weights import Array, numpy_dtype
 
 FLOAT32 = np.dtype("float32")
 

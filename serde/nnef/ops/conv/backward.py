@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.ops.table import OPS

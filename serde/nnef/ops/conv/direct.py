@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
@@ -24,7 +25,6 @@ from serde.relay.ir.shapes import split_padding
 from serde.relay.lowering.conv import CONVOLUTIONS, dtypes_of
 from serde.relay.op.conv.windows import Convolution
 from serde.walk.expansion.tensors import tensor_type
-from serde.weights import dtype_name
 
 __all__ = [
     "add_bias",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value, element_type
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.walk.pairs import reads
-from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 

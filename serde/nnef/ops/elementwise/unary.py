@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
@@ -20,7 +21,6 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.shapes import is_float
 from serde.walk.pairs import of_floats, pair, reads, writes
-from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 

@@ -12,8 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import ConverterBug, Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
@@ -25,7 +26,6 @@ from serde.relay.ir.registry import call
 from serde.relay.op.image.interpolation import Interpolation
 from serde.walk.expansion.pool import USUAL
 from serde.walk.expansion.tensors import tensor_type
-from serde.weights import Array
 
 __all__: list[str] = []
 

@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr, Tuple
@@ -18,7 +19,6 @@ from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.op.index.sorting import TopK
 from serde.walk.expansion.arrangement import running
 from serde.walk.expansion.tensors import fixed_shape, tensor_type
-from serde.weights import dtype_name, numpy_dtype
 
 __all__: list[str] = []
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.ops.table import OPS
@@ -15,7 +16,6 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import normalize_axis
 from serde.walk.expansion.tensors import tensor_type
 from serde.walk.pairs import reads
-from serde.weights import numpy_dtype
 
 __all__ = ["count_from_start", "require_exact"]
 

@@ -10,8 +10,9 @@ from math import prod
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.ops.index.gather import count_from_start, require_exact
@@ -20,7 +21,6 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.walk.expansion.tensors import fixed_shape, tensor_type
-from serde.weights import Array
 
 __all__: list[str] = []
 

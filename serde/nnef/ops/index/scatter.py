@@ -10,15 +10,15 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import RelayError, Unsupported
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import get
 from serde.relay.run.interpreter import apply_kernel
 from serde.walk.expansion.tensors import fixed_shape
-from serde.weights import Array
 
 __all__: list[str] = []
 

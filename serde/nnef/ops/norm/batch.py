@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.nnef.export_context import ExportContext, Value, is_exact
 from serde.nnef.import_context import ImportContext

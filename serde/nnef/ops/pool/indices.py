@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
@@ -24,7 +25,6 @@ from serde.relay.ir.shapes import split_padding
 from serde.relay.op.pool.indices import PooledPlaces
 from serde.relay.op.pool.unpool import MaxUnpool
 from serde.walk.expansion.tensors import tensor_type
-from serde.weights import Array
 
 __all__: list[str] = []
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.conv.transposed import continue_input, transpose_windows, unpooled_geometry
@@ -15,7 +16,6 @@ from serde.nnef.ops.conv.windows import per_axis
 from serde.nnef.ops.pool.window import Axis, PoolAttributes, Windows, slide, volume_of
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.weights import Array
 
 __all__ = ["UnpoolAttributes", "read_unpool"]
 

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Quantized, Value, is_spoken
 from serde.nnef.import_context import ImportContext
@@ -16,7 +17,6 @@ from serde.nnef.ops.table import OPS
 from serde.nnef.quantization import LinearCodes, MinMaxCodes, linear_axis
 from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
 from serde.relay.ir.types import TensorType
-from serde.weights import Array, numpy_dtype
 
 __all__: list[str] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.lossy import QUANTISED_AS_FLOATS
+from serde.core.lossy import QUANTISED_AS_FLOATS
 from serde.nnef.ops.table import OPS
 
 __all__: list[str] = []

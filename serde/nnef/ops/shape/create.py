@@ -8,15 +8,15 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr
-from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 

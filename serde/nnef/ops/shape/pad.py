@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 import serde.relay as relay
+from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value, is_spoken
 from serde.nnef.import_context import ImportContext
@@ -12,7 +13,6 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.weights import Array, numpy_dtype
 
 __all__: list[str] = []
 

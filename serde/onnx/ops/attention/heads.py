@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import arange
+from serde.core.allocation import arange
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import const_int32, scalar_like

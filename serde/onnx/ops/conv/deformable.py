@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from serde.allocation import indices
+from serde.core.allocation import indices
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -30,7 +31,6 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.weights import Array
 
 
 @OPS.exports("nn.deformable_conv2d")

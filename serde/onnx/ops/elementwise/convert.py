@@ -10,6 +10,7 @@ import onnx
 from onnx import helper
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -17,7 +18,6 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.weights import numpy_dtype
 
 FLOAT8 = {
     "float8_e4m3fn": 448.0,

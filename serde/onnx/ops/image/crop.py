@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.allocation import arange
+from serde.core.allocation import arange
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import require_fixed
 from serde.onnx.ops.elementwise.convert import as_dtype, cast

@@ -6,7 +6,8 @@ from functools import partial, reduce
 from itertools import product
 from math import prod
 
-from serde.allocation import iterations
+from serde.core.allocation import iterations
+from serde.core.weights import numpy_dtype
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import to_onnx_pads
 from serde.onnx.ops.elementwise.convert import cast
@@ -14,7 +15,6 @@ from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float
-from serde.weights import numpy_dtype
 
 
 @OPS.exports("image.dilation2d", ignored=("out_dtype",))

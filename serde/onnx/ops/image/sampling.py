@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serde.allocation import arange
+from serde.core.allocation import arange
+from serde.core.weights import Array
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.relay.ir.dims import Dim
-from serde.weights import Array
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from functools import reduce
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import full, iterations, zeros
+from serde.core.allocation import full, iterations, zeros
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.weights import Array
 
 
 @OPS.imports("TfIdfVectorizer", since=9)

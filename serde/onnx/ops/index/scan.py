@@ -10,6 +10,7 @@ import numpy as np
 from onnx import helper
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -18,7 +19,6 @@ from serde.onnx.ops.shape.reshape import emit_lengths
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.weights import numpy_dtype
 
 
 @dataclass(frozen=True)

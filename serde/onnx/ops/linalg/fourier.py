@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 import serde.relay as relay
-from serde.allocation import arange, ones, repeat
+from serde.core.allocation import arange, ones, repeat
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import full
+from serde.core.allocation import full
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import zeros
+from serde.core.allocation import zeros
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.attention.heads import arange_like, join_heads, split_heads

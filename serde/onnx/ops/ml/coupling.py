@@ -11,12 +11,12 @@ from itertools import combinations
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import eye, full, iterations, zeros
+from serde.core.allocation import eye, full, iterations, zeros
+from serde.core.weights import Array
 from serde.onnx.import_context import ImportContext
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.weights import Array
 
 _MIN_ITERATIONS = 100
 

@@ -9,11 +9,11 @@ import numpy as np
 import onnx
 
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import ML
 from serde.relay.ir.expr import Expr
-from serde.weights import Array
 
 _STRINGS = "a tensor of strings has no counterpart in Relay"
 

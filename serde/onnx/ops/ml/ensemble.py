@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.ml.leaves import Leaves
@@ -15,7 +16,6 @@ from serde.onnx.ops.ml.scores import refuse_transform, to_feature_rows, transfor
 from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest
 from serde.onnx.ops.table import ML
 from serde.relay.ir.expr import Expr
-from serde.weights import Array
 
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import bincount, full, zeros
+from serde.core.allocation import bincount, full, zeros
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.trees import Forest, find_leaves
 from serde.relay.ir.expr import Expr
-from serde.weights import Array
 
 
 @dataclass(frozen=True)

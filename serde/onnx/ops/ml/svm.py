@@ -9,7 +9,8 @@ from itertools import combinations
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import iterations, zeros
+from serde.core.allocation import iterations, zeros
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
@@ -23,7 +24,6 @@ from serde.onnx.ops.ml.scores import (
 )
 from serde.onnx.ops.table import ML
 from serde.relay.ir.expr import Expr
-from serde.weights import Array
 
 
 @ML.imports("SVMRegressor", ignored=["n_targets"])

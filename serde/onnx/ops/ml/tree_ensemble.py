@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
@@ -24,7 +25,6 @@ from serde.onnx.ops.ml.scores import (
 from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest, find_nodes
 from serde.onnx.ops.table import ML
 from serde.relay.ir.expr import Expr
-from serde.weights import Array
 
 _UNUSED = ("nodes_hitrates", "nodes_hitrates_as_tensor")
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.weights import Array, numpy_dtype
 
 LESS, EQUAL, GREATER, UNORDERED = range(4)
 

@@ -9,6 +9,7 @@ import onnx
 from onnx import helper
 
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
@@ -17,7 +18,6 @@ from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.walk.pairs import writes
-from serde.weights import dtype_name
 
 
 def _has_stash_type(node: Call) -> bool:

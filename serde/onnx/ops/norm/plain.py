@@ -8,7 +8,7 @@ from functools import partial
 import onnx
 
 import serde.relay as relay
-from serde.allocation import full
+from serde.core.allocation import full
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext

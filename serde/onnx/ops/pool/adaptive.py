@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from serde.allocation import arange, repeat
+from serde.core.allocation import arange, repeat
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import SPATIAL, require_fixed
 from serde.onnx.ops.elementwise.convert import cast, comparison_dtype, compute_dtype

@@ -9,7 +9,8 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.allocation import arange, ones
+from serde.core.allocation import arange, ones
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -26,7 +27,6 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import pool_dim
 from serde.relay.op.pool.reduction import Pooling
-from serde.weights import Array
 
 
 @dataclass(frozen=True)

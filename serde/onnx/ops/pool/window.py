@@ -8,6 +8,7 @@ from operator import add
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -36,7 +37,6 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.pool.indices import PooledPlaces
-from serde.weights import numpy_dtype
 
 
 def _may_miss_data(pool: RelayPool) -> bool:

@@ -10,7 +10,8 @@ import onnx
 from onnx import helper
 
 import serde.relay as relay
-from serde.allocation import zeros
+from serde.core.allocation import zeros
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -21,7 +22,6 @@ from serde.onnx.versions import CHANGES
 from serde.relay.ir.expr import Call, Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.weights import dtype_name
 
 
 def _make_check(op: str, version: int) -> Callable[[Call], bool]:

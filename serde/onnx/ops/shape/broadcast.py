@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import ones
+from serde.core.allocation import ones
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import to_int64

@@ -8,7 +8,7 @@ from itertools import accumulate
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import iterations
+from serde.core.allocation import iterations
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -19,7 +20,6 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
 from serde.relay.lowering.pad import continued
-from serde.weights import numpy_dtype
 
 PAD_DTYPES = {"bool": "uint8", "int16": "int32", "uint16": "int32"}
 """Dtypes of which not every version of Pad is in ONNX Runtime, and one that holds each."""

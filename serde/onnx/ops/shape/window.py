@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serde.allocation import arange
+from serde.core.allocation import arange
+from serde.core.weights import Array
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.shape.reshape import emit_range, reshape_along
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import pool_dim
-from serde.weights import Array
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Final, Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import arange
+from serde.core.allocation import arange
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import require_fixed

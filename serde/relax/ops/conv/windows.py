@@ -6,8 +6,8 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.relax.export_context import ExportContext, Value
-from serde.weights import dtype_name
 
 __all__ = ["add_bias", "cast", "sum_dtype"]
 

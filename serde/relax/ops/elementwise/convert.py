@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.import_context import ImportContext
 from serde.relax.ops.elementwise.arithmetic import truth_of
 from serde.relax.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.weights import dtype_name, numpy_dtype
 
 __all__: list[str] = []
 

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.import_context import ImportContext, Scalar
@@ -20,7 +21,6 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.pairs import of_floats, of_signed, pair, reads, writes
-from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name, numpy_dtype
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.ops.image.interpolation import as_float, number_of, truncate
@@ -15,7 +16,6 @@ from serde.relax.ops.table import OPS
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.op.image.crop import CropAndResize
-from serde.weights import dtype_name, numpy_dtype
 
 __all__: list[str] = []
 

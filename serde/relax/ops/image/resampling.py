@@ -9,6 +9,7 @@ from math import floor
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
@@ -27,7 +28,6 @@ from serde.relay.ir.expr import Call, tensor_type
 from serde.relay.ir.precision import limits
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.op.image.resampling import Resampling
-from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 

@@ -8,8 +8,9 @@ from typing import Final
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
@@ -27,7 +28,6 @@ from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.op.image.resize import ImageResize
-from serde.weights import Array
 
 __all__: list[str] = []
 

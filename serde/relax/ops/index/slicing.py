@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.import_context import ImportContext, Scalar

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
@@ -16,7 +17,6 @@ from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TupleType
-from serde.weights import dtype_name
 
 __all__ = ["multiply_matrices"]
 

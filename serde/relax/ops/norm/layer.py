@@ -6,13 +6,13 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.conv.windows import cast, sum_dtype
 from serde.relax.ops.norm.standard import centre, vectors
 from serde.relax.ops.table import OPS
 from serde.relay.ir.expr import Call, tensor_type
 from serde.relay.op.norm.plain import ChannelNorm
-from serde.weights import dtype_name
 
 __all__: list[str] = []
 

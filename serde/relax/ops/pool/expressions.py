@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
+from serde.core.weights import numpy_dtype
 from serde.relax.framework import Framework
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float
-from serde.weights import numpy_dtype
 
 __all__ = ["PoolWindow", "adaptive_pool"]
 

@@ -8,8 +8,9 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
@@ -18,7 +19,6 @@ from serde.relax.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
 from serde.relay.op.random.threefry import PARITY, ROTATIONS
-from serde.weights import dtype_name
 
 __all__: list[str] = []
 

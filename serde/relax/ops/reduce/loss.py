@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS

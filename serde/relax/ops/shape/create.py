@@ -7,8 +7,9 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.import_context import ImportContext, Scalar, Shape
@@ -16,7 +17,6 @@ from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.weights import numpy_dtype
 
 __all__ = ["fill"]
 

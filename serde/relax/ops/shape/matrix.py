@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.import_context import ImportContext, Scalar

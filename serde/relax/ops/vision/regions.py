@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
@@ -21,7 +22,6 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.vision.aligned import AlignedRegions
 from serde.relay.op.vision.regions import RoiAlign
-from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 

@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from serde.weights import Array
+from serde.core.weights import Array
 
 __all__ = ["erf"]
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from serde.core.weights import numpy_dtype
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Constant, Expr, tensor_type
@@ -15,7 +16,6 @@ from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Moves, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.image import decompose_depth_to_space, decompose_space_to_depth
-from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
@@ -22,7 +23,6 @@ from serde.relay.op.image.interpolation import (
     widen_for_method,
     with_lengths,
 )
-from serde.weights import dtype_name
 
 __all__ = ["CropAndResize"]
 

@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any
@@ -21,7 +22,6 @@ from serde.relay.op.image.upsampling import (
     decompose_upsampling3d,
 )
 from serde.relay.op.shape.dynamic import Given, integers_of, static_type
-from serde.weights import dtype_name
 
 __all__: list[str] = []
 

@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
+from serde.core.limits import budget
 from serde.errors import TypeInferenceError
-from serde.limits import budget
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.layout import layout_rank, spatial_axes
 from serde.relay.ir.registry import Array

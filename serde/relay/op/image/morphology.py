@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.precision import lowest
@@ -25,7 +26,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters
 from serde.relay.lowering.image import decompose_dilation2d
 from serde.relay.op.conv.windows import pad_sides, padding_sides, per_axis, taps
-from serde.weights import dtype_name
 
 __all__: list[str] = []
 

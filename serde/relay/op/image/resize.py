@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, const
@@ -25,7 +26,6 @@ from serde.relay.op.image.interpolation import (
     with_lengths,
 )
 from serde.relay.op.shape.reshape import integers
-from serde.weights import dtype_name
 
 __all__ = ["ImageResize", "Method", "Mode", "Rounding", "run_resize"]
 

@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, const, tensor_type
@@ -24,7 +25,6 @@ from serde.relay.ir.traits import (
 )
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import positions
-from serde.weights import dtype_name
 
 __all__: list[str] = []
 

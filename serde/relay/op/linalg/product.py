@@ -9,6 +9,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr, Tuple
@@ -26,7 +27,6 @@ from serde.relay.ir.traits import Fusion, FusionPattern, Linear, SameAxes, Work
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT, lengths
 from serde.relay.lowering.einsum import decompose_einsum
-from serde.weights import dtype_name
 
 __all__ = ["MatMul", "exact_operand", "parse_equation", "product_dtype", "to_product_dtype"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.expr import Constant, Expr, Tuple, const, tensor_type
 from serde.relay.ir.precision import as_dtype, wide_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
-from serde.weights import numpy_dtype
 
 __all__ = [
     "batch_norm_body",

@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
@@ -14,7 +15,6 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_float
 from serde.relay.ir.traits import Float32
 from serde.relay.ir.types import TensorType
-from serde.weights import dtype_name
 
 __all__: list[str] = []
 

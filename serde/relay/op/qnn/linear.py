@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
 from serde.relay.ir.precision import as_dtype
@@ -19,7 +20,6 @@ from serde.relay.ir.traits import Decompresses
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.rounding import round_even_of
 from serde.relay.op.qnn.parameters import spread
-from serde.weights import dtype_name
 
 __all__: list[str] = []
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern
@@ -13,7 +14,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
 from serde.relay.op.qnn.parameters import require_dtype, require_scalars
 from serde.relay.op.qnn.rescale import dequantize, quantize
-from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 

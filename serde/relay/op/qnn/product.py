@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -32,7 +33,6 @@ from serde.relay.op.qnn.parameters import (
     require_scalars,
 )
 from serde.relay.op.qnn.sums import body_of_sums
-from serde.weights import dtype_name
 
 __all__ = [
     "KERNEL_NAMES",

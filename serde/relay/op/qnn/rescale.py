@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.precision import as_dtype
@@ -32,7 +33,6 @@ from serde.relay.op.qnn.parameters import (
     without_zero_point,
 )
 from serde.relay.op.qnn.requantize_config import current_requantize_config
-from serde.weights import dtype_name
 
 __all__ = [
     "DTYPES",

@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import numpy_dtype
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const, tensor_type
@@ -14,7 +15,6 @@ from serde.relay.ir.shapes import join_dim, normalize_axis, require_float
 from serde.relay.ir.traits import Discontinuous, SameAxes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.parameters import along_axis, round_away
-from serde.weights import numpy_dtype
 
 __all__ = ["CODES"]
 

@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
@@ -20,7 +21,6 @@ from serde.relay.ir.traits import BitLevel, Discontinuous, Random, Truth, TypeOn
 from serde.relay.ir.types import TensorType
 from serde.relay.op.activation import softmax
 from serde.relay.op.random.threefry import multinomial, normal, sizes, threefry_key, uniform
-from serde.weights import dtype_name
 
 __all__ = ["RandomNormal", "RandomUniform"]
 

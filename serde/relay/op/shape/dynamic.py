@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from serde.core.limits import MAX_RANK
 from serde.errors import TypeInferenceError
-from serde.limits import MAX_RANK
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any
 from serde.relay.ir.registry import Array, get, relay_op, sample, tensor

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from serde.core.weights import numpy_dtype
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Constant, Expr, const, tensor_type
@@ -15,7 +16,6 @@ from serde.relay.ir.shapes import require_window
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Reshape, SameAxes, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.pad import decompose_mirror_pad, decompose_pad
-from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 

@@ -8,8 +8,8 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.limits import MAX_RANK
 from serde.errors import TypeInferenceError
-from serde.limits import MAX_RANK
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample

@@ -7,7 +7,8 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
+from serde.core.weights import numpy_dtype
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import (
     Constant,
@@ -23,7 +24,6 @@ from serde.relay.ir.traits import Float32, Ordering, TypeOnly
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.create import length_of, positions_along
 from serde.relay.op.vision.rows import columns, corners_of, in_front, stay_first
-from serde.weights import numpy_dtype
 
 __all__ = ["multibox_transform_loc", "prior_boxes"]
 

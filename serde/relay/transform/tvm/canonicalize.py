@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.expr import Call, Expr, Function
 from serde.relay.ir.op_pattern import pattern_of
 from serde.relay.ir.registry import OpDef, call
@@ -13,7 +14,6 @@ from serde.relay.ir.traits import FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order, rewrite_function
 from serde.relay.transform.tvm.typed import TypedPass
-from serde.weights import numpy_dtype
 
 __all__ = ["CanonicalizeCast", "CanonicalizeOps"]
 

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import RelayError
 from serde.relay.ir.affine_type import AffineType, TensorAffineType, TupleAffineType
 from serde.relay.ir.builders import lookup_builder
@@ -36,7 +37,6 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.visit import free_vars, post_order
 from serde.relay.run.interpreter import evaluate
-from serde.weights import dtype_name
 
 __all__ = [
     "approx_equal",

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -24,7 +25,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, rebuild
 from serde.relay.transform.purity import must_wait
 from serde.relay.transform.tvm.typed import TypedPass, evaluated, is_call
-from serde.weights import numpy_dtype
 
 __all__ = ["ConstantFolder", "FoldConstant", "FoldConstantExpr"]
 

@@ -19,6 +19,7 @@ from typing import ClassVar, Final, TypeVar
 
 import numpy as np
 
+from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import OptionError, RelayError, Unsupported
 from serde.relay.ir.adt import Match
 from serde.relay.ir.bodies import carried
@@ -44,7 +45,6 @@ from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import Binding, binding_order, children, rebuild
 from serde.relay.transform.base import TvmFunctionPass
 from serde.relay.transform.context import PassContext
-from serde.weights import dtype_name, numpy_dtype
 
 __all__ = [
     "DEFAULT_ALWAYS_LIST",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from serde.core.weights import numpy_dtype
 from serde.relay.dataflow_pattern import DFPatternCallback, is_op, wildcard
 from serde.relay.dataflow_pattern.rewriting import NodeMap
 from serde.relay.ir.expr import Call, Expr
@@ -12,7 +13,6 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.transform.tvm.simplify_shapes import any_of
 from serde.relay.transform.tvm.typed import is_call, operator_of
-from serde.weights import numpy_dtype
 
 __all__ = [
     "SimplifyClip", "SimplifyClipAndConsecutiveCast", "SimplifyConsecutiveCast",

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from serde.core.weights import numpy_dtype
 from serde.errors import RelayError
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Constant, Expr, Op, Tuple
@@ -16,7 +17,6 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef
 from serde.relay.run.interpreter import evaluate
 from serde.relay.transform.base import TvmFunctionPass
-from serde.weights import numpy_dtype
 
 __all__ = ["TypedPass", "evaluated", "is_call", "is_scalar", "operator_of", "same_scalar", "scalar"]
 

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.dims import same_length
 from serde.relay.ir.expr import Call, Constant, Expr
@@ -15,7 +16,6 @@ from serde.relay.ir.registry import call
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.table import OPS
-from serde.weights import numpy_dtype
 
 
 def _merge(ctx: ImportContext, x: Expr, rank: int) -> Expr:

@@ -6,6 +6,7 @@ import math
 from functools import partial
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
@@ -16,7 +17,6 @@ from serde.torch.ops.table import OPS
 from serde.torch.ops.written import COMPUTED_AS, FIRST_BIT, cast, in_computed_dtype
 from serde.walk.expansion.functions import has_sign
 from serde.walk.pairs import reads
-from serde.weights import numpy_dtype
 
 COMPARISONS = {
     **{name: name for name in ("greater", "greater_equal", "less", "less_equal", "not_equal")},

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr

@@ -8,14 +8,14 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
+from serde.core.weights import Array
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.image.interpolation import Interpolation
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.written import cast
-from serde.weights import Array
 
 _LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
 

@@ -10,8 +10,9 @@ from typing import Final
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Constant, Expr
@@ -19,7 +20,6 @@ from serde.relay.ir.registry import call
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.shape.lengths import divide_length, multiply_lengths, sizes_of
 from serde.torch.promotion import category
-from serde.weights import Array
 
 __all__ = ["Scales", "resize", "resize_nearest", "resize_smoothly"]
 

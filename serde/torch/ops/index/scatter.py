@@ -7,6 +7,7 @@ from typing import Final, Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.dims import same_shape
 from serde.relay.ir.expr import Constant, Expr
@@ -18,7 +19,6 @@ from serde.torch.ops.shape.lengths import broadcast, reshape, sizes_of
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import cast, in_signed
 from serde.torch.promotion import category
-from serde.weights import numpy_dtype
 
 Reduction = Literal["sum", "prod", "mean", "amax", "amin"]
 Named = Literal["add", "multiply"]

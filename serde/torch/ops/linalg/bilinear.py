@@ -7,13 +7,13 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.table import OPS
-from serde.weights import dtype_name
 
 
 @OPS.imports("aten::bilinear")

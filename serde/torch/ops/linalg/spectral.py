@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr, TupleGetItem, TupleWrapper
 from serde.relay.ir.precision import limits
@@ -18,7 +19,6 @@ from serde.torch.ops.linalg.product import build_matmul
 from serde.torch.ops.shape.matrix import identity_like
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import cast, widen
-from serde.weights import numpy_dtype
 
 
 def _qr(ctx: ImportContext, x: Expr) -> tuple[Expr, Expr]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
 from serde.torch.import_context import ImportContext

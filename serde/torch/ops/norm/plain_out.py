@@ -8,7 +8,8 @@ from decimal import Decimal
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import itemsize
@@ -17,7 +18,6 @@ from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast, dims_of
 from serde.walk.expansion.tensors import tensor_type
-from serde.weights import numpy_dtype
 
 
 def _on_axis(

@@ -7,8 +7,9 @@ from functools import partial
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
@@ -17,7 +18,6 @@ from serde.torch.import_context import ImportContext
 from serde.torch.ops.conv.windows import SPATIAL, Sizes, over_batch, per_axis
 from serde.torch.ops.pool.geometry import UNKNOWN_PLACES, has_fixed_lengths
 from serde.torch.ops.table import OPS
-from serde.weights import Array
 
 
 def _adaptive_pool(ctx: ImportContext, x: Expr, kind: str, ndim: int, output_size: Sizes) -> Expr:

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
@@ -15,7 +16,6 @@ from serde.torch.import_context import ImportContext
 from serde.torch.ops.conv.windows import over_batch
 from serde.torch.ops.pool.geometry import PoolAttributes
 from serde.torch.ops.table import OPS
-from serde.weights import numpy_dtype
 
 
 @OPS.imports(

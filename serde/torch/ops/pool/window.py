@@ -9,6 +9,7 @@ from functools import partial, reduce
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr, TupleGetItem
 from serde.relay.ir.precision import lowest
@@ -31,7 +32,6 @@ from serde.torch.ops.shape.pad import flat_widths
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import cast
 from serde.walk.expansion.tensors import tensor_type
-from serde.weights import numpy_dtype
 
 
 def _find_greatest(x: Expr, window: Window) -> Expr:

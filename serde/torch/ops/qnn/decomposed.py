@@ -10,8 +10,9 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array, dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.precision import limits
@@ -19,7 +20,6 @@ from serde.relay.ir.registry import call
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.table import OPS
 from serde.torch.promotion import category
-from serde.weights import Array, dtype_name
 
 DType = np.dtype[AnyValue]
 

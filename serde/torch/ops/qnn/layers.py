@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
@@ -19,7 +20,6 @@ from serde.torch.ops.qnn.parameters import along, parameter, quantize, scale_arr
 from serde.torch.ops.table import OPS
 from serde.torch.packed import PackedParams
 from serde.torch.quantization import Quantization
-from serde.weights import Array
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Final, Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.precision import limits
@@ -20,7 +21,6 @@ from serde.relay.ir.registry import call
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.table import DTYPE_CODES
 from serde.torch.quantization import Quantization
-from serde.weights import Array
 
 __all__ = [
     "Rounding",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call

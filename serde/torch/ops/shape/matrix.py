@@ -8,8 +8,9 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.registry import call
@@ -21,7 +22,6 @@ from serde.torch.ops.shape.create import DType, fill, fill_like
 from serde.torch.ops.shape.lengths import reshape, sizes_of
 from serde.torch.ops.shape.transpose import move_axes
 from serde.torch.ops.table import OPS
-from serde.weights import Array, numpy_dtype
 
 __all__ = ["diagonal_of"]
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr, Var
 from serde.relay.ir.registry import OpDef, call
@@ -20,7 +21,6 @@ from serde.torch.ops.shape.lengths import multiply_lengths, reshape, sizes_of
 from serde.torch.ops.shape.transpose import move_axes
 from serde.torch.ops.table import OPS
 from serde.torch.strided import span
-from serde.weights import Array
 
 
 @OPS.imports("aten::unfold", "aten::unfold_copy")

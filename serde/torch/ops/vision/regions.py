@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
@@ -19,7 +20,6 @@ from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.lengths import broadcast, reshape, sizes_of
 from serde.torch.ops.table import OPS
-from serde.weights import numpy_dtype
 
 
 @OPS.imports("torchvision::nms")

@@ -8,8 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import dtype_name
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.image.resize import Sampling
@@ -20,7 +21,6 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.crop import CropAndResize
-from serde.weights import dtype_name
 
 Corners = Literal[
     "CORNERS_HEIGHT_FIRST",

@@ -11,8 +11,9 @@ from typing import Final, Literal
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import Array, dtype_name
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
@@ -25,7 +26,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
 from serde.walk.expansion.resizing import image_expansion, interpolation
 from serde.walk.expansion.tensors import tensor_type
-from serde.weights import Array, dtype_name
 
 Sampling = Literal[
     "STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "UNALIGN_CORNERS", "DEFAULT", "OFFSET_CORNERS"

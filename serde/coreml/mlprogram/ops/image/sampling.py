@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import Array
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.elementwise import like
@@ -24,7 +25,6 @@ from serde.walk.expansion.sampling import (
     expand_crop_and_resize,
     expand_grid_sample,
 )
-from serde.weights import Array
 
 Fill = Literal["constant", "border", "reflection", "symmetric"]
 Coordinates = Literal["unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"]

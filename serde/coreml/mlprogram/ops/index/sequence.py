@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.elementwise import DTYPES

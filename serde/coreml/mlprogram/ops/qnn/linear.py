@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import dtype_name, numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.qnn.compressed import dequantize
@@ -21,7 +22,6 @@ from serde.relay.ir.registry import get
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import along, tensor_type
-from serde.weights import dtype_name, numpy_dtype
 
 _BYTES = ("int8", "uint8")
 _NARROW = ("int4", "uint4")

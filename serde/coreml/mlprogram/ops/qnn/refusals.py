@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from serde.core.lossy import QUANTISED_AS_FLOATS
 from serde.coreml.mlprogram.ops.table import OPS
-from serde.lossy import QUANTISED_AS_FLOATS
 
 __all__: list[str] = []
 

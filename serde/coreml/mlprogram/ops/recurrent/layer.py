@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.value import Value
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleWrapper
@@ -18,7 +19,6 @@ from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent.gates import PARAMETERS, RecurrentLayer, count_directions
 from serde.walk.expansion.tensors import tensor_type
-from serde.weights import numpy_dtype
 
 __all__ = [
     "FUNCTIONS", "Activation", "Direction", "Layer", "RecurrentAttributes", "RelayRecurrent",

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.shape.reshape import reshape
@@ -19,7 +20,6 @@ from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.weights import numpy_dtype
 
 PadWidth = Sequence[tuple[int, int]]
 MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.ops.vision.suppression import in_front, number
 from serde.relay.ir.expr import Expr, Tuple
 from serde.relay.ir.precision import as_dtype
 from serde.relay.op.vision.anchors import prior_boxes
 from serde.walk.expansion.tensors import fixed_shape, tensor_type
-from serde.weights import numpy_dtype
 
 
 @OPS.expands("vision.multibox_prior")

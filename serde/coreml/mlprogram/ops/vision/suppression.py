@@ -6,8 +6,9 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.allocation as allocation
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
@@ -20,7 +21,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.suppression import Suppression
 from serde.walk.expansion.tensors import fixed_shape, tensor_type
 from serde.walk.import_context import ImportContext as BaseContext
-from serde.weights import numpy_dtype
 
 _FLOATS = ("float16", "float32")
 

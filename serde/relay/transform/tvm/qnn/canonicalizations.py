@@ -11,6 +11,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.op_attributes import registration
@@ -18,7 +19,6 @@ from serde.relay.ir.registry import Array, call
 from serde.relay.op.qnn.rescale import dequantize, quantize
 from serde.relay.run.interpreter import evaluate
 from serde.relay.transform.tvm.qnn import convolution, elementwise, products, rescaling
-from serde.weights import dtype_name, numpy_dtype
 
 __all__ = [
     "create_integer_lookup_op",

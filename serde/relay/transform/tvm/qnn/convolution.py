@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr, const
 from serde.relay.ir.precision import limits
@@ -26,7 +27,6 @@ from serde.relay.transform.tvm.qnn.rescaling import (
     is_number,
     require_tensor,
 )
-from serde.weights import dtype_name
 
 __all__ = ["combine_terms", "lower_conv2d"]
 

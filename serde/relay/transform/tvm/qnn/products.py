@@ -5,6 +5,7 @@ Source: the functions ``FTVMQnnCanonicalize`` of TVM 0.18.
 
 from __future__ import annotations
 
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr, const
 from serde.relay.ir.registry import call
@@ -16,7 +17,6 @@ from serde.relay.transform.tvm.qnn.rescaling import (
     is_number,
     require_tensor,
 )
-from serde.weights import dtype_name
 
 __all__ = ["lower_batch_matmul", "lower_dense"]
 

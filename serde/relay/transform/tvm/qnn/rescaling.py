@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr, const
 from serde.relay.ir.precision import limits
@@ -17,7 +18,6 @@ from serde.relay.ir.registry import Array, call
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.op.qnn.parameters import fixed_point
 from serde.relay.op.qnn.requantize_config import current_requantize_config
-from serde.weights import dtype_name
 
 __all__ = [
     "cast",

@@ -1,0 +1,78 @@
+"""Modules by the paths that they had before: imports of those go on with a warning."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import MappingProxyType, ModuleType
+
+__all__ = ["install"]
+
+_MOVED = MappingProxyType(
+    {
+        "allocation": "core.allocation",
+        "batching": "fleet.batching",
+        "guards": "bridge.guards",
+        "limits": "core.limits",
+        "lossy": "core.lossy",
+        "markup": "core.markup",
+        "options": "bridge.options",
+        "outcome": "core.outcome",
+        "progress": "core.progress",
+        "quantization.accuracy": "checking.accuracy",
+        "quantization.options": "bridge.quantizing",
+        "quantization.shrinking": "checking.shrinking",
+        "report": "core.report",
+        "serving": "fleet.serving",
+        "stores": "fleet.stores",
+        "summary": "bridge.summary",
+        "systems": "core.systems",
+        "texts": "core.texts",
+        "weights": "core.weights",
+    }
+)
+"""Paths below ``serde``, those before and those of today."""
+
+
+class _Moved(Loader):
+    """Gives the module itself, so that both paths mean one object."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the module of today's path."""
+        module = importlib.import_module(self._home)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave it as it is: it has run, and keeps its own name."""
+        module.__spec__ = self._spec
+
+
+class _Finder(MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return what stands for a module that has moved, None for any other."""
+        if not fullname.startswith("serde."):
+            return None
+        parts = fullname.split(".")[1:]
+        for count in (1, 2):
+            home = _MOVED.get(".".join(parts[:count]))
+            if home is not None and len(parts) >= count:
+                name = ".".join(("serde", home, *parts[count:]))
+                warnings.warn(f"{fullname} is {name} now", DeprecationWarning, stacklevel=2)
+                return ModuleSpec(fullname, _Moved(name))
+        return None
+
+
+def install() -> None:
+    """Let modules be found by the paths that they had before."""
+    sys.meta_path.insert(0, _Finder())

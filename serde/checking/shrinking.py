@@ -1,0 +1,189 @@
+"""A written model, made smaller by its format's tool and measured against its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any as AnyValue
+from typing import Final
+
+from serde.bridge.quantizing import QuantizeOptions
+from serde.checking.accuracy import measure_accuracy, require_accuracy
+from serde.checking.data import CheckData
+from serde.checking.engines import engine_for_path
+from serde.checking.inputs import InputSets
+from serde.checking.tolerance import CheckOptions
+from serde.checking.written import WrittenModel
+from serde.core.report import Report
+from serde.core.weights import Array
+from serde.errors import CheckError, OptionError
+from serde.io.staging import staging_directory, stored_bytes
+from serde.relay.ir.expr import Call, Var
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import has_trait
+from serde.relay.ir.traits import Decompresses, Work
+from serde.relay.ir.visit import post_order
+
+__all__ = ["Shrinking"]
+
+_INTEGERS: Final = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in (1, 2, 4, 8))
+"""Of quantised weights."""
+
+
+class _GivenSamples:
+    """All samples of a user, one at a time."""
+
+    def __init__(self, data: CheckData, model: RelayModel) -> None:
+        self._data = data
+        self._model = model
+
+    def __len__(self) -> int:
+        return len(self._data.sources)
+
+    def __iter__(self) -> Iterator[Mapping[str, Array]]:
+        return self._data.samples(self._model, {}, Report())
+
+
+def _refuse_quantized(model: RelayModel, wanted: QuantizeOptions) -> None:
+    """Refuse a model whose weights are integers already: another scale makes it no smaller.
+
+    Raises:
+        OptionError: It is one.
+    """
+    found = {
+        each.name_hint: None
+        for node in post_order(model.main)
+        if isinstance(node, Call) and has_trait(node, Decompresses, Work)
+        for each in node.args
+        if isinstance(each, Var) and each.name_hint in model.params
+        if model.params[each.name_hint].dtype in _INTEGERS
+    }
+    if found:
+        names = ", ".join(list(found)[:3]) + (", ..." if len(found) > 3 else "")
+        raise OptionError(
+            f"{', '.join(wanted.asked)}: the model is quantised already ({names}): "
+            "make it smaller from the one in floats"
+        )
+
+
+class Shrinking:
+    """Makes a written model smaller.
+
+    Args:
+        written: The model.
+        wanted: What is to be made smaller, and how; its calibration as ``CheckData``.
+        report: Filled with accuracy and facts.
+        check: Inputs on which accuracy is told; without data those of the calibration, or else
+            seeded ones.
+
+    Raises:
+        OptionError: The model is quantised already.
+    """
+
+    def __init__(
+        self,
+        written: WrittenModel,
+        wanted: QuantizeOptions,
+        report: Report,
+        check: CheckOptions | None = None,
+    ) -> None:
+        _refuse_quantized(written.conversion.part, wanted)
+        check = CheckOptions() if check is None else check
+        self._written = written
+        self._conversion = written.conversion
+        self._wanted = wanted
+        self._report = report
+        self._dims = dict(check.dims or {})
+        self._runs = max(1, check.runs)
+        self._calibration: CheckData | None = wanted.calibration
+        self._data = self._calibration if check.data is None else check.data
+        self._float_path = Path()
+
+    @contextmanager
+    def shrunk(self, path: Path, check: Callable[[Path], None] | None = None) -> Iterator[AnyValue]:
+        """Yield the smaller native model, whose weights lie in a hidden directory until then.
+
+        Args:
+            path: Where it is to be written; the directory is beside it.
+            check: Called with the file of the model as it was written, in floats.
+        """
+        with staging_directory(path.absolute().parent) as folder:
+            self._float_path = self._save(folder / "float" / path.name, self._conversion.native)
+            if check is not None:
+                check(self._float_path)
+            workplace = folder / "tool"
+            workplace.mkdir()
+            samples = None
+            if self._calibration is not None:
+                expected = self._written.expected
+                samples = _GivenSamples(self._calibration, expected)
+            with self._report.stage("quantize"):
+                native = self._conversion.writer.compress(
+                    self._float_path, self._wanted, samples, folder=workplace, report=self._report
+                )
+            yield native
+
+    def export(self, path: Path | None, sources: Sequence[Path]) -> AnyValue:
+        """Return the path of the smaller model, or without one the native object of users.
+
+        Args:
+            path: Where it is to be written.
+            sources: Files that must not be written over.
+        """
+        made = self._conversion
+        if path is not None:
+            with self.shrunk(path) as native, self._report.stage("save"):
+                return made.writer.save(
+                    native, path, made.options, sources=sources, before_commit=self.measure
+                )
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / f"model{made.writer.suffixes[0]}"
+            with self.shrunk(path) as native:
+                self.measure(self._save(Path(folder) / "small" / path.name, native))
+                return made.writer.complete(native)
+
+    def _save(self, path: Path, native: AnyValue) -> Path:
+        path.parent.mkdir()
+        saved: Path = self._conversion.writer.save(native, path, self._conversion.options)
+        return saved
+
+    def measure(self, path: Path) -> None:
+        """Tell what is lost, by the finished file at `path`.
+
+        Raises:
+            CheckError: An engine failed, or more is lost than the caller allows.
+        """
+        facts, written = self._report.facts, self._written
+        with self._report.stage("accuracy"), ExitStack() as running:
+            source = running.enter_context(closing(written.open_source()))
+            before, after = (
+                running.enter_context(closing(engine_for_path(self._conversion.writer, each)))
+                for each in (self._float_path, path)
+            )
+            sets = InputSets(
+                written.expected, source, before,
+                report=Report(), runs=self._runs, data=self._data,
+                dims={} if self._data is self._calibration is not None else self._dims,
+                float16=written.computes_float16,
+            )  # fmt: skip
+            rows, count = measure_accuracy(sets.reference, before, after, sets, written.outputs)
+        self._report.accuracy = rows = require_accuracy(rows, self._wanted)
+        facts["float_size_bytes"] = stored_bytes(self._float_path.parent)
+        facts["smaller_size_bytes"] = stored_bytes(path.parent)
+        facts["accuracy_data"] = self._name_data(count)
+        failed = [each.output for each in rows if each.passed is False]
+        if failed:
+            raise CheckError(
+                f"{path.name}: made smaller, {', '.join(failed)} is below the least that is "
+                "demanded",
+                self._report,
+            )
+
+    def _name_data(self, count: int) -> str:
+        samples = "1 sample" if count == 1 else f"{count} samples"
+        if self._data is None:
+            return f"{samples} drawn from a seed, which only tell that it works"
+        kind = "calibration data" if self._data is self._calibration else "check data"
+        return f"{samples} of the {kind} ({self._data.name})"

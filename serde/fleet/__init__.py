@@ -1,0 +1,1 @@
+"""Many models: batches, the stores they lie in, the servers they go to."""

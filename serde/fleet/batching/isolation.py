@@ -1,0 +1,372 @@
+"""Calls functions in processes of their own, under limits of time and memory.
+
+On Linux these are forked from a process that is started once and has imported what they need
+(:mod:`serde.fleet.batching.forkserver`). Elsewhere, where a fork is not there or not safe, each is
+an interpreter of its own. What a process answers is JSON; nothing that it says is unpickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO, Final, Protocol
+from typing import Any as AnyValue
+
+from serde.core.systems import has_fork_server
+from serde.core.texts import last_line
+
+__all__ = [
+    "FORK",
+    "PREPARE",
+    "Ending",
+    "ForkServer",
+    "FreshProcesses",
+    "Isolation",
+    "ServerEnded",
+    "isolation_here",
+]
+
+FORK: Final = b"f"
+PREPARE: Final = b"p"
+"""What the server can be asked for: a call in a child, and one of its own."""
+
+_FRESH: Final = (
+    "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
+    "from serde.fleet.batching.fresh import main; main()"
+)
+
+_SERVER: Final = (
+    "import sys; sys.path[:] = sys.argv[2:]; del sys.argv[2:]; "
+    "from serde.fleet.batching.forkserver import main; main(int(sys.argv[1]))"
+)
+"""What the interpreters run; their arguments are the search path, after the number of a socket."""
+
+Place = tuple[str, str]
+"""Module and name of a function that takes and returns what JSON can hold."""
+
+_SINGLE: Final = (
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
+    *("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "MXNET_CPU_WORKER_NTHREADS"),
+)
+"""Variables that tell libraries how many threads they may start."""
+
+
+class ServerEnded(Exception):
+    """The process that others are forked from is gone, and with it all of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a process ended.
+
+    Attributes:
+        answer: What the function returned, None if it did not get so far.
+        code: Exit code of the process, or the negative number of the signal that killed it.
+        memory: Its largest resident memory in bytes, 0 where that is not known.
+        said: The last line that it printed on its error stream.
+        in_time: Whether it ended before its time was up.
+    """
+
+    answer: AnyValue
+    code: int
+    memory: int
+    said: str
+    in_time: bool
+
+
+class Isolation(Protocol):
+    """What calls functions in processes of their own; may be used by several threads."""
+
+    def call(
+        self, place: Place, request: AnyValue, *, seconds: float | None, memory: int | None
+    ) -> Ending:
+        """Return how a process ended that calls a function.
+
+        Args:
+            place: The function.
+            request: What it is given.
+            seconds: After how long it is killed; never if None.
+            memory: How many bytes it may allocate; any if None.
+
+        Raises:
+            ServerEnded: Nothing can be said of it.
+        """
+
+    def prepare(self, place: Place, request: AnyValue) -> None:
+        """Have a function called that makes ready for what is to come, if this is of use."""
+
+    def close(self) -> None:
+        """Kill all that still runs."""
+
+
+def isolation_here(threads: int = 1) -> Isolation:
+    """Return what isolates on this system; each process may start so many threads."""
+    return ForkServer(threads) if has_fork_server() else FreshProcesses(threads)
+
+
+def _environment(threads: int) -> dict[str, str]:
+    return {**os.environ, **dict.fromkeys(_SINGLE, str(threads))}
+
+
+class ForkServer:
+    """Processes forked from one that is started once, and again if it dies.
+
+    Args:
+        threads: How many threads each process may start.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._server: _Server | None = None
+        self._prepared: list[bytes] = []
+        self._closed = False
+
+    def call(
+        self, place: Place, request: AnyValue, *, seconds: float | None, memory: int | None
+    ) -> Ending:
+        """Return how a process ended that calls a function."""
+        text = json.dumps({"function": place, "request": request, "memory": memory}).encode()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, _memory_file(text) as asked, _memory_file() as answer, _printed() as errors:
+            with theirs:
+                files = [theirs.fileno(), asked.fileno(), answer.fileno(), errors.fileno()]
+                self._ask(FORK, files)
+            said, in_time = _wait(ours, seconds)
+            if said is None:
+                raise ServerEnded
+            answered = _answer(answer) if said["code"] == 0 else None
+            return Ending(answered, said["code"], said["memory"], last_line(errors), in_time)
+
+    def prepare(self, place: Place, request: AnyValue) -> None:
+        """Have the server itself call a function before it forks again, and each new one."""
+        text = json.dumps({"function": place, "request": request}).encode()
+        with self._lock:
+            self._prepared.append(text)
+            if self._server is not None:
+                self._server.prepare(text)
+
+    def _ask(self, kind: bytes, files: list[int]) -> None:
+        """Send a request to the server; one that has died is started again.
+
+        Raises:
+            ServerEnded: It cannot be kept alive, or is not wanted any more.
+        """
+        for _ in range(2):
+            with self._lock:
+                if self._closed:
+                    break
+                if self._server is None or not self._server.is_alive:
+                    self._server = _Server(self._threads)
+                    for text in self._prepared:
+                        self._server.prepare(text)
+                if self._server.send(kind, files):
+                    return
+        raise ServerEnded
+
+    def close(self) -> None:
+        """End the server, which kills all that it has forked."""
+        with self._lock:
+            self._closed = True
+            if self._server is not None:
+                self._server.close()
+
+
+class _Server:
+    """The process that others are forked from, and the socket on which it is asked."""
+
+    def __init__(self, threads: int) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _SERVER, str(theirs.fileno()), *map(os.fspath, sys.path)],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env=_environment(threads),
+                start_new_session=True,
+            )
+        self.close: Callable[[], object] = weakref.finalize(self, _end, self._process, self._socket)
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def prepare(self, text: bytes) -> None:
+        """Have it call a function itself."""
+        with _memory_file(text) as asked:
+            self.send(PREPARE, [asked.fileno()])
+
+    def send(self, kind: bytes, files: list[int]) -> bool:
+        """Send a request; return whether there is somebody who gets it."""
+        try:
+            socket.send_fds(self._socket, [kind], files)
+        except OSError:
+            return False
+        return True
+
+
+def _end(process: subprocess.Popen[bytes], asking: socket.socket) -> None:
+    """Let a server kill what it has forked and end; it is killed if it does not."""
+    asking.close()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _wait(ours: socket.socket, seconds: float | None) -> tuple[AnyValue, bool]:
+    """Return what the server says of how a process ended, None if it says nothing.
+
+    Also whether it did so by itself, and was not killed because its time was up. That begins
+    when the process does, which may be some time after it was asked for.
+    """
+    said, in_time = _receive(ours), True
+    if said:
+        ours.settimeout(seconds)
+        try:
+            said = _receive(ours)
+        except TimeoutError:
+            in_time = False
+            ours.settimeout(None)
+            with contextlib.suppress(OSError):  # It has ended meanwhile.
+                ours.send(b"kill")
+            said = _receive(ours)
+    return (json.loads(said) if said else None), in_time
+
+
+def _receive(ours: socket.socket) -> bytes:
+    """Return one message; nothing if the server is gone."""
+    try:
+        return ours.recv(1024)
+    except ConnectionError:
+        return b""
+
+
+@contextlib.contextmanager
+def _memory_file(content: bytes = b"") -> AnyValue:
+    with os.fdopen(os.memfd_create("serde", os.MFD_CLOEXEC), "w+b") as file:
+        file.write(content)
+        file.flush()
+        yield file
+
+
+def _printed() -> IO[bytes]:
+    """Return a file for what a process prints; nowhere, if the disk has no room for one."""
+    try:
+        return tempfile.TemporaryFile()
+    except OSError:
+        return open(os.devnull, "w+b")
+
+
+def _answer(file: IO[bytes]) -> AnyValue:
+    """Return what a process has written; None if that is no answer."""
+    file.seek(0)
+    try:
+        return json.loads(file.read())
+    except ValueError:
+        return None
+
+
+class FreshProcesses:
+    """An interpreter for each call, where there is no fork that is safe.
+
+    Args:
+        threads: How many threads each process may start.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self._environment = _environment(threads)
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def call(
+        self, place: Place, request: AnyValue, *, seconds: float | None, memory: int | None
+    ) -> Ending:
+        """Return how an interpreter ended that calls a function."""
+        text = json.dumps({"function": place, "request": request}).encode() + b"\n"
+        with _printed() as errors, tempfile.TemporaryFile() as answer:
+            process = self._start(errors, answer)
+            try:
+                in_time = _feed(process, text, seconds)
+            finally:
+                self._forget(process)
+            said = _answer(answer) if process.returncode == 0 else None
+            said = said or {"answer": None, "memory": 0}
+            last = last_line(errors)
+            return Ending(said["answer"], process.returncode, said["memory"], last, in_time)
+
+    def _start(self, errors: IO[bytes], answer: IO[bytes]) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._closed:
+                raise ServerEnded
+            process = subprocess.Popen(
+                [sys.executable, "-c", _FRESH, *map(os.fspath, sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=answer,
+                stderr=errors,
+                env=self._environment,
+                start_new_session=True,
+            )
+            self._running.add(process)
+            return process
+
+    def _forget(self, process: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            self._running.discard(process)
+        if process.returncode is None:
+            _kill_group(process)
+            process.wait()
+        if process.stdin is not None:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+
+    def prepare(self, place: Place, request: AnyValue) -> None:
+        """Do nothing: no process is there before it is needed."""
+
+    def close(self) -> None:
+        """Kill all that still runs."""
+        with self._lock:
+            self._closed = True
+            for process in self._running:
+                _kill_group(process)
+
+
+def _feed(process: subprocess.Popen[bytes], text: bytes, seconds: float | None) -> bool:
+    """Give a process its request and wait for its end; return whether that came in time.
+
+    Its input stays open until then, for by its end it is told that nobody waits any more.
+    """
+    deadline = None if seconds is None else time.monotonic() + seconds
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):  # It has ended already.
+            process.stdin.write(text)
+            process.stdin.flush()
+    try:
+        process.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        _kill_group(process)
+        process.wait()
+        return False
+    return True
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process, and what it has started where processes have groups."""
+    with contextlib.suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()

@@ -1,1 +1,0 @@
-"""Smaller models: options, samples and figures that the formats' own tools share."""

@@ -1,0 +1,54 @@
+"""Modules by the paths that they had before: the same objects, with a warning."""
+
+import importlib
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+
+import pytest
+
+import serde
+
+MOVED = {
+    "serde.weights": "serde.core.weights",
+    "serde.options": "serde.bridge.options",
+    "serde.batching.ledger": "serde.fleet.batching.ledger",
+    "serde.serving": "serde.fleet.serving",
+    "serde.quantization.shrinking": "serde.checking.shrinking",
+}
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """Forget afterwards what was imported by a path of before."""
+    yield
+    for old in MOVED:
+        first = old.split(".")[1]
+        vars(serde).pop(first, None)
+        for name in [each for each in sys.modules if each.startswith(f"serde.{first}")]:
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_a_path_of_before_gives_the_module_itself(old: str, new: str) -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        module = importlib.import_module(old)
+    assert f"{old} is {new} now" in [str(each.message) for each in told]
+    assert module is importlib.import_module(new)
+    assert module.__name__ == module.__spec__.name == new
+
+
+def test_the_warning_names_the_line_that_imports() -> None:
+    code = "from serde.weights import as_weight\nfrom serde.bridge import Bridge\nprint(Bridge)"
+    run = subprocess.run(
+        [sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert run.stderr.startswith("<string>:1: DeprecationWarning: serde.weights is")
+    assert run.stdout == "<class 'serde.bridge.contract.Bridge'>\n"
+
+
+def test_what_never_was_is_not_found() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"serde\.weight'"):
+        importlib.import_module("serde.weight")
