@@ -24,6 +24,7 @@ __all__ = [
     "in_computed_dtype",
     "in_signed",
     "integers",
+    "on_axis",
     "permute",
     "reshape",
     "unsqueeze",
@@ -197,3 +198,18 @@ def widen(ctx: ExportContext, x: Value) -> tuple[Value, str]:
     work = "float32" if dtype in ("float16", "bfloat16") else dtype
     found = cast(ctx, x, work)
     return ctx.typed(found, TensorType(ctx.type(x).shape, work)), work
+
+
+def on_axis(
+    ctx: ExportContext, data: Value, axis: int, place: int, write: Callable[[Value], Value]
+) -> Value:
+    """Return what `write` makes of a tensor with one axis at another place, moved back again."""
+    axis %= ctx.type(data).rank
+    if axis == place % ctx.type(data).rank:
+        return write(data)
+    shape = list(ctx.type(data).shape)
+    shape.insert(place % len(shape), shape.pop(axis))
+    moved = ctx.typed(
+        ctx.method(data, "movedim", axis, place), type(ctx.type(data))(shape, ctx.type(data).dtype)
+    )
+    return ctx.method(write(moved), "movedim", place, axis)

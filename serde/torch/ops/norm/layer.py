@@ -6,13 +6,18 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, TupleGetItem
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr, TupleGetItem
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir.shapes import is_float, itemsize
+from serde.relay.op.norm.plain import ChannelNorm
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.norm.statistics import wide_dtype
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import DType, cast, dims_of, on_axis
+from serde.walk.expansion.tensors import tensor_type
 
 
 def _ones(ctx: ImportContext, x: Expr, count: int) -> Expr:
@@ -83,3 +88,83 @@ def import_rms_norm(
     epsilon = float(limits(wide_dtype(dtype)).eps) if eps is None else eps
     gamma = _ones(ctx, input, count) if weight is None else ctx.cast(weight, dtype)
     return call("serde.rms_norm", input, gamma, axis=-count, epsilon=epsilon)
+
+
+def _layer_norm(
+    ctx: ExportContext,
+    data: Value,
+    gamma: Value | None,
+    beta: Value | None,
+    lengths: tuple[Dim, ...],
+    epsilon: float,
+) -> Value:
+    fixed = [each for each in lengths if isinstance(each, int)]
+    if gamma is not None and ctx.is_weight(gamma, *([] if beta is None else [beta])):
+        shape = fixed[0] if len(fixed) == 1 else tuple(fixed)
+        if len(fixed) == len(lengths):
+            options: dict[str, object] = {} if epsilon == 1e-5 else {"eps": epsilon}
+            weights = {"weight": gamma}
+            if beta is None:
+                options["bias"] = False
+            else:
+                weights["bias"] = beta
+            return ctx.layer("nn.LayerNorm", (data,), weights, normalized_shape=shape, **options)
+    return ctx.call("F.layer_norm", data, ctx.sizes(lengths), gamma, beta, epsilon)
+
+
+@OPS.exports("nn.layer_norm")
+def export_layer_norm(
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
+) -> Value:
+    """PyTorch normalises the last axes."""
+
+    def write(x: Value) -> Value:
+        lengths = (ctx.type(x).shape[-1],)
+        return _layer_norm(ctx, x, *norm.affine(gamma, beta), lengths, norm.epsilon)
+
+    return on_axis(ctx, data, norm.axis, -1, write)
+
+
+def _has_wide_statistics(call: Call) -> bool:
+    """Whether statistics are computed in what PyTorch has for it: float32 or wider."""
+    dtype = tensor_type(call.args[0]).dtype
+    stash = np.dtype(call.attrs["stash_dtype"]).name
+    return itemsize(stash) >= max(itemsize(dtype), 4) and stash in ("float32", "float64")
+
+
+@OPS.exports("serde.layer_norm", when=_has_wide_statistics)
+def export_serde_layer_norm(
+    ctx: ExportContext,
+    data: Value,
+    gamma: Value,
+    beta: Value | None,
+    *,
+    axis: int,
+    epsilon: float,
+    stash_dtype: DType,
+) -> tuple[Value, Value, Value]:
+    """Mean and inverse deviation are computed by themselves; most models use neither."""
+    type_ = ctx.type(data)
+    axes = tuple(range(axis % type_.rank, type_.rank))
+    result = _layer_norm(ctx, data, gamma, beta, type_.shape[axes[0] :], epsilon)
+    wide = cast(ctx, data, stash_dtype.name)
+    mean = ctx.method(wide, "mean", dims_of(axes), keepdim=True)
+    spread = ctx.method(wide, "var", dims_of(axes), unbiased=False, keepdim=True)
+    return result, mean, ctx.call("torch.rsqrt", ctx.infix("+", spread, epsilon))
+
+
+@OPS.exports("serde.rms_norm")
+def export_rms_norm(
+    ctx: ExportContext, data: Value, gamma: Value, *, axis: int, epsilon: float
+) -> Value:
+    lengths = ctx.type(data).shape[axis % ctx.type(data).rank :]
+    if ctx.is_weight(gamma):
+        shape = ctx.static_shape(gamma)
+        return ctx.layer(
+            "nn.RMSNorm",
+            (data,),
+            {"weight": gamma},
+            normalized_shape=shape[0] if len(shape) == 1 else shape,
+            eps=epsilon,
+        )
+    return ctx.call("F.rms_norm", data, ctx.sizes(lengths), gamma, epsilon)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
+import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
+from serde.relay.op.norm.plain import ChannelNorm, GroupNorm
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.norm.statistics import channel_vector, measure
 from serde.torch.ops.reduce.plain import count
 from serde.torch.ops.table import OPS
+from serde.torch.ops.written import on_axis
 
 
 def _normalize_channels(
@@ -269,3 +276,125 @@ def import_native_group_norm(
     inverse = relay.rsqrt(relay.add(variance, ctx.scalar(eps, ctx.dtype(variance))))
     kind = ctx.dtype(input if weight is None else weight)
     return found, ctx.cast(mean, kind), ctx.cast(inverse, kind)
+
+
+def _vector(ctx: ExportContext, like: Value, value: float) -> Value:
+    (length,) = ctx.static_shape(like, 1)
+    return ctx.const(allocation.full(length, value, numpy_dtype(ctx.type(like).dtype)))
+
+
+@OPS.exports("nn.batch_norm")
+def export_batch_norm(
+    ctx: ExportContext,
+    data: Value,
+    gamma: Value,
+    beta: Value,
+    moving_mean: Value,
+    moving_var: Value,
+    *,
+    norm: ChannelNorm,
+) -> tuple[Value, Value, Value]:
+    """A factor or a shift that does not count is the constant that it is, in a layer."""
+    given = (moving_mean, moving_var, *norm.affine(gamma, beta))
+    used = [each for each in given if each is not None]
+    (count,) = ctx.type(moving_mean).shape
+    always = bool(ctx.in_training().get("use_global_stats"))
+
+    def write(x: Value) -> Value:
+        rank = ctx.type(x).rank
+        if always or not (ctx.is_weight(*used) and isinstance(count, int) and 2 <= rank <= 5):
+            ctx.keep_fixed(moving_mean, moving_var)  # PyTorch refuses statistics that train
+            return ctx.call(
+                "F.batch_norm",
+                x,
+                moving_mean,
+                moving_var,
+                *norm.affine(gamma, beta),
+                eps=norm.epsilon,
+            )
+        weights = {"running_mean": moving_mean, "running_var": moving_var}
+        options: dict[str, object] = {} if norm.epsilon == 1e-5 else {"eps": norm.epsilon}
+        options |= _momentum(ctx)
+        if norm.scale or norm.center:
+            weights["weight"] = gamma if norm.scale else _vector(ctx, gamma, 1.0)
+            weights["bias"] = beta if norm.center else _vector(ctx, beta, 0.0)
+        else:
+            options["affine"] = False
+        weights["num_batches_tracked"] = ctx.const(0, "int64")
+        name = f"nn.BatchNorm{max(rank - 2, 1)}d"
+        return ctx.layer(name, (x,), weights, num_features=count, **options)
+
+    return on_axis(ctx, data, norm.axis, 1, write), moving_mean, moving_var
+
+
+def _momentum(ctx: ExportContext) -> dict[str, object]:
+    """Return the share of a batch in the statistics, where others have what it leaves of them."""
+    kept = ctx.in_training().get("momentum", 0.9)
+    share = float(1 - Decimal(repr(kept)))
+    return {} if share == 0.1 else {"momentum": share}
+
+
+@OPS.exports("nn.dropout")
+def export_dropout(ctx: ExportContext, data: Value, *, rate: float) -> tuple[Value, Value]:
+    """Along some axes all is dropped or nothing: the mask has the length 1 there."""
+    ones = ctx.call("torch.ones_like", data)
+    axes = {axis % ctx.type(data).rank for axis in ctx.in_training().get("axes", ())}
+    if not axes:
+        return ctx.layer("nn.Dropout", (data,), {}, p=rate), ones
+    lengths = [1 if axis in axes else ctx.size(data, axis) for axis in range(ctx.type(data).rank)]
+    mask = ctx.layer("nn.Dropout", (ctx.method(data, "new_ones", lengths),), {}, p=rate)
+    return ctx.infix("*", data, mask), ones
+
+
+@OPS.exports("nn.group_norm")
+def export_group_norm(
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: GroupNorm
+) -> Value:
+    (count,) = ctx.type(gamma).shape
+
+    def write(x: Value) -> Value:
+        if norm.scale and norm.center and ctx.is_weight(gamma, beta) and isinstance(count, int):
+            options = {} if norm.epsilon == 1e-5 else {"eps": norm.epsilon}
+            weights = {"weight": gamma, "bias": beta}
+            return ctx.layer(
+                "nn.GroupNorm",
+                (x,),
+                weights,
+                num_groups=norm.num_groups,
+                num_channels=count,
+                **options,
+            )
+        return ctx.call(
+            "F.group_norm", x, norm.num_groups, *norm.affine(gamma, beta), norm.epsilon
+        )  # fmt: skip
+
+    return on_axis(ctx, data, norm.axis, 1, write)
+
+
+@OPS.exports("nn.instance_norm")
+def export_instance_norm(
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
+) -> Value:
+    """The layer and its function refuse a single element; what they call does not."""
+    (count,) = ctx.type(gamma).shape
+
+    def write(x: Value) -> Value:
+        rank = ctx.type(x).rank
+        spatial = ctx.type(x).shape[2:]
+        several = any(isinstance(length, int) and length > 1 for length in spatial)
+        affine = norm.scale and norm.center and several and isinstance(count, int)
+        if affine and 3 <= rank <= 5 and ctx.is_weight(gamma, beta):
+            options = {} if norm.epsilon == 1e-5 else {"eps": norm.epsilon}
+            weights = {"weight": gamma, "bias": beta}
+            return ctx.layer(
+                f"nn.InstanceNorm{rank - 2}d", (x,), weights, num_features=count, affine=True,
+                **options,
+            )  # fmt: skip
+        given = norm.affine(gamma, beta)
+        if several:
+            return ctx.call("F.instance_norm", x, weight=given[0], bias=given[1], eps=norm.epsilon)
+        return ctx.call(
+            "torch.instance_norm", x, *given, None, None, True, 0.0, norm.epsilon, False
+        )
+
+    return on_axis(ctx, data, norm.axis, 1, write)
