@@ -90,7 +90,7 @@ def import_rms_norm(
     return call("serde.rms_norm", input, gamma, axis=-count, epsilon=epsilon)
 
 
-def _layer_norm(
+def _write_layer_norm(
     ctx: ExportContext,
     data: Value,
     gamma: Value | None,
@@ -120,7 +120,7 @@ def export_layer_norm(
 
     def write(x: Value) -> Value:
         lengths = (ctx.type(x).shape[-1],)
-        return _layer_norm(ctx, x, *norm.affine(gamma, beta), lengths, norm.epsilon)
+        return _write_layer_norm(ctx, x, *norm.affine(gamma, beta), lengths, norm.epsilon)
 
     return on_axis(ctx, data, norm.axis, -1, write)
 
@@ -146,7 +146,7 @@ def export_serde_layer_norm(
     """Mean and inverse deviation are computed by themselves; most models use neither."""
     type_ = ctx.type(data)
     axes = tuple(range(axis % type_.rank, type_.rank))
-    result = _layer_norm(ctx, data, gamma, beta, type_.shape[axes[0] :], epsilon)
+    result = _write_layer_norm(ctx, data, gamma, beta, type_.shape[axes[0] :], epsilon)
     wide = cast(ctx, data, stash_dtype.name)
     mean = ctx.method(wide, "mean", dims_of(axes), keepdim=True)
     spread = ctx.method(wide, "var", dims_of(axes), unbiased=False, keepdim=True)
