@@ -10,7 +10,10 @@ import importlib as _importlib
 from typing import Any as _AnyValue
 
 from serde.core.lazy import lazy_names
-from serde.relay.homes import HOMES
+from serde.relay.homes import ABOVE_NODES, HOMES
+from serde.relay.ir.hooks import provide as _provide
+
+_provide(ABOVE_NODES)
 
 _BACKEND = ("load_param_dict", "save_param_dict", "to_onnx")
 LATER = {"frontend": "serde.compat.frontend", **dict.fromkeys(_BACKEND, "serde.compat.backend")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["HOMES"]
+__all__ = ["ABOVE_NODES", "HOMES"]
 
 _MODULES: Final = (
     "adt analysis build_module dataflow_pattern expr expr_functor function op prelude testing "
@@ -45,3 +45,14 @@ HOMES: Final = {
     "serde.relay.ty": "ty scalar_type",
 }
 """Names by the module that has them; a module that bears its own name is meant itself."""
+
+ABOVE_NODES: Final = {
+    "generic": "serde.relay.ir.generic",
+    "highlighting": "serde.relay.text.highlighting",
+    "parser": "serde.relay.text.parser",
+    "printer": "serde.relay.text.printer",
+    "registry": "serde.relay.ir.registry",
+    "showing": "serde.relay.ir.showing",
+    "standard": "serde.relay.standard.texts",
+}
+"""What nodes ask for that is built upon them; see :mod:`serde.relay.ir.hooks`."""
