@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from unittest import mock
 
 from serde.relay.ir import registry
 from serde.relay.ir.lazy import LazyPackage
@@ -49,8 +50,11 @@ def build_indices() -> dict[str, dict[str, Any]]:
     if loaded:
         raise RuntimeError(f"loaded before: {', '.join(loaded)}")
     declared, entries = _recorded_declarations(), _recorded_converters()
-    for package in (RELAY, *CONVERTERS):
-        LazyPackage(package).load_all()
+    LazyPackage(RELAY).load_all()
+    # The tables of before may name modules that are gone.
+    with mock.patch.object(LazyPackage, "index", {}):
+        for package in CONVERTERS:
+            LazyPackage(package).load_all()
     return {
         RELAY: _index_declarations(declared),
         **{package: _index_converters(package, entries) for package in CONVERTERS},
