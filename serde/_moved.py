@@ -24,9 +24,8 @@ _MOVED = MappingProxyType(
         "options": "bridge.options",
         "outcome": "core.outcome",
         "progress": "core.progress",
-        "quantization.accuracy": "checking.accuracy",
+        "quantization": "checking",
         "quantization.options": "bridge.quantizing",
-        "quantization.shrinking": "checking.shrinking",
         "report": "core.report",
         "serving": "fleet.serving",
         "stores": "fleet.stores",
@@ -64,9 +63,9 @@ class _Finder(MetaPathFinder):
         if not fullname.startswith("serde."):
             return None
         parts = fullname.split(".")[1:]
-        for count in (1, 2):
-            home = _MOVED.get(".".join(parts[:count]))
-            if home is not None and len(parts) >= count:
+        for count in (2, 1):
+            home = _MOVED.get(".".join(parts[:count])) if len(parts) >= count else None
+            if home is not None:
                 name = ".".join(("serde", home, *parts[count:]))
                 warnings.warn(f"{fullname} is {name} now", DeprecationWarning, stacklevel=2)
                 return ModuleSpec(fullname, _Moved(name))

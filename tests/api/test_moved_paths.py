@@ -15,6 +15,7 @@ MOVED = {
     "serde.options": "serde.bridge.options",
     "serde.batching.ledger": "serde.fleet.batching.ledger",
     "serde.serving": "serde.fleet.serving",
+    "serde.quantization.options": "serde.bridge.quantizing",
     "serde.quantization.shrinking": "serde.checking.shrinking",
 }
 
