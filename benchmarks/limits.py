@@ -5,10 +5,11 @@
 Each net is converted by every way in (its live module, TorchScript, ``.pt2``, ONNX; MXNet's files)
 to every format under a tenth of all default limits (:class:`serde.core.limits.Limits`, and what
 they grow by with a source), and under the limits as they are where that fails, to say how near it
-comes. Nets are those of torchvision (``vision:NAME``), of transformers and PyTorch's layers
-(``torch:NAME``, :mod:`support.torch_programs`) and of MXNet's own zoo (``mxnet:NAME``); what is not
-installed is left out. Each net has a process of its own. The exit code is 1 where a limit is
-nearer than a factor of ten.
+comes. Nets are those of torchvision (``vision:NAME``), small ones of transformers and PyTorch's
+layers (``torch:NAME``, :mod:`support.torch_programs`), those of transformers and timm as deep and
+wide as they are by default (``transformers:CLASS``, ``timm:NAME``) and of MXNet's own zoo
+(``mxnet:NAME``); what is not installed is left out. Each net has a process of its own. The exit
+code is 1 where a limit is nearer than a factor of ten.
 """
 
 from __future__ import annotations
@@ -49,6 +50,20 @@ LARGE_VISION = (
 )  # fmt: skip
 """Of each family of torchvision one, mostly the deepest that fits."""
 
+TRANSFORMERS = (
+    "BartModel", "BertModel", "BloomModel", "CLIPVisionModel", "ConvNextModel", "DebertaV2Model",
+    "GPT2Model", "MobileBertModel", "RobertaModel", "SegformerModel", "SwinModel",
+    "T5EncoderModel", "ViTModel", "Wav2Vec2Model", "XLNetModel",
+)  # fmt: skip
+"""Classes whose default configuration is the usual net: twelve layers of 768 where it is BERT."""
+
+TIMM = (
+    "coatnet_0_224", "convnextv2_base", "deit3_base_patch16_224", "eca_nfnet_l0",
+    "efficientnetv2_rw_m", "hrnet_w48", "levit_384", "maxvit_base_tf_224", "mixnet_xl",
+    "mobilenetv4_hybrid_medium", "nasnetalarge", "regnety_160", "swinv2_base_window8_256",
+)  # fmt: skip
+"""Of each family of timm one, mostly with many nodes."""
+
 MXNET = ("densenet201", "inceptionv3", "mobilenetv2_1.0", "resnet152_v2", "squeezenet1.1", "vgg19")
 
 
@@ -73,6 +88,32 @@ def shared(share: float) -> Iterator[None]:
         limits._DEFAULT, limits.Budget.grow = default, grow
 
 
+def whole(package: str, name: str) -> tuple[Any, tuple[Any, ...]]:
+    """Return a net of timm or transformers in its usual size, and an input."""
+    import torch
+    from support.torch_programs import Plain, declare_torchvision
+
+    declare_torchvision()
+    if package == "timm":
+        import timm
+
+        module = timm.create_model(name).eval()
+        return module, (torch.rand(1, *module.default_cfg["input_size"]),)
+    import transformers
+
+    cls = getattr(transformers, name)
+    config = cls.config_class()
+    config.use_cache = False
+    size = getattr(config, "image_size", 224)
+    given = {
+        "input_ids": torch.randint(3, 1000, (1, 64)),
+        "pixel_values": torch.rand(1, 3, size, size),
+        "input_values": torch.rand(1, 16_000),
+    }
+    key = cls.main_input_name
+    return Plain(cls(config).eval(), (key,), ("last_hidden_state",)), (given[key],)
+
+
 def sources(name: str, folder: Path) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Yield every way in of a net: what it is called, the source, and options of reading."""
     package, _, net = name.partition(":")
@@ -87,8 +128,8 @@ def sources(name: str, folder: Path) -> Iterator[tuple[str, Any, dict[str, Any]]
     import torch
     from support import nnef_torchvision, torch_programs
 
-    build = nnef_torchvision.build if package == "vision" else torch_programs.build
-    program = build(net)
+    build = {"vision": nnef_torchvision.build, "torch": torch_programs.build}.get(package)
+    program = torch_programs.Program(*whole(package, net)) if build is None else build(net)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         inputs = program.inputs
@@ -173,6 +214,9 @@ def all_names() -> Iterator[str]:
 
         yield from (f"vision:{name}" for name in LARGE_VISION)
         yield from (f"torch:{name}" for name in PROGRAMS)
+        for package, names in (("transformers", TRANSFORMERS), ("timm", TIMM)):
+            if importlib.util.find_spec(package) is not None:
+                yield from (f"{package}:{name}" for name in names)
     if importlib.util.find_spec("gluoncv") is not None:
         yield from (f"mxnet:{name}" for name in MXNET)
 
