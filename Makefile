@@ -41,7 +41,7 @@ test: $(TEST)
 	$(BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'not wide and not slow'
 
 test-wide: $(ALL)
-	$(BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'wide and not slow'
+	$(BIN)/python -m pytest -n 2 --maxschedchunk 20 -m 'wide and not slow'
 
 test-torch: $(TORCH_STAMP)
 	$(TORCH_BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'not slow' -k 'torch or kernels' $(TORCH_TESTS)
