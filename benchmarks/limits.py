@@ -135,10 +135,14 @@ def sources(name: str, folder: Path) -> Iterator[tuple[str, Any, dict[str, Any]]
         inputs = program.inputs
         yield "live", program.module, {"example_inputs": inputs}
         traced = torch.jit.trace(program.module, inputs, strict=False)
-        shapes = [tuple(each.shape) for each in inputs if isinstance(each, torch.Tensor)]
+        tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
+        shapes = [tuple(each.shape) for each in tensors]
+        dtypes = [str(each.dtype).removeprefix("torch.") for each in tensors]
         names = [each.debugName().partition(".")[0] for each in traced.graph.inputs()][1:]
         torch.jit.save(traced, folder / "in.pt")
-        yield "traced", folder / "in.pt", {"input_shapes": dict(zip(names, shapes, strict=False))}
+        shown = {"input_shapes": dict(zip(names, shapes, strict=False))}
+        shown |= {"input_dtypes": dict(zip(names, dtypes, strict=False))}
+        yield "traced", folder / "in.pt", shown
         torch.export.save(torch.export.export(program.module, inputs), folder / "in.pt2")
         yield "pt2", folder / "in.pt2", {}
         nnef_torchvision.export(program, folder / "in.onnx")
