@@ -39,6 +39,11 @@ def import_leaky_relu(ctx: ImportContext, self: Expr, *, negative_slope: Scalar 
     return relay.nn.leaky_relu(self, alpha=as_float(negative_slope))
 
 
+@OPS.exports("nn.leaky_relu", when=of_floats)
+def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
+    return ctx.call("F.leaky_relu", data, alpha)
+
+
 @OPS.imports("aten::rrelu", ignored=("generator",))
 def import_rrelu(
     ctx: ImportContext,
@@ -332,13 +337,6 @@ OPS.pairs(
     writes("F.softmax", ("nn.softmax", "nn.fast_softmax"), "dim", renamed={"dim": "axis"}),
     writes("F.log_softmax", "nn.log_softmax", "dim", renamed={"dim": "axis"}),
     writes("F.relu", "nn.relu", when=of_signed),
-    writes(
-        "F.leaky_relu",
-        "nn.leaky_relu",
-        "negative_slope",
-        renamed={"negative_slope": "alpha"},
-        when=of_floats,
-    ),
     writes(
         "F.hardsigmoid", "serde.hard_sigmoid", fixed={"alpha": 1 / 6, "beta": 0.5}, when=_is_sixth
     ),

@@ -77,7 +77,7 @@ def test_the_guide_has_commands_and_blocks() -> None:
 
 
 def test_torch_commands_of_the_guide_write_folders(folder: Path) -> None:
-    written = sorted(path.name for path in folder.glob("*_torch/*"))
+    written = sorted(path.name for path in folder.glob("*_torch/*.*"))
     assert written == 2 * ["config.json"] + 2 * ["model.py"] + 2 * ["model.safetensors"]
 
 

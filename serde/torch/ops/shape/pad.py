@@ -93,7 +93,7 @@ def _wrap(ctx: ImportContext, x: Expr, pairs: Pairs) -> Expr:
     return x
 
 
-@OPS.imports("aten::pad", "aten::constant_pad_nd")
+@OPS.imports("aten::pad")
 def import_pad(
     ctx: ImportContext,
     self: Expr,
@@ -105,6 +105,13 @@ def import_pad(
     if mode != "circular" and mode not in _MODES:
         raise Unsupported(f"mode {mode!r}")
     return _pad(ctx, self, _pairs(ctx, self, pad), mode, 0 if value is None else value)
+
+
+@OPS.imports("aten::constant_pad_nd")
+def import_constant_pad_nd(
+    ctx: ImportContext, self: Expr, *, pad: tuple[SymInt, ...], value: Scalar = 0
+) -> Expr:
+    return import_pad(ctx, self, pad=pad, value=value)
 
 
 OPS.imports("aten::_pad_circular")(partial(import_pad, mode="circular"))
