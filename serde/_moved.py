@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 import warnings
 from collections.abc import Sequence
@@ -64,7 +63,7 @@ class _Finder(MetaPathFinder):
             return None
         parts = fullname.split(".")[1:]
         for count in (2, 1):
-            home = _MOVED.get(".".join(parts[:count])) if len(parts) >= count else None
+            home = _MOVED.get(".".join(parts[:count]))
             if home is not None:
                 name = ".".join(("serde", home, *parts[count:]))
                 warnings.warn(f"{fullname} is {name} now", DeprecationWarning, stacklevel=2)

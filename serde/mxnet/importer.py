@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.core.report import Report
@@ -21,6 +20,7 @@ from serde.mxnet.model import (
     DIMS_KEY,
     INPUT_KEY,
     METADATA_KEY,
+    NUMBER,
     Entry,
     MxnetModel,
     Node,
@@ -100,7 +100,6 @@ OUTPUT_NAMES = {
 }
 """Operators whose outputs have names of their own."""
 
-_NUMBER: Final = re.compile("-?[0-9]{1,18}")
 """An integer as serde and MXNet note it on a variable."""
 
 WEIGHTED = frozenset({"BatchNorm", "Convolution", "Deconvolution", "FullyConnected"})
@@ -441,7 +440,7 @@ def _output_name(node: Node, index: int, several: bool) -> str:
 def _noted_number(node: Node, key: str) -> int | None:
     """Return a small integer that is noted on a variable; None where there is none."""
     text = node.hidden.get(key, "")
-    return int(text) if _NUMBER.fullmatch(text) else None
+    return int(text) if NUMBER.fullmatch(text) else None
 
 
 def _declared_dtype(node: Node) -> str | None:

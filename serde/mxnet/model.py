@@ -16,6 +16,7 @@ __all__ = [
     "DTYPES",
     "INPUT_KEY",
     "LATEST_VERSION",
+    "NUMBER",
     "Entry",
     "Graph",
     "MxnetModel",
@@ -48,10 +49,11 @@ COMPUTED = frozenset({"float32", "float64", "float16", "uint8", "int32", "int8",
 METADATA_KEY = "serde_metadata"
 """Attribute of a graph: JSON of what the owner of a model added to it."""
 
+NUMBER = re.compile("-?[0-9]{1,18}")
+"""A whole number in the text of an attribute."""
+
 DIMS_KEY = "__dims__"
 """Attribute of an input: its dimensions, by name where they have no fixed length."""
-
-_LENGTH = re.compile("[0-9]{1,18}")
 
 INPUT_KEY = "__input__"
 """Attribute of an input: its place among the inputs, where the graph has them in another order."""
@@ -184,7 +186,7 @@ def read_dims(text: str | None) -> tuple[int | str, ...] | None:
     """Return the dimensions that :data:`DIMS_KEY` holds, None where it is not there."""
     if text is None:
         return None
-    return tuple(int(dim) if _LENGTH.fullmatch(dim) else dim for dim in text.split(","))
+    return tuple(int(dim) if NUMBER.fullmatch(dim) else dim for dim in text.split(","))
 
 
 def with_input_order(graph: Graph, inputs: Sequence[str]) -> Graph:

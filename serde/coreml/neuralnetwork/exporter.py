@@ -85,7 +85,8 @@ def network_from_relay(
     fallback = ExportFallback.of("coreml", options)
     walk = ProgramWalk(model, DIRECT, builder, report, fallback=fallback)
     inputs, outputs = walk.declare(), walk.write()
-    for value, name in zip(outputs, names, strict=bool(outputs)):
+    raise_if_refused(report)
+    for value, name in zip(outputs, names, strict=True):
         try:
             check_rank(value.type)
         except Unsupported as error:

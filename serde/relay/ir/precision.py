@@ -8,13 +8,13 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.schema import Array
 from serde.relay.ir.shapes import is_float, itemsize
 from serde.relay.ir.types import TensorType
 
-__all__ = ["as_dtype", "limits", "lowest", "wide_dtype", "widen"]
+__all__ = ["as_dtype", "limits", "lowest", "number_like", "wide_dtype", "widen"]
 
 
 def widen(data: Array) -> Array:
@@ -58,3 +58,8 @@ def lowest(dtype: AnyValue) -> AnyValue:
     """Return the least finite number of a dtype, as a scalar of it."""
     kind = np.dtype(dtype)
     return kind.type(False) if kind.kind == "b" else kind.type(limits(kind).min)
+
+
+def number_like(value: float, like: Expr) -> Expr:
+    """Return a scalar constant in the dtype of a tensor."""
+    return const(value, tensor_type(like).dtype)

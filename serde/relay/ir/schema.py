@@ -336,7 +336,7 @@ def _to_tuple_of(each: Convert) -> Convert:
     def convert(value: AnyValue) -> tuple[AnyValue, ...]:
         if value is None or isinstance(value, (str, bytes)):
             raise TypeError
-        if isinstance(value, (tuple, Iterable)):
+        if isinstance(value, (tuple, Iterable)):  # Tuples, most of all, need no protocol.
             return tuple(each(item) for item in value)
         return (each(value),)
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from serde.relay.ir.expr import Expr, const, tensor_type
+from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.ir.precision import number_like
 from serde.relay.ir.registry import call
 
 __all__ = ["RULES"]
-
-
-def _number(value: float, like: Expr) -> Expr:
-    return const(value, tensor_type(like).dtype)
 
 
 def _is_unsigned(data: Expr) -> bool:
@@ -20,17 +17,17 @@ def _is_unsigned(data: Expr) -> bool:
 
 
 def _relu(data: Expr) -> Expr:
-    return data if _is_unsigned(data) else call("maximum", data, _number(0, data))
+    return data if _is_unsigned(data) else call("maximum", data, number_like(0, data))
 
 
 def _where_positive(data: Expr, below: Expr) -> Expr:
-    return call("where", call("greater", data, _number(0, data)), data, below)
+    return call("where", call("greater", data, number_like(0, data)), data, below)
 
 
 def _leaky_relu(data: Expr, *, alpha: float) -> Expr:
     if _is_unsigned(data):
         return data
-    return _where_positive(data, call("multiply", data, _number(alpha, data)))
+    return _where_positive(data, call("multiply", data, number_like(alpha, data)))
 
 
 def _prelu(data: Expr, alpha: Expr, *, axis: int) -> Expr:

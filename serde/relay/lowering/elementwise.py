@@ -8,7 +8,8 @@ from functools import partial
 from typing import Final
 
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, const, tensor_type
+from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.ir.precision import number_like
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 
@@ -17,10 +18,6 @@ __all__ = ["RULES"]
 
 def _is_float(data: Expr) -> bool:
     return is_float(tensor_type(data).dtype)
-
-
-def _number(value: float, like: Expr) -> Expr:
-    return const(value, tensor_type(like).dtype)
 
 
 def _abs(data: Expr) -> Expr:
@@ -48,13 +45,13 @@ def _round(data: Expr) -> Expr:
         return data
     size = call("abs", data)
     whole = call("floor", size)
-    below = call("less", call("subtract", size, whole), _number(0.5, data))
-    nearest = call("where", below, whole, call("add", whole, _number(1, data)))
+    below = call("less", call("subtract", size, whole), number_like(0.5, data))
+    nearest = call("where", below, whole, call("add", whole, number_like(1, data)))
     return call("multiply", call("sign", data), nearest)
 
 
 def _logarithm(data: Expr, base: int) -> Expr:
-    return call("multiply", call("log", data), _number(1 / math.log(base), data))
+    return call("multiply", call("log", data), number_like(1 / math.log(base), data))
 
 
 def _isnan(data: Expr) -> Expr:
@@ -64,13 +61,13 @@ def _isnan(data: Expr) -> Expr:
 def _isinf(data: Expr) -> Expr:
     if not _is_float(data):
         return _isnan(data)
-    return call("equal", call("abs", data), _number(math.inf, data))
+    return call("equal", call("abs", data), number_like(math.inf, data))
 
 
 def _isfinite(data: Expr) -> Expr:
     if not _is_float(data):
         return call("equal", data, data)
-    return call("less", call("abs", data), _number(math.inf, data))
+    return call("less", call("abs", data), number_like(math.inf, data))
 
 
 def _cast_like(data: Expr, dtype_like: Expr) -> Expr:

@@ -13,7 +13,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
-from serde.relay.lowering.lengths import sliced
+from serde.relay.lowering.lengths import LAST, sliced
 
 __all__ = ["continued", "decompose_mirror_pad", "decompose_pad"]
 
@@ -27,7 +27,7 @@ def decompose_pad(data: Expr, pad_val: Expr, *, pad_width: Widths, pad_mode: str
     value = as_dtype(pad_val, tensor_type(data).dtype)
     for axis, (before, after) in enumerate(pad_width):
         if before < 0 or after < 0:
-            data = sliced(data, axis, max(-before, 0), after if after < 0 else 2**31 - 1)
+            data = sliced(data, axis, max(-before, 0), after if after < 0 else LAST)
     for axis, sides in enumerate(pad_width):
         data = _between(data, axis, [_block(data, value, axis, width) for width in sides])
     return data

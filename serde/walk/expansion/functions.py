@@ -6,20 +6,19 @@ import math
 
 import serde.relay as relay
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, tensor_type
+from serde.relay.ir.precision import number_like
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 
 __all__ = ["arctan2", "greatest_divisor", "has_sign", "log_add_exp"]
 
 
-def _number(value: float, like: Expr) -> Expr:
-    return relay.const(value, tensor_type(like).dtype)
-
-
 def has_sign(x: Expr) -> Expr:
     """Return whether the sign of each float is minus; a zero shows its sign as a divisor."""
-    zero = _number(0, x)
-    return relay.logical_or(relay.less(x, zero), relay.less(relay.divide(_number(1, x), x), zero))
+    zero = number_like(0, x)
+    return relay.logical_or(
+        relay.less(x, zero), relay.less(relay.divide(number_like(1, x), x), zero)
+    )
 
 
 def arctan2(y: Expr, x: Expr) -> Expr:
@@ -28,10 +27,10 @@ def arctan2(y: Expr, x: Expr) -> Expr:
     Two zeros have the ratio 0, two infinities 1.
     """
     height, width = relay.abs(y), relay.abs(x)
-    alike = relay.cast(relay.not_equal(y, _number(0, y)), tensor_type(y).dtype)
+    alike = relay.cast(relay.not_equal(y, number_like(0, y)), tensor_type(y).dtype)
     ratio = relay.where(relay.equal(height, width), alike, relay.divide(height, width))
     first = relay.atan(ratio)
-    mirrored = relay.subtract(_number(math.pi, x), first)
+    mirrored = relay.subtract(number_like(math.pi, x), first)
     found = relay.where(has_sign(x), mirrored, first)
     return relay.where(has_sign(y), relay.negative(found), found)
 

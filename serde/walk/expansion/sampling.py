@@ -14,7 +14,7 @@ import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import as_dtype
+from serde.relay.ir.precision import as_dtype, number_like
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.crop import CropAndResize
@@ -64,12 +64,8 @@ class Pixels:
         index = self._batch
         for place, length in zip(places, self.space, strict=True):
             held = as_dtype(relay.clip(place, 0, length - 1), tensor_type(index).dtype)
-            index = relay.add(relay.multiply(index, _number(length, index)), held)
+            index = relay.add(relay.multiply(index, number_like(length, index)), held)
         return relay.take(self._rows, as_dtype(index, "int32"), 0, mode="clip")
-
-
-def _number(value: float, like: Expr) -> Expr:
-    return relay.const(value, tensor_type(like).dtype)
 
 
 def inside_of(places: Sequence[Expr], space: Sequence[int]) -> Expr:
@@ -77,8 +73,8 @@ def inside_of(places: Sequence[Expr], space: Sequence[int]) -> Expr:
     dtype = tensor_type(places[0]).dtype
     parts = []
     for place, length in zip(places, space, strict=True):
-        parts.append(relay.cast(relay.greater_equal(place, _number(0, place)), dtype))
-        parts.append(relay.cast(relay.less_equal(place, _number(length - 1, place)), dtype))
+        parts.append(relay.cast(relay.greater_equal(place, number_like(0, place)), dtype))
+        parts.append(relay.cast(relay.less_equal(place, number_like(length - 1, place)), dtype))
     return relay.expand_dims(reduce(relay.multiply, parts), 2)
 
 
@@ -95,7 +91,7 @@ def between(
     parts = []
     for choice in product(*weights):
         pairs = zip(floors, choice, pixels.space, strict=True)
-        corner = [fold(relay.add(at, _number(by, at)), length) for at, (by, _), length in pairs]
+        corner = [fold(relay.add(at, number_like(by, at)), length) for at, (by, _), length in pairs]
         factor = relay.expand_dims(reduce(relay.multiply, [each for _, each in choice]), 2)
         if zeros:
             factor = relay.multiply(factor, inside_of(corner, pixels.space))
@@ -104,7 +100,7 @@ def between(
 
 
 def linear_weights(part: Expr) -> list[tuple[int, Expr]]:
-    return [(0, relay.subtract(_number(1, part), part)), (1, part)]
+    return [(0, relay.subtract(number_like(1, part), part)), (1, part)]
 
 
 def cubic_weights_of(part: Expr) -> list[tuple[int, Expr]]:
@@ -114,7 +110,7 @@ def cubic_weights_of(part: Expr) -> list[tuple[int, Expr]]:
     coefficients = np.linalg.solve(np.vander(samples), curves.T).T
     result = []
     for offset, curve in zip((-1, 0, 1, 2), coefficients, strict=True):
-        terms = [_number(float(each), part) for each in curve]
+        terms = [number_like(float(each), part) for each in curve]
         value = terms[0]
         for term in terms[1:]:
             value = relay.add(relay.multiply(value, part), term)
@@ -136,19 +132,19 @@ def _fold(padding_mode: str, align_corners: bool) -> Fold:
         start, span = (0.0, length - 1.0) if align_corners else (-0.5, float(length))
         if span == 0:
             return relay.zeros_like(place)
-        distance = relay.abs(relay.subtract(place, _number(start, place)))
-        double = _number(2 * span, place)
+        distance = relay.abs(relay.subtract(place, number_like(start, place)))
+        double = number_like(2 * span, place)
         turns = relay.floor(relay.divide(distance, double))
         rest = relay.subtract(distance, relay.multiply(turns, double))
         back = relay.minimum(rest, relay.subtract(double, rest))
-        return clip(relay.add(back, _number(start, place)), length)
+        return clip(relay.add(back, number_like(start, place)), length)
 
     return {"reflection": reflect, "border": clip}.get(padding_mode, _keep)
 
 
 def _nearest(place: Expr) -> Expr:
     """Return the nearest whole number, halves away from zero."""
-    size = relay.floor(relay.add(relay.abs(place), _number(0.5, place)))
+    size = relay.floor(relay.add(relay.abs(place), number_like(0.5, place)))
     return relay.multiply(relay.sign(place), size)
 
 
@@ -192,7 +188,7 @@ def _unnormalize(point: Expr, length: int, align_corners: bool) -> Expr:
     """Return coordinates of -1 to 1 as pixels."""
     half = (length - 1) / 2 if align_corners else length / 2
     shift = half if align_corners else half - 0.5
-    return relay.add(relay.multiply(point, _number(half, point)), _number(shift, point))
+    return relay.add(relay.multiply(point, number_like(half, point)), number_like(shift, point))
 
 
 def expand_crop_and_resize(
@@ -224,10 +220,10 @@ def expand_crop_and_resize(
     else:
         found = pixels.at([_nearest(place) for place in held])
     inside = as_dtype(inside_of(places, space), tensor_type(found).dtype)
-    outside = relay.subtract(_number(1, inside), inside)
+    outside = relay.subtract(number_like(1, inside), inside)
     found = relay.add(
         relay.multiply(found, inside),
-        relay.multiply(outside, _number(crop.extrapolation_value, outside)),
+        relay.multiply(outside, number_like(crop.extrapolation_value, outside)),
     )
     result = relay.reshape(relay.transpose(found, (0, 2, 1)), (number, channels, *size))
     return as_dtype(result, dtype)
@@ -236,8 +232,8 @@ def expand_crop_and_resize(
 def _along(start: Expr, end: Expr, length: int, size: int) -> Expr:
     """Return where the pixels of boxes lie along an axis: ``(n, size)``."""
     if size == 1:
-        return relay.multiply(relay.add(start, end), _number(0.5 * (length - 1), start))
+        return relay.multiply(relay.add(start, end), number_like(0.5 * (length - 1), start))
     places = allocation.positions(size)[None] * (length - 1) / (size - 1)
     steps = relay.const(places, tensor_type(start).dtype)
-    first = relay.multiply(start, _number(length - 1, start))
+    first = relay.multiply(start, number_like(length - 1, start))
     return relay.add(first, relay.multiply(relay.subtract(end, start), steps))

@@ -14,9 +14,9 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir.shapes import is_float, reduced_axes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.reduce.plain import ReducedAxes, reduced_axes, takes_first
+from serde.relay.op.reduce.plain import ReducedAxes, takes_first
 
 REDUCTIONS = {
     "reduce_l1_norm": "serde.reduce_l1",

@@ -15,11 +15,11 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
-from serde.mxnet.ops.index.slicing import LAST
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.lengths import LAST
 
 
 def _differences(data: Expr, axis: int) -> Expr:

@@ -11,10 +11,10 @@ from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.index.gather import as_index
-from serde.mxnet.ops.index.slicing import LAST
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
+from serde.relay.lowering.lengths import LAST
 
 
 @OPS.imports("SequenceMask")

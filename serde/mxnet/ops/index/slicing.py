@@ -19,6 +19,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim, same_length
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
+from serde.relay.lowering.lengths import LAST
 from serde.relay.op.index.slicing import StridedSlice
 
 Numbers = tuple[int | None, ...]
@@ -55,9 +56,6 @@ class Bounds:
             found.append(range(*slice(begin, end, step).indices(length)))
         return found
 
-
-LAST = 2**31 - 1
-"""Stands for the end of an axis, whatever its length."""
 
 MOST_SLICED = 5
 """Rank of what MXNet slices, at most; of others, elements are looked up along each axis."""

@@ -20,8 +20,7 @@ from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
-from serde.relay.op.reduce.plain import reduced_axes
+from serde.relay.ir.shapes import is_float, reduced_axes
 
 Axes = int | tuple[int, ...] | None
 DType = np.dtype[AnyValue] | None

@@ -12,8 +12,7 @@ from serde.nnef.ops.index.gather import require_exact
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.op.reduce.plain import reduced_axes
+from serde.relay.ir.shapes import is_float, reduced_axes
 from serde.walk.expansion.tensors import fixed_shape, tensor_type
 
 __all__: list[str] = []

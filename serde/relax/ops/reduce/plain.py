@@ -16,8 +16,7 @@ from serde.relax.ops.table import OPS
 from serde.relax.precision import compute_wide, make_wide_expansion, widen
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.op.reduce.plain import reduced_axes
+from serde.relay.ir.shapes import is_float, reduced_axes
 from serde.walk.pairs import of_floats, reads
 
 __all__: list[str] = []

@@ -13,14 +13,13 @@ import numpy as np
 
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Array, call, sample, tensor
-from serde.relay.ir.shapes import require_float
+from serde.relay.ir.shapes import reduced_axes, require_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.reduce.plain import (
     accumulator,
     declare,
     extreme_type,
     number_type,
-    reduced_axes,
 )
 
 __all__: list[str] = []

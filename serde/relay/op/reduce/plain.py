@@ -45,7 +45,6 @@ __all__ = [
     "extreme_type",
     "number_type",
     "reduce_type",
-    "reduced_axes",
     "reduces_one_axis",
     "takes_first",
 ]
