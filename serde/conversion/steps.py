@@ -22,13 +22,13 @@ from serde.conversion.prepare import (
     prepare,
     rename_inputs_and_outputs,
 )
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import budget, spending
 from serde.core.progress import expect
 from serde.core.report import Report
 from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files
 from serde.relay.ir.expr import Call
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import post_order

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report
 from serde.coreml.model import CoremlModel
 from serde.coreml.versions import TARGETS
 from serde.errors import OptionError
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report
 from serde.core.weights import Weight
 from serde.coreml.interface.interface import model_meta, tensors_of
@@ -21,7 +22,6 @@ from serde.coreml.neuralnetwork.suppression import suppression_to_relay, thresho
 from serde.errors import FormatError, OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.dims import SymDim
 from serde.relay.ir.expr import Expr, Function, Span, Tuple, TupleGetItem, Var
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.infer import infer_function
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from serde.core.limits import MAX_MANIFEST_BYTES, MAX_RANK
+from serde.core.parsing import parse_json
 from serde.core.weights import OpenFile, Weight
 from serde.coreml.blobs import BlobFile
 from serde.coreml.elements import BY_MIL
@@ -105,10 +105,10 @@ def _load_package(root: str) -> CoremlModel:
         buffer = bytearray(opened.size)
         opened.read_into(buffer, 0)
     try:
-        content = json.loads(buffer)
+        content = parse_json(buffer)
         items, identifier = content["itemInfoEntries"], content["rootModelIdentifier"]
         location = items[identifier]["path"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         found = f"{type(error).__name__}: {error}"
         raise FormatError(
             f"expected a manifest that names a model; {found}", path=manifest

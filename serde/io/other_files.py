@@ -5,7 +5,6 @@ Only the beginning of a file is looked at, or the names in an archive; nothing i
 
 from __future__ import annotations
 
-import json
 import os
 import pickletools  # nosec B403
 import re
@@ -15,6 +14,7 @@ from io import BytesIO
 from itertools import islice
 from typing import Final
 
+from serde.core.parsing import parse_json
 from serde.core.texts import printable
 from serde.core.weights import OpenFile
 from serde.errors import FormatError
@@ -133,8 +133,8 @@ def _names(folder: str | os.PathLike[str]) -> list[str]:
 def _is_json(text: bytes, is_whole: bool) -> bool:
     if not is_whole or not text.startswith((b"{", b"[")):
         return not is_whole and _JSON.match(text) is not None
-    with suppress(ValueError, RecursionError):
-        json.loads(text)
+    with suppress(ValueError):
+        parse_json(text)
         return True
     return False
 

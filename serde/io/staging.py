@@ -29,6 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from serde.core.parsing import parse_json
 from serde.core.systems import (
     has_descriptors,
     has_owners,
@@ -446,7 +447,7 @@ def _read_plan(
     known = has_owners() and is_own(status) and is_own(os.stat(new))
     if not known or status.st_mode & 0o077:
         raise ValueError("others may have written here")
-    plan = json.loads(_read_small(_PLAN, hidden))
+    plan = parse_json(_read_small(_PLAN, hidden))
     renames = [_Rename(_check_name(name), new, old) for name, new, old in plan["renames"]]
     left = []
     for each in renames:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.core.garbage_collection import pause_garbage_collection
+from serde.core.parsing import parse_json
 from serde.core.report import Report
 from serde.errors import FormatError, OptionError, raise_if_refused
 from serde.mxnet.aliases import canonical_name
@@ -34,7 +35,6 @@ from serde.mxnet.training import training_facts
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Span, Var
 from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType, Type
@@ -154,8 +154,8 @@ def to_relay(
 def _metadata(graph: MxnetGraph, report: Report) -> dict[str, str]:
     """Return what the owner of a model added to it before it was written here."""
     try:
-        found = json.loads(str(graph.attrs.get(METADATA_KEY, "{}")))
-    except (ValueError, RecursionError):
+        found = parse_json(str(graph.attrs.get(METADATA_KEY, "{}")))
+    except ValueError:
         return {}
     pairs = found.items() if isinstance(found, dict) else ()
     return metadata_facts(((k, text) for k, text in pairs if isinstance(text, str)), report)

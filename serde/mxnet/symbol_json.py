@@ -23,6 +23,7 @@ from serde.core.limits import (
     MAX_SYMBOL_CONTAINERS,
     MAX_SYMBOL_JSON_BYTES,
 )
+from serde.core.parsing import parse_json
 from serde.errors import FormatError
 from serde.io.nesting import nesting_depth
 from serde.io.pairs import UNMARKED, mark_of
@@ -99,11 +100,11 @@ def _parse_json(data: bytes, path: str | None) -> object:
         message = f"expected JSON in UTF-8, found {data[:8].hex(' ')}"
         raise FormatError(message, path=path, offset=error.start) from None
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        return parse_json(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         offset = len(text[: error.pos].encode())
         raise FormatError(f"not JSON: {error.msg}", path=path, offset=offset) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise FormatError(f"not a symbol's JSON: {error}", path=path) from None
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any as AnyValue
 from typing import Final, NoReturn
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report
 from serde.core.weights import Weight
 from serde.errors import Unsupported, raise_if_refused
@@ -24,7 +25,6 @@ from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Expr, Function, If
 from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.leaves import holds_values, leaves, value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef

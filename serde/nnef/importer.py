@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 import serde.relay as relay
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import TypeInferenceError, Unsupported, raise_if_refused
@@ -21,7 +22,6 @@ from serde.nnef.options import NnefImportOptions
 from serde.nnef.quantization import stored_values
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Span, Var
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType

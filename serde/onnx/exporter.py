@@ -13,6 +13,7 @@ import onnx
 from onnx import helper
 
 from serde._version import __version__
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report
 from serde.core.weights import Weight
 from serde.errors import (
@@ -43,7 +44,6 @@ from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay import transform
 from serde.relay.ir.expr import Call, Function, If
 from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import SequenceType, TensorType

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import onnx
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import budget
 from serde.core.report import Report
 from serde.core.weights import Weight
@@ -40,7 +41,6 @@ from serde.onnx.undecided import (
 from serde.relay.ir.dims import Dim, DimLike, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Span, Var
 from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import get
 from serde.relay.ir.types import SequenceType, TensorType

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
+from serde.core.parsing import parse_json
 from serde.core.report import Report
 from serde.core.texts import weights_text
 from serde.core.weights import FileRange, Weight, numpy_dtype
@@ -243,8 +244,8 @@ def read_links(
 def _read_files(text: str) -> list[LinkedFile | None]:
     """Return what a model notes of its files, None for what is malformed."""
     try:
-        rows = json.loads(text) if len(text) <= _MOST_TEXT else None
-    except (ValueError, RecursionError):
+        rows = parse_json(text) if len(text) <= _MOST_TEXT else None
+    except ValueError:
         rows = None
     if not isinstance(rows, list):
         return [None]

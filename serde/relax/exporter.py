@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report
 from serde.core.weights import Weight
 from serde.errors import Unsupported, raise_if_refused
@@ -20,7 +21,6 @@ from serde.relax.values import require_tensor
 from serde.relay import transform
 from serde.relay.ir.expr import Call, If
 from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import json
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.core.optional import require
+from serde.core.parsing import parse_json
 from serde.errors import MissingDependency, OptionError
 
 __all__ = ["Framework", "load"]
@@ -118,7 +118,7 @@ class Framework:
 
     def target(self, text: str) -> AnyValue:
         """Return a target: a kind, a tag, or a mapping in JSON."""
-        given = json.loads(text) if text.lstrip().startswith("{") else text
+        given = parse_json(text) if text.lstrip().startswith("{") else text
         return self.tvm.target.Target(given)
 
     def device(self, name: str) -> AnyValue:

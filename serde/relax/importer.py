@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report
 from serde.errors import (
     Unsupported,
@@ -24,7 +25,6 @@ from serde.relay.ir.expr import (
     Span,
     Var,
 )
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.walk.importer import Graph
 from serde.walk.inputs import check_rank

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from serde.bridge.summary import TensorSummary
+from serde.core.parsing import parse_json
 from serde.errors import FormatError
 from serde.io.pairs import UNMARKED
 from serde.relax.framework import Framework, load
@@ -60,7 +61,7 @@ class Interface:
             FormatError: The text is something else.
         """
         try:
-            found = json.loads(text)
+            found = parse_json(text)
             inputs, outputs, weights = (
                 tuple(_tensor(each) for each in found[key])
                 for key in ("inputs", "outputs", "weights")

@@ -10,12 +10,12 @@ it needs; :meth:`_Reader.build` keeps the stack, however deep the graph is.
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
 from serde.core.limits import MAX_NAME_BYTES, MAX_NODES, MAX_RANK
+from serde.core.parsing import parse_json
 from serde.errors import FormatError, RelayError
 from serde.relay.ir.adt import TypeData
 from serde.relay.ir.dims import Any, SymDim, symbol
@@ -81,9 +81,7 @@ def read_graph(data: bytes, *, path: str | None = None) -> IRModule:
 
 def _parse_graph(data: bytes) -> Mapping[str, AnyValue]:
     try:
-        graph = json.loads(data)
-    except RecursionError:
-        raise ValueError("the JSON is nested too deeply") from None
+        graph = parse_json(data)
     except ValueError as error:
         raise ValueError(f"expected TVM's JSON of a module: {error}") from None
     nodes = graph.get("nodes") if isinstance(graph, dict) else None

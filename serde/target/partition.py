@@ -24,6 +24,7 @@ from typing import Final
 
 from serde.bridge.formats import PIVOT, get_bridge
 from serde.conversion.prepare import PrepareOptions, prepare
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report
 from serde.core.weights import Weight
 from serde.errors import OptionError, UnsupportedModelError
@@ -40,7 +41,6 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.visit import free_vars, rewrite

@@ -16,6 +16,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.core.limits import MAX_GRAPH_TEXT_BYTES, MAX_RANK, MAX_SPLIT_MANIFEST_BYTES
+from serde.core.parsing import parse_json
 from serde.core.weights import OpenFile, Weight
 from serde.errors import FormatError, RelayError
 from serde.io.contained import member_path, read_small
@@ -245,8 +246,8 @@ def _read_manifest(root: str) -> AnyValue:
         raise FormatError("expected a folder", path=root)
     path = member_path(root, MANIFEST)
     try:
-        return json.loads(read_small(path, MAX_SPLIT_MANIFEST_BYTES).decode("utf-8"))
-    except (ValueError, RecursionError) as error:
+        return parse_json(read_small(path, MAX_SPLIT_MANIFEST_BYTES).decode("utf-8"))
+    except ValueError as error:
         raise FormatError(f"no JSON: {error}", path=path) from None
 
 

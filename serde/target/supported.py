@@ -26,7 +26,6 @@ The list is a set of operator names, or a TOML or JSON document::
 from __future__ import annotations
 
 import difflib
-import json
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -37,6 +36,7 @@ from typing import Final
 
 from serde.core.limits import MAX_MANIFEST_BYTES, MAX_RANK
 from serde.core.optional import require
+from serde.core.parsing import parse_json
 from serde.errors import OptionError
 from serde.onnx.elements import CODES
 from serde.onnx.versions import CHANGES, Change
@@ -155,7 +155,7 @@ def _read_file(path: Path) -> AnyValue:
     try:
         text = data.decode()
         if path.suffix == ".json":
-            return json.loads(text)
+            return parse_json(text)
         return _toml().loads(text)
     except (ValueError, RecursionError) as error:
         raise OptionError(f"{path}: {error}") from None

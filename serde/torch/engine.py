@@ -8,7 +8,6 @@ by ``torch.jit.load``, written folders by their ``model.py``.
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.core.optional import is_installed, require
+from serde.core.parsing import parse_json
 from serde.core.weights import Array, Weight
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
@@ -274,7 +274,7 @@ def _open_folder(path: Path) -> Engine:
         CheckError: It is not as serde writes folders.
     """
     try:
-        config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+        config = parse_json((path / "config.json").read_text(encoding="utf-8"))
         arguments = {each["name"]: each["argument"] for each in config["inputs"]}
         inputs = {each["name"]: each["dtype"] or "" for each in config["inputs"]}
         outputs = [each["name"] for each in config["outputs"]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report
 from serde.core.weights import Weight
 from serde.errors import raise_if_refused
 from serde.relay import transform
 from serde.relay.ir.expr import Call, If
 from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.parsing import parse_json
 from serde.torch.model import Argument, Ref
 
 __all__ = ["Given", "Results", "name_leaves", "name_results"]
@@ -100,8 +100,8 @@ def name_leaves(given: Sequence[Given], spec: str) -> list[Given]:
     """
     users = [each for each in given if each.kind not in _CHANGED and each.kind != "token"]
     try:
-        names = list(_leaves(json.loads(spec)[1], (), False, 0))
-    except (LookupError, TypeError, ValueError, RecursionError):
+        names = list(_leaves(parse_json(spec)[1], (), False, 0))
+    except (LookupError, TypeError, ValueError):
         names = []
     if len(names) != len(users):
         return list(given)
@@ -117,7 +117,7 @@ def _leaves(spec: AnyValue, keys: tuple[str, ...], named: bool, depth: int) -> I
         yield "_".join(keys) if named else ""
         return
     children = spec["children_spec"]
-    context = json.loads(spec["context"])
+    context = parse_json(spec["context"])
     has_keys = isinstance(context, list) and len(context) == len(children)
     for place, child in enumerate(children):
         inner = (*keys, str(context[place] if has_keys else place))

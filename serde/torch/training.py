@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any as AnyValue
 
+from serde.core.parsing import parse_json
 from serde.relay.ir.model import TRAINING_HEADS, TRAINING_NODES, ModelMeta
 
 __all__ = ["read_facts", "read_heads"]
@@ -29,8 +29,8 @@ def read_heads(meta: ModelMeta) -> dict[str, str]:
 
 def _read(meta: ModelMeta, key: str) -> dict[str, AnyValue]:
     try:
-        found = json.loads(meta.extra.get(key, "{}"))
-    except (ValueError, RecursionError):
+        found = parse_json(meta.extra.get(key, "{}"))
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

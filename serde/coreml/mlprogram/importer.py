@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report
 from serde.core.weights import ArrayWeight, dtype_name
 from serde.coreml.foreign import (
@@ -27,7 +28,6 @@ from serde.coreml.versions import BY_OPSET
 from serde.errors import FormatError, OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Constant, Expr, Span, Var
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType

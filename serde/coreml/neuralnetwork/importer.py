@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import budget
 from serde.core.report import Report
 from serde.coreml.foreign import CUSTOM, layer_node, layer_parameters
@@ -38,7 +39,6 @@ from serde.errors import FormatError, raise_if_refused
 from serde.relay import cast, reshape, squeeze
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Var
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.walk.assembly import Assembly

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any as AnyValue
 
+from serde.core.parsing import parse_json
 from serde.errors import SerdeError
 from serde.fleet.stores.listing import expand, stem_of
 from serde.fleet.stores.store import open_store
@@ -63,8 +64,8 @@ class Looks:
     def holds(self, look: str, sources: Sequence[str]) -> bool:
         """Whether a source still looks as it did."""
         try:
-            known = [each[0] for each in json.loads(look)["files"]]
-        except (ValueError, LookupError, TypeError, RecursionError):
+            known = [each[0] for each in parse_json(look)["files"]]
+        except (ValueError, LookupError, TypeError):
             return False  # Whoever made the ledger wrote it; empty where it is not known.
         return _are_beside(known, sources) and self.of(sources, known) == look
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import IO, Final
 from typing import Any as AnyValue
 
+from serde.core.parsing import parse_json
 from serde.errors import OptionError
 from serde.fleet.stores.urls import is_url
 from serde.io.contained import location_fault
@@ -196,7 +196,7 @@ def _object(text: str) -> Mapping[str, AnyValue]:
         OptionError: It holds none.
     """
     try:
-        found = json.loads(text)
+        found = parse_json(text)
     except ValueError as error:
         raise OptionError(f"expected JSON: {error}") from None
     if not isinstance(found, dict):
@@ -221,7 +221,7 @@ def _value(name: str, cell: str) -> AnyValue:
     if name in ("source", "target"):
         return cell
     try:
-        return json.loads(cell)
+        return parse_json(cell)
     except ValueError:
         return cell
 

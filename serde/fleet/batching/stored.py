@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from serde.core.parsing import parse_json
 from serde.core.report import NOT_SHOWN, Report
 from serde.errors import FormatError
 from serde.fleet.batching.records import STATUSES, Outcome
@@ -80,8 +81,8 @@ def _fault(name: str, value: object, path: Path) -> FormatError:
 def _parsed(text: Any) -> object:
     """Return what JSON says; of what is none, something that fits nowhere."""
     try:
-        return json.loads(text)
-    except (ValueError, TypeError, RecursionError):
+        return parse_json(text)
+    except (ValueError, TypeError):
         return None
 
 

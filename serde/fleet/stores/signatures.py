@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.parsing import parse_json
 from serde.core.weights import dtype_name
 from serde.errors import FormatError
 from serde.io.contained import read_small
@@ -99,8 +100,8 @@ def read_json(path: Path) -> AnyValue:
     """
     data = read_small(path, MAX_FACT_BYTES)
     try:
-        return json.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
+        return parse_json(data.decode("utf-8-sig"))
+    except ValueError as error:
         raise FormatError(f"expected JSON: {error}", path=path) from None
 
 

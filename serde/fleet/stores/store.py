@@ -6,13 +6,13 @@ a process that forks stages its sources before, and the child converts what lies
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 from typing import BinaryIO, Final, TypeVar
 
 from serde.core.optional import is_installed, require
+from serde.core.parsing import parse_json
 from serde.errors import MissingDependency, OptionError, SerdeError, StoreError
 from serde.fleet.stores.faults import Retries, is_missing, retrying, store_error
 from serde.fleet.stores.urls import Address, safe_text, safe_url
@@ -334,7 +334,7 @@ def parse_storage_options(given: tuple[str, ...]) -> dict[str, AnyValue]:
 def _value(text: str) -> AnyValue:
     """Return JSON where it is of a kind that a text cannot be, else the text."""
     try:
-        found = json.loads(text)
+        found = parse_json(text)
     except ValueError:
         return text
     # A key or a secret may well be made of digits alone.

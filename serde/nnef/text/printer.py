@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.parsing import parse_json
 from serde.nnef.fragments import FRAGMENTS, REQUIRED
 from serde.nnef.model import Definition, NnefModel, Operation, Ref
 
@@ -30,8 +31,8 @@ def metadata_of(text: str) -> dict[str, str]:
     head = text[:_MOST_METADATA].partition("\ngraph ")[0]
     for line in head.splitlines():
         if line.startswith(_METADATA):
-            with suppress(ValueError, RecursionError):
-                found |= json.loads(f"{{{line.removeprefix(_METADATA)}}}", parse_constant=str)
+            with suppress(ValueError):
+                found |= parse_json(f"{{{line.removeprefix(_METADATA)}}}", parse_constant=str)
     return {name: text for name, text in found.items() if isinstance(text, str)}
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import base64
 import binascii
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final, TypeAlias
 
 from serde.core.limits import budget
+from serde.core.parsing import parse_json
 from serde.core.weights import Array
 from serde.errors import FormatError
 from serde.relay.text.containers import DLPACK_CODES, array_from_bytes
@@ -56,8 +56,8 @@ def read_metadata(document: str) -> Metadata:
         FormatError: It is no such graph, or holds other objects than arrays and texts.
     """
     try:
-        root = json.loads(document)
-    except (ValueError, RecursionError) as error:
+        root = parse_json(document)
+    except ValueError as error:
         raise FormatError(f"metadata: {error}") from None
     nodes = root.get("nodes") if isinstance(root, dict) else None
     if not isinstance(nodes, list):

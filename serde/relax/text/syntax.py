@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import MAX_NESTING
 from serde.errors import FormatError
 from serde.relax.text.symbols import declare_symbols
@@ -77,7 +78,8 @@ def check_script(text: str) -> Script:
         FormatError: It could, or it is no such text.
     """
     try:
-        tree = ast.parse(text)
+        with pause_garbage_collection():  # Finalizers of others fail at the limit of recursion.
+            tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         told = str(error) or type(error).__name__
         raise FormatError(f"expected TVMScript: {told}") from None

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.errors import RelayError
 from serde.relay.dataflow_pattern.graph import rebuild_with, topological_order
 from serde.relay.dataflow_pattern.grouping import Group, find_groups
 from serde.relay.dataflow_pattern.patterns import DFPattern, FunctionPattern
 from serde.relay.ir.compare import structural_equal
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, TupleWrapper, astuple
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import infer_call

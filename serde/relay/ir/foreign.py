@@ -19,6 +19,7 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.parsing import parse_json
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.bodies import all_nodes
@@ -131,8 +132,8 @@ def decode_attributes(text: str) -> dict[str, AnyValue]:
         RelayError: The text is none of these.
     """
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = parse_json(text)
+    except ValueError as error:
         raise RelayError(f"attributes: expected JSON, {error}: {text:.100}") from None
     if not isinstance(found, dict):
         raise RelayError(f"attributes: expected an object of JSON, found {text:.100}")

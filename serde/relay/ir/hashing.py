@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.relay.ir.adt import (
     Constructor,
     Match,
@@ -37,7 +38,6 @@ from serde.relay.ir.expr import (
     Var,
     astuple,
 )
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.types import FuncType, TensorType, Type, TypeVar, map_type

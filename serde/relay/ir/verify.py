@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.errors import RelayError, TypeInferenceError, VerifyError
 from serde.relay.ir.adt import (
     Clause,
@@ -36,7 +37,6 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.infer import infer_match, infer_reference
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite

@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.parsing import parse_json
 from serde.relay.ir.expr import Constant
 from serde.relay.ir.types import TensorType
 from serde.relay.text.attribute_classes import FIELDS, PREFIX, class_key
@@ -217,9 +218,7 @@ class Metadata:
 
     def _read_graph(self, text: str) -> None:
         try:
-            graph = json.loads(text)
-        except RecursionError:
-            raise ValueError("the metadata are nested too deeply") from None
+            graph = parse_json(text)
         except ValueError as error:
             raise ValueError(f"the metadata are not JSON: {error}") from None
         if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list):

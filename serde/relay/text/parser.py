@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import MAX_NESTING
 from serde.errors import IllTypedError, RelayError, TypeInferenceError, VerifyError
 from serde.relay.ir.adt import Constructor
@@ -27,7 +28,6 @@ from serde.relay.ir.expr import (
     Tuple,
     Var,
 )
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.infer import infer_function, infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, find

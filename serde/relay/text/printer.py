@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.errors import RelayError
 from serde.relay.ir.adt import Constructor, Match
 from serde.relay.ir.dims import Any, SymDim
@@ -30,7 +31,6 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef

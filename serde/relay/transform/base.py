@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.progress import counting, expect
 from serde.errors import RelayError
 from serde.relay.ir.bodies import map_bodies
 from serde.relay.ir.expr import Function, GlobalVar
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.visit import has_kind
 from serde.relay.transform.context import PassContext, PassInfo

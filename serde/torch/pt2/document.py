@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import reprlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
 from serde.core.limits import MAX_TORCH_CONTAINERS, MAX_TORCH_JSON_BYTES
+from serde.core.parsing import parse_json
 from serde.errors import FormatError
 from serde.torch.pt2.archive import Archive
 
@@ -28,9 +28,7 @@ def read_document(archive: Archive, name: str) -> Document:
     if count > MAX_TORCH_CONTAINERS:
         raise archive.error(f"{name}: {count} lists and objects, at most {MAX_TORCH_CONTAINERS}")
     try:
-        return Document(json.loads(data), name, archive.path)
-    except RecursionError:
-        raise archive.error(f"{name}: lists and objects are nested too deep") from None
+        return Document(parse_json(data), name, archive.path)
     except ValueError as error:
         raise archive.error(f"{name}: not JSON: {error}") from None
 

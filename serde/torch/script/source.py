@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.optional import require
 from serde.engine.base import first_line
 from serde.errors import FormatError, OptionError
-from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.torch.model import TRAINING_NOTE, TorchModel
 from serde.torch.releases import without_deprecations
 from serde.torch.script.reader import Reader

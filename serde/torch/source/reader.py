@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 from collections.abc import Mapping
 from functools import cache
@@ -12,6 +11,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.core.limits import MAX_NESTING, MAX_RANK
+from serde.core.parsing import parse_json
 from serde.core.weights import FileWeight, OpenFile, Weight
 from serde.errors import FormatError
 from serde.io.contained import member_path
@@ -217,7 +217,7 @@ def _read_json(data: bytes, name: str, path: Path) -> Document:
     """Return JSON."""
     try:
         if nesting_depth(data or b" ") <= MAX_NESTING:
-            return Document(json.loads(data), name, os.fspath(path))
+            return Document(parse_json(data), name, os.fspath(path))
     except ValueError as error:
         raise FormatError(f"{name}: expected JSON: {error}", path=path) from None
     raise FormatError(f"{name}: expected at most {MAX_NESTING} levels, found more", path=path)

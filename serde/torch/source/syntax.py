@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
+from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import MAX_NESTING
 from serde.errors import FormatError
 
@@ -39,7 +40,8 @@ class Unit:
         self._lines = text.splitlines()
         try:
             self._check_statements(text)
-            self.tree = ast.parse(text)
+            with pause_garbage_collection():  # Finalizers of others fail at the limit of recursion.
+                self.tree = ast.parse(text)
         except (SyntaxError, tokenize.TokenError, ValueError) as error:
             reason = str(getattr(error, "msg", error))[:100]
             raise self._error(getattr(error, "lineno", None) or 1, "Python", reason) from None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.parsing import parse_json
 from serde.core.progress import expect
 from serde.core.weights import Weight
 from serde.errors import FormatError, Unsupported
@@ -54,8 +55,8 @@ def is_folder(path: Path) -> bool:
     if not there <= _OWN or not {SOURCE, WEIGHTS, CONFIG} <= there:
         return False
     try:
-        config = json.loads(read_small(path / CONFIG, _CONFIG_BYTES).decode("utf-8"))
-    except (FormatError, ValueError, RecursionError):
+        config = parse_json(read_small(path / CONFIG, _CONFIG_BYTES).decode("utf-8"))
+    except (FormatError, ValueError):
         return False
     # Others have files of these names, too.
     return isinstance(config, dict) and set(config) - {"metadata"} == _FACTS
