@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any as AnyValue
-from typing import Literal, TypedDict, overload
+from typing import Literal, TypeAlias, TypedDict, overload
 
 import coremltools  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import mxnet  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -45,6 +45,41 @@ from serde.viewing.page import Page
 from serde.walk.user_converters import exports as exports
 from serde.walk.user_converters import imports as imports
 
+_Path: TypeAlias = str | PathLike[str]
+_Sources: TypeAlias = (
+    str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]]
+)
+_InputShapes: TypeAlias = (
+    Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None]
+)
+_InputDtypes: TypeAlias = (
+    Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue]
+)
+_Converters: TypeAlias = (
+    Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str]
+)
+_ResultTypes: TypeAlias = Mapping[str, str | TensorType | Sequence[str | TensorType]]
+_Limits: TypeAlias = Mapping[str, int] | Sequence[str] | Limits
+_Images: TypeAlias = Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str]
+_OutputImages: TypeAlias = Mapping[str, Image | str] | Sequence[str]
+_ClassLabels: TypeAlias = Sequence[str | int] | PathLike[str] | None
+_Mode: TypeAlias = Literal["classifier", "regressor"] | None
+_EnumeratedShapes: TypeAlias = Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]]
+_Quantized: TypeAlias = Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"]
+_Int8: TypeAlias = bool | Literal["static", "dynamic", "weights"]
+_CalibrationMethod: TypeAlias = Literal["minmax", "entropy", "percentile"]
+_ActivationType: TypeAlias = Literal["int8", "uint8", "int16", "uint16"] | None
+
 class _Batch(TypedDict, total=False):
     source_format: str | None
     check: bool | int
@@ -69,18 +104,10 @@ class _Batch(TypedDict, total=False):
     progress: Callable[[Outcome], object] | None
 
 class _Reading(TypedDict, total=False):
-    input_shapes: (
-        Mapping[str, Sequence[int | str | SymDim | Any | None]]
-        | Sequence[int | str | SymDim | Any | None]
-    )
+    input_shapes: _InputShapes
     """Shape of each input: integers, names of dynamic dimensions, "?" (also -1 or None) for one
     without a name; a bare shape if there is one input (default {})."""
-    input_dtypes: (
-        Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
-        | str
-        | np.dtype[AnyValue]
-        | type[AnyValue]
-    )
+    input_dtypes: _InputDtypes
     """dtype of each input that is not what the format says or implies; a bare dtype if there is one
     input (default {})."""
     fix_inputs: Mapping[str, AnyValue]
@@ -88,22 +115,17 @@ class _Reading(TypedDict, total=False):
     of a .npy file. Branches that they decide against are left (default {})."""
     allow: Iterable[str]
     """Names of lossy steps that may be taken (default frozenset())."""
-    converters: (
-        Mapping[str, Callable[..., AnyValue]]
-        | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-        | str
-        | PathLike[str]
-    )
+    converters: _Converters
     """Functions of yours that convert operators: by name, decorated by serde.imports or
     serde.exports, or in files of these (default ())."""
     keep_unknown: bool
     """Keep operators that nobody can convert as serde.foreign (default False)."""
-    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]]
+    result_types: _ResultTypes
     """Types of what such operators give, by the node's name: "float32[1,10]", of several results a
     list (default {})."""
     labels: Sequence[str]
     """Class labels, in the order of the scores, of a model that says none itself (default ())."""
-    limits: Mapping[str, int] | Sequence[str] | Limits
+    limits: _Limits
     """What the conversion may take beyond what the source holds, by the names that
     :class:serde.core.limits.Limits has: {"nodes": 1_000_000} (default Limits(nodes=10000,
     elements=134217728, constants=33554432, terms=64, turns=4096, depth=32, values=67108864))."""
@@ -200,17 +222,17 @@ class _WritingCoreml(TypedDict, total=False):
     """What a program in float16 computes in float32 besides what leaves the range or the precision
     of float16: operators of Relay, names of nodes, or the groups norms, reductions and
     resizing (default frozenset())."""
-    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str]
+    images: _Images
     """Inputs that are images, by name: a colour layout (RGB, BGR, GRAYSCALE, from iOS16 on
     GRAYSCALE_FLOAT16), or a mapping of color_layout, scale and bias (one number, or one for
     each channel in the order of the layout; also red_bias and the like). The network gets
     scale * pixels + bias. A list of names stands for RGB images as they are (default {})."""
-    output_images: Mapping[str, Image | str] | Sequence[str]
+    output_images: _OutputImages
     """Outputs that are images, by name, with a colour layout (default {})."""
-    class_labels: Sequence[str | int] | PathLike[str] | None
+    class_labels: _ClassLabels
     """Class labels of a classifier in the order of its scores, text or integers, or a file with one
     on each line; those of the source if left out (default None)."""
-    mode: Literal["classifier", "regressor"] | None
+    mode: _Mode
     """classifier, or regressor for a network that gives numbers. Without it, a model with class
     labels is a classifier (default None)."""
     predicted_feature_name: str | None
@@ -222,7 +244,7 @@ class _WritingCoreml(TypedDict, total=False):
     ranges: Mapping[str, Range | Sequence[int]]
     """Lengths that a dynamic dimension may have, by its name: (lower, upper), or (lower, upper,
     default); 1 to 1024 if left out (default {})."""
-    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]]
+    enumerated_shapes: _EnumeratedShapes
     """Shapes that an input may have, by name; the first is the default (default {})."""
     states: Mapping[str, str]
     """Outputs that are later values of inputs, by input, which Core ML keeps as states from iOS18
@@ -254,7 +276,7 @@ class _WritingOnnx(TypedDict, total=False):
     the whole model (default 17)."""
     intermediate_shapes: bool
     """Note the types of all intermediate values (default False)."""
-    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"]
+    quantized: _Quantized
     """Quantised operators step by step in integers ("exact"), or on floats between QuantizeLinear
     and DequantizeLinear ("qdq"), or besides that with convolutions and products as
     QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that "onnxruntime" or
@@ -359,7 +381,7 @@ class _Convert(TypedDict, total=False):
     report: Report | None
 
 class _Passes3(TypedDict, total=False):
-    int8: bool | Literal["static", "dynamic", "weights"]
+    int8: _Int8
     """Quantise to integers of 8 bits: "static", activations too, by ranges measured on calibration;
     "dynamic", activations by ranges found at run time; "weights" alone; or True for what the
     target's tool is mostly used for (default False)."""
@@ -373,9 +395,9 @@ class _Passes3(TypedDict, total=False):
     calibration: AnyValue
     """Inputs on which activations are measured and accuracy is told: a path, an array, a mapping of
     arrays by input, or a list of these (default None)."""
-    calibration_method: Literal["minmax", "entropy", "percentile"]
+    calibration_method: _CalibrationMethod
     """How a range follows from what was measured (default 'minmax')."""
-    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None
+    activation_type: _ActivationType
     """Integers of activations; the tool's own choice if left out (default None)."""
     weight_type: Literal["int8", "uint8"] | None
     """Integers of weights, likewise (default None)."""
@@ -417,15 +439,10 @@ class _Passes4(TypedDict, total=False):
     """Names of lossy steps that may be taken (default frozenset())."""
 
 class _Writing2(TypedDict, total=False):
-    converters: (
-        Mapping[str, Callable[..., AnyValue]]
-        | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
-        | str
-        | PathLike[str]
-    )
+    converters: _Converters
     """Functions of yours that convert operators: by name, decorated by serde.imports or
     serde.exports, or in files of these (default ())."""
-    limits: Mapping[str, int] | Sequence[str] | Limits
+    limits: _Limits
     """What the conversion may take beyond what the source holds, by the names that
     :class:serde.core.limits.Limits has: {"nodes": 1_000_000} (default Limits(nodes=10000,
     elements=134217728, constants=33554432, terms=64, turns=4096, depth=32, values=67108864))."""
@@ -623,102 +640,39 @@ class _OptionsSet133(_View, _Reading, total=False): ...
 
 @overload
 def batch(
-    sources: str
-    | PathLike[str]
-    | Mapping[str, AnyValue]
-    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
-    *,
-    to: Literal["coreml"],
-    out: str | PathLike[str],
-    **options: Unpack[_OptionsSet4],
+    sources: _Sources, *, to: Literal["coreml"], out: _Path, **options: Unpack[_OptionsSet4]
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: str
-    | PathLike[str]
-    | Mapping[str, AnyValue]
-    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
-    *,
-    to: Literal["mxnet"],
-    out: str | PathLike[str],
-    **options: Unpack[_OptionsSet6],
+    sources: _Sources, *, to: Literal["mxnet"], out: _Path, **options: Unpack[_OptionsSet6]
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: str
-    | PathLike[str]
-    | Mapping[str, AnyValue]
-    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
-    *,
-    to: Literal["nnef"],
-    out: str | PathLike[str],
-    **options: Unpack[_OptionsSet8],
+    sources: _Sources, *, to: Literal["nnef"], out: _Path, **options: Unpack[_OptionsSet8]
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: str
-    | PathLike[str]
-    | Mapping[str, AnyValue]
-    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
-    *,
-    to: Literal["onnx"],
-    out: str | PathLike[str],
-    **options: Unpack[_OptionsSet10],
+    sources: _Sources, *, to: Literal["onnx"], out: _Path, **options: Unpack[_OptionsSet10]
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: str
-    | PathLike[str]
-    | Mapping[str, AnyValue]
-    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
-    *,
-    to: Literal["relax"],
-    out: str | PathLike[str],
-    **options: Unpack[_OptionsSet12],
+    sources: _Sources, *, to: Literal["relax"], out: _Path, **options: Unpack[_OptionsSet12]
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: str
-    | PathLike[str]
-    | Mapping[str, AnyValue]
-    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
-    *,
-    to: Literal["relay"],
-    out: str | PathLike[str],
-    **options: Unpack[_OptionsSet14],
+    sources: _Sources, *, to: Literal["relay"], out: _Path, **options: Unpack[_OptionsSet14]
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: str
-    | PathLike[str]
-    | Mapping[str, AnyValue]
-    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
-    *,
-    to: Literal["torch"],
-    out: str | PathLike[str],
-    **options: Unpack[_OptionsSet16],
+    sources: _Sources, *, to: Literal["torch"], out: _Path, **options: Unpack[_OptionsSet16]
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: str
-    | PathLike[str]
-    | Mapping[str, AnyValue]
-    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
-    *,
-    to: Literal["tvm"],
-    out: str | PathLike[str],
-    **options: Unpack[_OptionsSet18],
+    sources: _Sources, *, to: Literal["tvm"], out: _Path, **options: Unpack[_OptionsSet18]
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: str
-    | PathLike[str]
-    | Mapping[str, AnyValue]
-    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
-    *,
-    to: None,
-    out: str | PathLike[str],
-    **options: Unpack[_OptionsSet20],
+    sources: _Sources, *, to: None, out: _Path, **options: Unpack[_OptionsSet20]
 ) -> BatchReport:
     """Convert many models, each in a process of its own, and go on where an earlier run ended.
 
@@ -769,13 +723,10 @@ def batch(
 
 @overload
 def batch(
-    sources: str
-    | PathLike[str]
-    | Mapping[str, AnyValue]
-    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    sources: _Sources,
     *,
     to: str,
-    out: str | PathLike[str],
+    out: _Path,
     source_format: FormatName,
     check: bool | int = False,
     tolerance: Tolerance | None = None,
@@ -801,19 +752,12 @@ def batch(
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: str
-    | PathLike[str]
-    | Mapping[str, AnyValue]
-    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
-    *,
-    to: str,
-    out: str | PathLike[str],
-    **options: Unpack[_OptionsSet21],
+    sources: _Sources, *, to: str, out: _Path, **options: Unpack[_OptionsSet21]
 ) -> BatchReport: ...
 @overload
 def bisect(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["coreml"],
     **options: Unpack[_OptionsSet23],
@@ -821,7 +765,7 @@ def bisect(
 @overload
 def bisect(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["mxnet"],
     **options: Unpack[_OptionsSet25],
@@ -829,7 +773,7 @@ def bisect(
 @overload
 def bisect(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["nnef"],
     **options: Unpack[_OptionsSet27],
@@ -837,7 +781,7 @@ def bisect(
 @overload
 def bisect(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["onnx"],
     **options: Unpack[_OptionsSet29],
@@ -845,7 +789,7 @@ def bisect(
 @overload
 def bisect(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["relax"],
     **options: Unpack[_OptionsSet31],
@@ -853,7 +797,7 @@ def bisect(
 @overload
 def bisect(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["relay"],
     **options: Unpack[_OptionsSet33],
@@ -861,18 +805,14 @@ def bisect(
 @overload
 def bisect(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["torch"],
     **options: Unpack[_OptionsSet35],
 ) -> Bisection: ...
 @overload
 def bisect(
-    source: AnyValue,
-    target: str | PathLike[str],
-    *,
-    source_format: None = None,
-    **options: Unpack[_OptionsSet36],
+    source: AnyValue, target: _Path, *, source_format: None = None, **options: Unpack[_OptionsSet36]
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name.
 
@@ -905,7 +845,7 @@ def bisect(
 @overload
 def bisect(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     params: AnyValue = None,
     source_format: FormatName,
@@ -919,7 +859,7 @@ def bisect(
 @overload
 def bisect(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     params: AnyValue = None,
     source_format: str | None = None,
@@ -932,16 +872,12 @@ def bisect(
 ) -> Bisection: ...
 @overload
 def bisect(
-    source: AnyValue,
-    target: str | PathLike[str],
-    *,
-    source_format: str,
-    **options: Unpack[_OptionsSet37],
+    source: AnyValue, target: _Path, *, source_format: str, **options: Unpack[_OptionsSet37]
 ) -> Bisection: ...
 @overload
 def check(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["coreml"],
     **options: Unpack[_OptionsSet38],
@@ -949,7 +885,7 @@ def check(
 @overload
 def check(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["mxnet"],
     **options: Unpack[_OptionsSet39],
@@ -957,7 +893,7 @@ def check(
 @overload
 def check(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["nnef"],
     **options: Unpack[_OptionsSet40],
@@ -965,7 +901,7 @@ def check(
 @overload
 def check(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["onnx"],
     **options: Unpack[_OptionsSet41],
@@ -973,7 +909,7 @@ def check(
 @overload
 def check(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["relax"],
     **options: Unpack[_OptionsSet42],
@@ -981,7 +917,7 @@ def check(
 @overload
 def check(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["relay"],
     **options: Unpack[_OptionsSet43],
@@ -989,18 +925,14 @@ def check(
 @overload
 def check(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     source_format: Literal["torch"],
     **options: Unpack[_OptionsSet44],
 ) -> Report: ...
 @overload
 def check(
-    source: AnyValue,
-    target: str | PathLike[str],
-    *,
-    source_format: None = None,
-    **options: Unpack[_OptionsSet45],
+    source: AnyValue, target: _Path, *, source_format: None = None, **options: Unpack[_OptionsSet45]
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
 
@@ -1045,7 +977,7 @@ def check(
 @overload
 def check(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     params: AnyValue = None,
     source_format: FormatName,
@@ -1064,7 +996,7 @@ def check(
 @overload
 def check(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     params: AnyValue = None,
     source_format: str | None = None,
@@ -1082,11 +1014,7 @@ def check(
 ) -> Report: ...
 @overload
 def check(
-    source: AnyValue,
-    target: str | PathLike[str],
-    *,
-    source_format: str,
-    **options: Unpack[_OptionsSet46],
+    source: AnyValue, target: _Path, *, source_format: str, **options: Unpack[_OptionsSet46]
 ) -> Report: ...
 @overload
 def compile(
@@ -1200,7 +1128,7 @@ def compile(
 @overload
 def convert(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     target_format: Literal["coreml"],
     **options: Unpack[_OptionsSet57],
@@ -1208,7 +1136,7 @@ def convert(
 @overload
 def convert(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     target_format: Literal["mxnet"],
     **options: Unpack[_OptionsSet58],
@@ -1216,7 +1144,7 @@ def convert(
 @overload
 def convert(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     target_format: Literal["nnef"],
     **options: Unpack[_OptionsSet59],
@@ -1224,7 +1152,7 @@ def convert(
 @overload
 def convert(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     target_format: Literal["onnx"],
     **options: Unpack[_OptionsSet60],
@@ -1232,7 +1160,7 @@ def convert(
 @overload
 def convert(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     target_format: Literal["relax"],
     **options: Unpack[_OptionsSet61],
@@ -1240,7 +1168,7 @@ def convert(
 @overload
 def convert(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     target_format: Literal["relay"],
     **options: Unpack[_OptionsSet62],
@@ -1248,7 +1176,7 @@ def convert(
 @overload
 def convert(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     target_format: Literal["torch"],
     **options: Unpack[_OptionsSet63],
@@ -1256,18 +1184,14 @@ def convert(
 @overload
 def convert(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     target_format: Literal["tvm"],
     **options: Unpack[_OptionsSet64],
 ) -> Report: ...
 @overload
 def convert(
-    source: AnyValue,
-    target: str | PathLike[str],
-    *,
-    target_format: None = None,
-    **options: Unpack[_OptionsSet65],
+    source: AnyValue, target: _Path, *, target_format: None = None, **options: Unpack[_OptionsSet65]
 ) -> Report:
     """Convert a model and write it.
 
@@ -1320,7 +1244,7 @@ def convert(
 @overload
 def convert(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     params: AnyValue = None,
     source_format: FormatName,
@@ -1339,7 +1263,7 @@ def convert(
 @overload
 def convert(
     source: AnyValue,
-    target: str | PathLike[str],
+    target: _Path,
     *,
     params: AnyValue = None,
     source_format: str | None = None,
@@ -1357,11 +1281,7 @@ def convert(
 ) -> Report: ...
 @overload
 def convert(
-    source: AnyValue,
-    target: str | PathLike[str],
-    *,
-    target_format: str,
-    **options: Unpack[_OptionsSet66],
+    source: AnyValue, target: _Path, *, target_format: str, **options: Unpack[_OptionsSet66]
 ) -> Report: ...
 @overload
 def diff(left: AnyValue, right: AnyValue, **options: Unpack[_OptionsSet67]) -> ModelDiff:
@@ -1433,7 +1353,7 @@ def export_model(
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    path: str | PathLike[str],
+    path: _Path,
     **options: Unpack[_OptionsSet68],
 ) -> Path: ...
 @overload
@@ -1451,7 +1371,7 @@ def export_model(
     params: AnyValue = None,
     *,
     format: Literal["mxnet"],
-    path: str | PathLike[str],
+    path: _Path,
     **options: Unpack[_OptionsSet69],
 ) -> Path: ...
 @overload
@@ -1469,7 +1389,7 @@ def export_model(
     params: AnyValue = None,
     *,
     format: Literal["nnef"],
-    path: str | PathLike[str],
+    path: _Path,
     **options: Unpack[_OptionsSet70],
 ) -> Path: ...
 @overload
@@ -1487,7 +1407,7 @@ def export_model(
     params: AnyValue = None,
     *,
     format: Literal["onnx"],
-    path: str | PathLike[str],
+    path: _Path,
     **options: Unpack[_OptionsSet71],
 ) -> Path: ...
 @overload
@@ -1505,7 +1425,7 @@ def export_model(
     params: AnyValue = None,
     *,
     format: Literal["relax"],
-    path: str | PathLike[str],
+    path: _Path,
     **options: Unpack[_OptionsSet72],
 ) -> Path: ...
 @overload
@@ -1523,7 +1443,7 @@ def export_model(
     params: AnyValue = None,
     *,
     format: Literal["relay"],
-    path: str | PathLike[str],
+    path: _Path,
     **options: Unpack[_OptionsSet73],
 ) -> Path: ...
 @overload
@@ -1541,7 +1461,7 @@ def export_model(
     params: AnyValue = None,
     *,
     format: Literal["torch"],
-    path: str | PathLike[str],
+    path: _Path,
     **options: Unpack[_OptionsSet74],
 ) -> Path: ...
 @overload
@@ -1559,7 +1479,7 @@ def export_model(
     params: AnyValue = None,
     *,
     format: Literal["tvm"],
-    path: str | PathLike[str],
+    path: _Path,
     **options: Unpack[_OptionsSet75],
 ) -> Path: ...
 @overload
@@ -1568,7 +1488,7 @@ def export_model(
     params: AnyValue = None,
     *,
     format: None = None,
-    path: str | PathLike[str],
+    path: _Path,
     **options: Unpack[_OptionsSet76],
 ) -> Path:
     """Return a framework's model in another format, or write it.
@@ -1624,11 +1544,7 @@ def from_relay(
 ) -> coremltools.models.MLModel: ...
 @overload
 def from_relay(
-    model: AnyValue,
-    *,
-    format: Literal["coreml"],
-    path: str | PathLike[str],
-    **options: Unpack[_OptionsSet80],
+    model: AnyValue, *, format: Literal["coreml"], path: _Path, **options: Unpack[_OptionsSet80]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1640,11 +1556,7 @@ def from_relay(
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def from_relay(
-    model: AnyValue,
-    *,
-    format: Literal["mxnet"],
-    path: str | PathLike[str],
-    **options: Unpack[_OptionsSet82],
+    model: AnyValue, *, format: Literal["mxnet"], path: _Path, **options: Unpack[_OptionsSet82]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1652,11 +1564,7 @@ def from_relay(
 ) -> AnyValue: ...
 @overload
 def from_relay(
-    model: AnyValue,
-    *,
-    format: Literal["nnef"],
-    path: str | PathLike[str],
-    **options: Unpack[_OptionsSet84],
+    model: AnyValue, *, format: Literal["nnef"], path: _Path, **options: Unpack[_OptionsSet84]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1664,11 +1572,7 @@ def from_relay(
 ) -> onnx.ModelProto: ...
 @overload
 def from_relay(
-    model: AnyValue,
-    *,
-    format: Literal["onnx"],
-    path: str | PathLike[str],
-    **options: Unpack[_OptionsSet86],
+    model: AnyValue, *, format: Literal["onnx"], path: _Path, **options: Unpack[_OptionsSet86]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1680,11 +1584,7 @@ def from_relay(
 ) -> AnyValue: ...
 @overload
 def from_relay(
-    model: AnyValue,
-    *,
-    format: Literal["relax"],
-    path: str | PathLike[str],
-    **options: Unpack[_OptionsSet88],
+    model: AnyValue, *, format: Literal["relax"], path: _Path, **options: Unpack[_OptionsSet88]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1696,11 +1596,7 @@ def from_relay(
 ) -> tuple[IRModule, dict[str, Array]]: ...
 @overload
 def from_relay(
-    model: AnyValue,
-    *,
-    format: Literal["relay"],
-    path: str | PathLike[str],
-    **options: Unpack[_OptionsSet90],
+    model: AnyValue, *, format: Literal["relay"], path: _Path, **options: Unpack[_OptionsSet90]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1712,11 +1608,7 @@ def from_relay(
 ) -> AnyValue: ...
 @overload
 def from_relay(
-    model: AnyValue,
-    *,
-    format: Literal["torch"],
-    path: str | PathLike[str],
-    **options: Unpack[_OptionsSet92],
+    model: AnyValue, *, format: Literal["torch"], path: _Path, **options: Unpack[_OptionsSet92]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1724,19 +1616,11 @@ def from_relay(
 ) -> Runnable: ...
 @overload
 def from_relay(
-    model: AnyValue,
-    *,
-    format: Literal["tvm"],
-    path: str | PathLike[str],
-    **options: Unpack[_OptionsSet94],
+    model: AnyValue, *, format: Literal["tvm"], path: _Path, **options: Unpack[_OptionsSet94]
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue,
-    *,
-    format: None = None,
-    path: str | PathLike[str],
-    **options: Unpack[_OptionsSet96],
+    model: AnyValue, *, format: None = None, path: _Path, **options: Unpack[_OptionsSet96]
 ) -> Path:
     """Return a Relay model in a format, or write it.
 

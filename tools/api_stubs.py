@@ -69,8 +69,9 @@ def api_stubs() -> dict[str, str]:
             names.use("serde._version", f"{name} as {name}")
         else:
             names.use(found.__module__, f"{name} as {name}")
+    aliases = Aliases(names)
     overloads = [
-        _overload(function, variant, names)
+        _overload(function, variant, aliases)
         for function in functions
         for variant in _variants(function, names)
     ]
@@ -83,6 +84,7 @@ def api_stubs() -> dict[str, str]:
         for each in overloads
     ]
     body = [
+        aliases.lines(),
         *(each.text(names) for each in dict.fromkeys(parts.values())),
         joined.lines(),
         *definitions,
@@ -90,6 +92,39 @@ def api_stubs() -> dict[str, str]:
     ]
     title = f'"""{inspect.getdoc(serde)}"""'
     return {"serde/__init__.pyi": "\n\n".join([title, *names.lines(), *body])}
+
+
+class Aliases:
+    """Names of the types that are too long to be written at each parameter.
+
+    Args:
+        names: The names that the stub imports.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self._aliases: dict[str, str] = {names.text(PathLike): "_Path"}
+
+    def text(self, parameter: str, hint: AnyValue) -> str:
+        """Return the text of a parameter's type, or what that is called here."""
+        whole = self.names.text(hint)
+        if len(whole) < _LONG or whole in self._aliases:
+            return self._aliases.get(whole, whole)
+        alias = "_" + _capitalized(parameter)
+        number = sum(each.rstrip("0123456789") == alias for each in self._aliases.values())
+        return self._aliases.setdefault(whole, f"{alias}{number + 1}" if number else alias)
+
+    def lines(self) -> str:
+        """Return the definitions."""
+        mark = self.names.use("typing", "TypeAlias")
+        return "\n".join(f"{alias}: {mark} = {whole}" for whole, alias in self._aliases.items())
+
+
+_LONG: Final = 40
+
+
+def _capitalized(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))
 
 
 @dataclass(frozen=True)
@@ -279,18 +314,19 @@ def _written(text: str, module: str, names: Names) -> str:
     return text
 
 
-def _overload(function: PublicFunction, variant: Variant, names: Names) -> Overload:
+def _overload(function: PublicFunction, variant: Variant, aliases: Aliases) -> Overload:
+    names = aliases.names
     wrapped = function.__wrapped__
     hints = _hints(wrapped)
     signature = inspect.signature(wrapped)
     plain: list[str] = []
-    own = "".join(word.capitalize() for word in function.__name__.split("_"))
+    own = _capitalized(function.__name__)
     options: dict[str, Option] = {}
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
             continue
         name = parameter.name
-        kind = names.text(variant.types.get(name, hints[name]))
+        kind = aliases.text(name, variant.types.get(name, hints[name]))
         # What tells overloads apart must be given, unless it is that it is not.
         required = parameter.default is parameter.empty or variant.types.get(name)
         keyword = parameter.kind is parameter.KEYWORD_ONLY
@@ -305,7 +341,8 @@ def _overload(function: PublicFunction, variant: Variant, names: Names) -> Overl
         types_, texts = typing.get_type_hints(group.cls), attribute_texts(group.cls)
         for item in dataclasses.fields(group.cls):
             if item.name not in signature.parameters and item.name not in options:
-                kind = names.text(item.metadata.get("accepts", _accepted(types_[item.name])))
+                accepted = item.metadata.get("accepts", _accepted(types_[item.name]))
+                kind = aliases.text(item.name, accepted)
                 doc = _described(texts.get(item.name, ""), item)
                 options[item.name] = Option(item.name, kind, _home(group, item.name), doc)
     shown, result = variant.result, hints["return"]
