@@ -27,9 +27,6 @@ from serde.relay.run.interpreter import run
 from serde.relay.transform import (
     CanonicalizeCast,
     CanonicalizeOps,
-    CombineParallelBatchMatmul,
-    CombineParallelConv2D,
-    CombineParallelDense,
     DeadCodeElimination,
     DefuseOps,
     DynamicToStatic,
@@ -66,8 +63,7 @@ from serde.relay.transform.purity import is_random
 PASSES: dict[str, Pass] = {
     each.name: each
     for each in (
-        CanonicalizeCast(), CanonicalizeOps(), CombineParallelBatchMatmul(2),
-        CombineParallelConv2D(2), CombineParallelDense(2), RemoveDeadCode(), DefuseOps(),
+        CanonicalizeCast(), CanonicalizeOps(),  RemoveDeadCode(), DefuseOps(),
         DynamicToStatic(), MergeEqualNodes(), FastMath(), FlattenAtrousConv(),
         EvaluateConstants(), FoldScaleAxis(), FuseOps(), InlineCalls(opaque=True), LambdaLift(),
         RemoveUnusedFunctions(), RemoveIdentities(), FoldBatchNorm(), ToANormalForm(),

@@ -41,9 +41,6 @@ HOMES: Final = {
     "tvm.basic_block": "ToBasicBlockNormalForm",
     "tvm.canonicalize": "CanonicalizeCast CanonicalizeOps",
     "tvm.change_batch": "ChangeBatch",
-    "tvm.combine_parallel": (
-        "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense"
-    ),
     "tvm.dead_code_elimination": "DeadCodeElimination",
     "tvm.div_to_mul": "DivToMul",
     "tvm.dynamic_to_static": "DynamicToStatic",
