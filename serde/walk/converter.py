@@ -12,7 +12,9 @@ from typing import Any as AnyValue
 
 from serde.errors import RelayError
 from serde.relay.ir.expr import Call
+from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import REQUIRED, attribute_converter, innermost, is_shared, shared_fields
+from serde.walk.takes import Takes
 
 __all__ = [
     "Converter",
@@ -57,7 +59,6 @@ class Converter:
         shared: Parameters that take several attributes at once, with their dataclasses.
         ignored: Attributes that do not bear on the result.
         uses: How many leading inputs bear on the result; None means all.
-        when: For an exporter, whether it can say a call; None means any.
         takes_rest: Whether attributes that it does not name go to it, too, as they are.
         renamed: What the function calls attributes that the format has other words for.
     """
@@ -72,7 +73,6 @@ class Converter:
     shared: Mapping[str, type]
     ignored: frozenset[str]
     uses: int | None
-    when: Callable[[Call], bool] | None = None
     takes_rest: bool = False
     renamed: Mapping[str, str] = field(default_factory=dict)
 
@@ -138,7 +138,19 @@ class Deferred(ABC):
 
 
 class Entry:
-    """A converter as it was registered; the hints of its signature are read when it is needed."""
+    """A converter as it was registered; the hints of its signature are read when it is needed.
+
+    Args:
+        function: The converter.
+        since: Version from which on it holds.
+        ignored: Attributes that do not bear on the result.
+        uses: How many leading inputs bear on the result; None means all.
+        takes: What an exporter takes.
+        when: A further question about the calls that an exporter writes.
+        op: The operator of the format that it writes, whose schema tells dtypes by place.
+        lenient: Whether attributes need no types.
+        renamed: What the function calls attributes that the format has other words for.
+    """
 
     def __init__(
         self,
@@ -146,8 +158,10 @@ class Entry:
         since: int,
         ignored: Iterable[str] = (),
         uses: int | None = None,
-        when: Callable[[Call], bool] | None = None,
         *,
+        takes: Takes | None = None,
+        when: Callable[[Call], bool] | None = None,
+        op: str | None = None,
         lenient: bool = False,
         renamed: Mapping[str, str] | None = None,
     ) -> None:
@@ -155,8 +169,10 @@ class Entry:
         if isinstance(function, Deferred):
             self._read = partial(function.converter, *known)
         else:
-            self._read = partial(_read_signature, function, *known, when, lenient)
+            self._read = partial(_read_signature, function, *known, lenient)
         self._renamed = renamed or {}
+        self._takes, self._whole = takes or Takes(), False
+        self.when, self.op = when, op
 
     @cached_property
     def converter(self) -> Converter:
@@ -168,13 +184,20 @@ class Entry:
         operands = tuple(words.get(name, name) for name in found.operands)
         return replace(found, operands=operands, attributes=attributes, renamed=self._renamed)
 
+    def takes(self, operator: OpDef) -> Takes:
+        """Return what an exporter takes: attributes that it does not know, at their default."""
+        if not self._whole:
+            known = {*self.converter.attributes, *self.converter.ignored}
+            rest = {n: a.default for n, a in operator.attributes.items() if n not in known}
+            self._takes, self._whole = self._takes.over(rest), True
+        return self._takes
+
 
 def _read_signature(
     function: Callable[..., AnyValue],
     since: int,
     ignored: frozenset[str],
     uses: int | None,
-    when: Callable[[Call], bool] | None,
     lenient: bool,
 ) -> Converter:
     """Read a converter's schema from its signature; a lenient one tells no types of attributes."""
@@ -208,7 +231,6 @@ def _read_signature(
         shared=shared,
         ignored=ignored,
         uses=uses,
-        when=when,
         takes_rest=lenient and any(p.kind is p.VAR_KEYWORD for p in parameters),
     )
 

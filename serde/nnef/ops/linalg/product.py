@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from math import prod
 
 import serde.relay as relay
@@ -9,9 +10,9 @@ from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.walk.takes import Takes, ranks
 
 __all__: list[str] = []
 
@@ -100,13 +101,10 @@ def export_matmul(
     return _emit_matmul(ctx, tensor_a, tensor_b, transpose_a, transpose_b)
 
 
-def _has_matrices(node: Call) -> bool:
-    """Whether no side is a vector; one is made a matrix where the product is spelled out."""
-    types = [each.type for each in node.args]
-    return all(isinstance(type_, TensorType) and type_.rank > 1 for type_ in types)
+_MATRICES = ranks(2, math.inf)
 
 
-@OPS.exports("serde.matmul", when=_has_matrices)
+@OPS.exports("serde.matmul", takes=Takes(a=_MATRICES, b=_MATRICES))
 def export_stacked_matmul(ctx: ExportContext, a: Value, b: Value) -> Value:
     return _emit_matmul(ctx, a, b)
 
