@@ -171,7 +171,8 @@ class Entry:
         else:
             self._read = partial(_read_signature, function, *known, lenient)
         self._renamed = renamed or {}
-        self._takes, self._whole = takes or Takes(), False
+        self.declared = self._takes = takes or Takes()
+        self._whole = False
         self.when, self.op = when, op
 
     @cached_property

@@ -18,12 +18,10 @@ from serde.errors import RelayError
 from serde.relay.ir.expr import Call
 from serde.relay.ir.registry import call, get, op_signature
 from serde.relay.ir.schema import REQUIRED
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
 from serde.walk.converter import Converter, Deferred, Parameter, make_parameter
 from serde.walk.takes import Takes
 
-__all__ = ["Emit", "Pair", "Reader", "of_floats", "of_signed", "one_of", "pair", "reads", "writes"]
+__all__ = ["Emit", "Pair", "Reader", "one_of", "pair", "reads", "writes"]
 
 Names = str | tuple[str, ...]
 Emit = Callable[[AnyValue, str, Mapping[str, AnyValue], Mapping[str, AnyValue]], AnyValue]
@@ -144,18 +142,6 @@ writes: Final = partial(Pair, directions=(False, True))
 def one_of(*values: AnyValue) -> AnyValue:
     """Return the type of an attribute that has fewer values than Relay's, the default first."""
     return typing.Literal[values]
-
-
-def of_floats(node: Call) -> bool:
-    """Whether the first operand of a call holds floats."""
-    type_ = node.args[0].type
-    return isinstance(type_, TensorType) and is_float(type_.dtype)
-
-
-def of_signed(node: Call) -> bool:
-    """Whether the first operand of a call holds numbers that may be negative."""
-    type_ = node.args[0].type
-    return isinstance(type_, TensorType) and not type_.dtype.startswith("uint")
 
 
 class Reader(Deferred):

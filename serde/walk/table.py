@@ -409,6 +409,16 @@ class ConverterTable:
         self.load_all()
         return {name: min(entries) for name, entries in sorted(self._exports.items())}
 
+    def taken(self, name: str) -> str:
+        """Return what the newest version takes of a Relay operator as it is, behind a semicolon.
+
+        It is empty where nothing is told. Other calls are made of other operators, or refused.
+        """
+        entry = self._entry(name, sys.maxsize)
+        return (
+            f"; directly with {entry.declared}" if entry is not None and str(entry.declared) else ""
+        )
+
     def written(self) -> list[str]:
         """Return all Relay operators that are exported, or made of others, sorted."""
         made = {

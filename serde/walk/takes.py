@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import typing
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any as AnyValue
@@ -218,10 +218,10 @@ class Takes:
         """Names of operands and attributes."""
         return self._facts.keys()
 
-    def over(self, others: dict[str, AnyValue]) -> Takes:
+    def over(self, others: Mapping[str, AnyValue]) -> Takes:
         """Return these facts, and others of what these say nothing of."""
         found = Takes(**{name: x for name, x in others.items() if name not in self._facts})
-        found._facts.update(self._facts)
+        found._facts = {**self._facts, **found._facts}
         return found
 
     def holds(self, node: Call) -> bool:
