@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, partial
 from typing import Any as AnyValue
+from typing import TypeAlias
 
-from serde.errors import RelayError
+from serde.errors import RelayError, Unsupported
 from serde.relay.ir.expr import Call
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import REQUIRED, attribute_converter, innermost, is_shared, shared_fields
@@ -137,6 +138,14 @@ class Deferred(ABC):
         """Return the entry of the table."""
 
 
+Legality: TypeAlias = tuple[
+    Takes, Callable[[Call], bool] | None, Callable[[int, Call], Unsupported | None] | None
+]
+
+
+_ALL: Legality = (Takes(), None, None)
+
+
 class Entry:
     """A converter as it was registered; the hints of its signature are read when it is needed.
 
@@ -145,9 +154,8 @@ class Entry:
         since: Version from which on it holds.
         ignored: Attributes that do not bear on the result.
         uses: How many leading inputs bear on the result; None means all.
-        takes: What an exporter takes.
-        when: A further question about the calls that an exporter writes.
-        op: The operator of the format that it writes, whose schema tells dtypes by place.
+        legal: Of an exporter, what it takes, a further question about calls, and what tells why
+            a schema does not take one at a version.
         lenient: Whether attributes need no types.
         renamed: What the function calls attributes that the format has other words for.
     """
@@ -159,9 +167,7 @@ class Entry:
         ignored: Iterable[str] = (),
         uses: int | None = None,
         *,
-        takes: Takes | None = None,
-        when: Callable[[Call], bool] | None = None,
-        op: str | None = None,
+        legal: Legality = _ALL,
         lenient: bool = False,
         renamed: Mapping[str, str] | None = None,
     ) -> None:
@@ -171,9 +177,8 @@ class Entry:
         else:
             self._read = partial(_read_signature, function, *known, lenient)
         self._renamed = renamed or {}
-        self.declared = self._takes = takes or Takes()
-        self._whole = False
-        self.when, self.op = when, op
+        self.declared, self._when, self._schema = legal
+        self._takes: Takes | None = None
 
     @cached_property
     def converter(self) -> Converter:
@@ -185,13 +190,21 @@ class Entry:
         operands = tuple(words.get(name, name) for name in found.operands)
         return replace(found, operands=operands, attributes=attributes, renamed=self._renamed)
 
-    def takes(self, operator: OpDef) -> Takes:
-        """Return what an exporter takes: attributes that it does not know, at their default."""
-        if not self._whole:
+    def fault(self, node: Call, version: int, *, worded: bool = True) -> Unsupported | None:
+        """Return why an exporter does not write a call at a version; None if it does.
+
+        An attribute that it does not know must have its default.
+        """
+        if self._takes is None:
             known = {*self.converter.attributes, *self.converter.ignored}
-            rest = {n: a.default for n, a in operator.attributes.items() if n not in known}
-            self._takes, self._whole = self._takes.over(rest), True
-        return self._takes
+            declared = node.op.attributes if isinstance(node.op, OpDef) else {}
+            rest = {name: each.default for name, each in declared.items() if name not in known}
+            self._takes = self.declared.over(rest)
+        if not self._takes.holds(node):
+            return Unsupported(self._takes.fault(node) if worded else "")
+        if self._when is not None and not self._when(node):
+            return Unsupported("has no counterpart for these types and attributes")
+        return None if self._schema is None else self._schema(version, node)
 
 
 def _read_signature(

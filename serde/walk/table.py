@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import isgenerator
 from typing import Any as AnyValue
 from typing import NoReturn, TypeVar
@@ -25,7 +25,6 @@ from serde.errors import (
     ConverterBug,
     FormatError,
     LimitError,
-    OptionError,
     RelayError,
     TypeInferenceError,
     Unsupported,
@@ -35,7 +34,6 @@ from serde.relay.ir.lazy import LazyPackage
 from serde.relay.ir.registry import OpDef, all_ops
 from serde.relay.ir.schema import gather, innermost
 from serde.relay.ir.types import TupleType
-from serde.relay.ir.visit import children
 from serde.relay.lowering.layout import usual_layout
 from serde.relay.lowering.rules import NO_SIMPLER, rule
 from serde.relay.transform.decompose import decompose
@@ -43,18 +41,14 @@ from serde.walk import booleans
 from serde.walk.booleans import counts_bits
 from serde.walk.context import TypedContext
 from serde.walk.converter import Converter, Decode, Deferred, Entry
-from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
+from serde.walk.holes import Hole, Holes, Incomplete, name_sources
 from serde.walk.import_context import ImportContext
 from serde.walk.pairs import Emit, Pair, Reader
 from serde.walk.registration import check_change, check_expansion, check_exporter
 from serde.walk.takes import Takes
 from serde.walk.user_converters import UserConverter
 
-__all__ = [
-    "ConverterTable",
-    "name_sources",
-    "source_name",
-]
+__all__ = ["ConverterTable", "source_name"]
 
 ValueT = TypeVar("ValueT")
 F = TypeVar("F", bound=Callable[..., AnyValue])
@@ -221,7 +215,9 @@ class ConverterTable:
                 entries = self._exports.setdefault(name, {})
                 if since in entries:
                     raise RelayError(f"{self.format_name}: {name} is exported twice from {since}")
-                entries[since] = Entry(function, since, ignored, takes=takes, when=when, op=op)
+                schema = partial(self._schema, op) if op and self._schema else None
+                legal = takes or Takes(), when, schema
+                entries[since] = Entry(function, since, ignored, legal=legal)
             return function
 
         return register
@@ -361,29 +357,18 @@ class ConverterTable:
         entry = self._entry(node.op.name, version)
         if entry is None or (self._usual_layouts and usual_layout(node) is not None):
             return False
-        holds = entry.takes(node.op).holds(node) and (entry.when is None or entry.when(node))
-        return holds and self._fault_of_schema(entry, node, version) is None
+        return entry.fault(node, version, worded=False) is None
 
-    def _fault_of_schema(self, entry: Entry, node: Call, version: int) -> Unsupported | None:
-        if self._schema is None or entry.op is None:
-            return None
-        return self._schema(entry.op, version, node)
-
-    def fault(self, node: Call, version: int) -> Unsupported | None:
+    def _fault(self, node: Call, version: int) -> Unsupported | None:
         """Return why a call cannot be written as it is at a target version; None if it can."""
         if not isinstance(node.op, OpDef):
             return Unsupported("a call of a function has no counterpart")
-        entry = self._entry(node.op.name, version)
-        if entry is None:
-            known = self._exports.get(node.op.name)
-            what = f"needs version {min(known)}, target is {version}" if known else "no exporter"
-            return Unsupported(what)
-        reason = entry.takes(node.op).fault(node)
-        if reason is not None:
-            return Unsupported(reason)
-        if entry.when is not None and not entry.when(node):
-            return Unsupported("has no counterpart for these types and attributes")
-        return self._fault_of_schema(entry, node, version)
+        if (entry := self._entry(node.op.name, version)) is not None:
+            return entry.fault(node, version)
+        later = min(self._exports.get(node.op.name, ()), default=None)
+        return Unsupported(
+            f"needs version {later}, target is {version}" if later else "no exporter"
+        )
 
     def imported(self) -> list[tuple[str, int]]:
         """Return all (operator, version) that are imported, sorted."""
@@ -412,7 +397,7 @@ class ConverterTable:
     def taken(self, name: str) -> str:
         """Return what the newest version takes of a Relay operator as it is, behind a semicolon.
 
-        It is empty where nothing is told. Other calls are made of other operators, or refused.
+        Of other calls other operators are made.
         """
         entry = self._entry(name, sys.maxsize)
         return (
@@ -474,7 +459,7 @@ class ConverterTable:
             report.add(op, ctx.node, booleans.REASON, booleans.HINT)
             return holes
         if own is not None:
-            _check_results(own, ctx, op, result)
+            own.check_results(ctx.node, op, result, ctx.outputs)
             report.fallbacks.append(Issue(op, ctx.node, f"read by {own.where}"))
         name_sources(result, used, Span(ctx.node))
         return result
@@ -536,7 +521,7 @@ class ConverterTable:
 
     def _refuse(self, node: Call, version: int) -> None:
         """Raise why a call cannot be written, or why it could not be lowered if that says more."""
-        fault = self.fault(node, version)
+        fault = self._fault(node, version)
         if isinstance(node.op, OpDef):
             body = usual_layout(node) or self.expansion(node.op.name) or node.op.decompose
             try:
@@ -613,34 +598,5 @@ def _present(definition: OpDef, operands: Sequence[AnyValue]) -> list[AnyValue]:
     return [None if may and operand == () else operand for operand, may in pairs]
 
 
-def _check_results(
-    own: UserConverter, ctx: ImportContext, op: str, results: Sequence[AnyValue]
-) -> None:
-    """Refuse what a user's function gives that is no expression, or too little of it.
-
-    Raises:
-        OptionError: It is so.
-    """
-    wrong = [each for each in results if not isinstance(each, Expr)]
-    if wrong or len(results) < ctx.outputs:
-        what = f"{wrong[0]!r:.100}" if wrong else str(len(results))
-        raise OptionError(
-            f"{own.where}: node {ctx.node} ({op}): expected {max(ctx.outputs, 1)} Relay "
-            f"expressions, found {what}"
-        )
-
-
 def _as_list(result: AnyValue) -> list[Expr]:
     return list(result) if isinstance(result, (TupleWrapper, tuple, list)) else [result]
-
-
-def name_sources(results: Iterable[Expr], inputs: Iterable[Expr | None], span: Span) -> None:
-    """Note `span` on every node between `inputs` and `results` that has none yet."""
-    stop = {id(x) for x in inputs if x is not None}
-    pending = [result for result in results if result is not None]
-    while pending:
-        node = pending.pop()
-        if id(node) in stop or node.span is not None or isinstance(node, (OpDef, Placeholder)):
-            continue
-        node.span = span
-        pending.extend(children(node))

@@ -228,10 +228,10 @@ class Takes:
         """Whether all facts hold in a call."""
         return next(self._broken(node), None) is None
 
-    def fault(self, node: Call) -> str | None:
-        """Return what is taken instead of what a call has; None where all facts hold."""
+    def fault(self, node: Call) -> str:
+        """Return what is taken instead of what a call has; empty where all facts hold."""
         name, fact, x = next(self._broken(node), ("", ANY, None))
-        return f"{name}: takes {fact.text}; found {fact.found(x)}" if name else None
+        return name and f"{name}: takes {fact.text}; found {fact.found(x)}"
 
     def _broken(self, node: Call) -> Iterator[tuple[str, Fact, AnyValue]]:
         for name, facts in self._facts.items():
