@@ -365,10 +365,8 @@ class ConverterTable:
             return Unsupported("a call of a function has no counterpart")
         if (entry := self._entry(node.op.name, version)) is not None:
             return entry.fault(node, version)
-        later = min(self._exports.get(node.op.name, ()), default=None)
-        return Unsupported(
-            f"needs version {later}, target is {version}" if later else "no exporter"
-        )
+        due = min(self._exports.get(node.op.name, ()), default=None)
+        return Unsupported(f"needs version {due}, target is {version}" if due else "no exporter")
 
     def imported(self) -> list[tuple[str, int]]:
         """Return all (operator, version) that are imported, sorted."""
@@ -400,9 +398,8 @@ class ConverterTable:
         Of other calls other operators are made.
         """
         entry = self._entry(name, sys.maxsize)
-        return (
-            f"; directly with {entry.declared}" if entry is not None and str(entry.declared) else ""
-        )
+        text = "" if entry is None else str(entry.declared)
+        return text and f"; directly with {text}"
 
     def written(self) -> list[str]:
         """Return all Relay operators that are exported, or made of others, sorted."""
