@@ -15,7 +15,7 @@ from serde.errors import RelayError, Unsupported
 from serde.relay.ir.expr import Call
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import REQUIRED, attribute_converter, innermost, is_shared, shared_fields
-from serde.walk.takes import Takes
+from serde.walk.takes import NotTaken, Takes
 
 __all__ = [
     "Converter",
@@ -201,7 +201,7 @@ class Entry:
             rest = {name: each.default for name, each in declared.items() if name not in known}
             self._takes = self.declared.over(rest)
         if not self._takes.holds(node):
-            return Unsupported(self._takes.fault(node) if worded else "")
+            return NotTaken(self._takes.fault(node) if worded else "")
         if self._when is not None and not self._when(node):
             return Unsupported("has no counterpart for these types and attributes")
         return None if self._schema is None else self._schema(version, node)

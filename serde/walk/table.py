@@ -45,7 +45,7 @@ from serde.walk.holes import Hole, Holes, Incomplete, name_sources
 from serde.walk.import_context import ImportContext
 from serde.walk.pairs import Emit, Pair, Reader
 from serde.walk.registration import check_change, check_expansion, check_exporter
-from serde.walk.takes import Takes
+from serde.walk.takes import NotTaken, Takes
 from serde.walk.user_converters import UserConverter
 
 __all__ = ["ConverterTable", "source_name"]
@@ -393,10 +393,7 @@ class ConverterTable:
         return {name: min(entries) for name, entries in sorted(self._exports.items())}
 
     def taken(self, name: str) -> str:
-        """Return what the newest version takes of a Relay operator as it is, behind a semicolon.
-
-        Of other calls other operators are made.
-        """
+        """Return what the newest version takes of a Relay operator as it is, behind a semicolon."""
         entry = self._entry(name, sys.maxsize)
         text = "" if entry is None else str(entry.declared)
         return text and f"; directly with {text}"
@@ -524,8 +521,11 @@ class ConverterTable:
             try:
                 if body is not None:
                     decompose(node, body)
-            except Unsupported as error:
-                if fault is None or error.reason != NO_SIMPLER:
+            except (TypeInferenceError, Unsupported) as error:
+                if isinstance(fault, NotTaken) and str(error) != NO_SIMPLER:
+                    hint = getattr(error, "hint", None)
+                    raise Unsupported(f"{fault.reason}; {error}", hint=hint) from None
+                if fault is None or str(error) != NO_SIMPLER:
                     raise
         if fault is not None:
             raise fault

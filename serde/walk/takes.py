@@ -19,7 +19,7 @@ import numpy as np
 
 from serde.core.texts import shown
 from serde.core.weights import dtype_name
-from serde.errors import RelayError
+from serde.errors import RelayError, Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.shapes import is_float
@@ -36,6 +36,7 @@ __all__ = [
     "SIGNED",
     "SINGLE",
     "Fact",
+    "NotTaken",
     "Takes",
     "all_are",
     "at",
@@ -202,6 +203,10 @@ def _operand(node: Call, name: str) -> Expr:
     if not isinstance(node.op, OpDef):
         raise RelayError(f"{node!r} calls no operator")
     return node if name == RESULT else node.args[_places(node.op)[name]]
+
+
+class NotTaken(Unsupported):
+    """A call whose types or attributes are none of those that may be written."""
 
 
 class Takes:
