@@ -189,7 +189,7 @@ def _as_fact(given: AnyValue) -> Fact:
     def holds(x: AnyValue, _node: Call) -> bool:
         if isinstance(x, Expr):
             return isinstance(x, Tuple) and not x.fields
-        return any(x == value for value in values)
+        return x in values
 
     return Fact(enumerate_words(map(_found, values), "or"), holds)
 
@@ -231,7 +231,12 @@ class Takes:
 
     def holds(self, node: Call) -> bool:
         """Whether all facts hold in a call."""
-        return next(self._broken(node), None) is None
+        for name, facts in self._facts.items():
+            x = node.attrs[name] if name in node.attrs else _operand(node, name)
+            for fact in facts:
+                if not fact.holds(x, node):
+                    return False
+        return True
 
     def fault(self, node: Call) -> str:
         """Return what is taken instead of what a call has; empty where all facts hold."""
