@@ -14,7 +14,7 @@ from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import load_model
 from serde.core.report import Report, Table, shape_text
-from serde.core.texts import size_text
+from serde.core.texts import near_names, size_text
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TupleType, Type
@@ -209,23 +209,30 @@ def _if_unknown(known: int | None, computed: int) -> int:
     return computed if known is None else known
 
 
-def list_operators(format_name: str | None = None) -> dict[str, list[tuple[str, str]]]:
+def list_operators(
+    format_name: str | None = None, operator: str | None = None
+) -> dict[str, list[tuple[str, str]]]:
     """Return the operators of one format, or of all, the pivot's first; each with a remark.
 
     Args:
         format_name: A format; all that load if left out.
+        operator: The only one to list, with what each format says of it; all if left out.
 
     Raises:
         OptionError: The format is unknown or does not load.
     """
-    if format_name is not None:
-        return {format_name: get_bridge(format_name).coverage()}
-    found = {}
+    every = {} if format_name is None else {format_name: get_bridge(format_name).coverage()}
     for name in sorted(format_names(), key=lambda name: (name != PIVOT, name)):
         with suppress(OptionError):
-            if rows := get_bridge(name).coverage():
-                found[name] = rows
-    return found
+            if format_name is None and (rows := get_bridge(name).coverage()):
+                every[name] = rows
+    if operator is None:
+        return every
+    found = {name: [row for row in rows if row[0] == operator] for name, rows in every.items()}
+    if not any(found.values()):
+        near = near_names(operator, (op for rows in every.values() for op, _ in rows))
+        raise OptionError(f"no operator is called {operator}.{near}")
+    return {name: rows for name, rows in found.items() if rows}
 
 
 def operator_tables(found: Mapping[str, list[tuple[str, str]]]) -> list[Table]:

@@ -178,7 +178,7 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
         exported = TABLE.exported()
         for op, definition in sorted(all_ops().items()):
             if op in exported:
-                rows.append((op, f"written, from iOS{max(exported[op], 15)}"))
+                rows.append((op, f"written, from iOS{max(exported[op], 15)}{TABLE.taken(op)}"))
             elif (TABLE.expansion(op) or definition.decompose) is not None:
                 rows.append((op, "written as others"))
         return rows

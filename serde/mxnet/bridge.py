@@ -157,7 +157,7 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
             (op, f"read, also as {', '.join(others[op])}" if op in others else "read")
             for op, _version in TABLE.imported()
         ]
-        return rows + [(op, "written") for op in TABLE.written()]
+        return rows + [(op, f"written{TABLE.taken(op)}") for op in TABLE.written()]
 
     def coverage_summary(self) -> str:
         """Return how many of MXNet's operators are read."""

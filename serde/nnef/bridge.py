@@ -139,7 +139,7 @@ class NnefBridge(Bridge["NnefModel", NnefImportOptions, NnefExportOptions]):
         from serde.nnef.ops import TABLE
 
         read = [(op, "read") for op, _version in TABLE.imported()]
-        return read + [(op, "written") for op in TABLE.exported()]
+        return read + [(op, f"written{TABLE.taken(op)}") for op in TABLE.exported()]
 
     def operators(self, model: NnefModel) -> list[str]:
         """Return the fragment of every operation."""

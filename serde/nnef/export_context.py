@@ -25,14 +25,16 @@ from serde.nnef.model import (
     flatten,
 )
 from serde.nnef.names import Identifiers, Labels
+from serde.relay.ir.expr import tensor_type
 from serde.relay.ir.leaves import value_types
 from serde.relay.ir.types import SequenceType, TensorType, Type
 from serde.walk import export_context as walk
 from serde.walk.holes import Incomplete
 from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
+from serde.walk.takes import Fact
 
-__all__ = ["ExportContext", "Quantized", "Value", "element_type", "is_exact", "is_spoken"]
+__all__ = ["EXACT", "ExportContext", "Quantized", "Value", "element_type", "is_exact", "is_spoken"]
 
 _INLINE: Final = 8
 """Most elements of a constant that is written in the text."""
@@ -108,6 +110,11 @@ def is_exact(dtype: str, *values: float) -> bool:
         math.isfinite(own) and kind(str(own)) == kind(each)
         for own, each in zip(short, values, strict=True)
     )
+
+
+EXACT: Final = Fact(
+    "a number that the text holds", lambda x, node: is_exact(tensor_type(node.args[0]).dtype, x)
+)
 
 
 class ExportContext(walk.ExportContext[Value]):

@@ -230,7 +230,9 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             for name, since in TABLE.exported().items()
         }
         rows = [(op, f"read, versions {', '.join(known)}") for op, known in sorted(read.items())]
-        return rows + [(op, f"written from version {v}") for op, v in sorted(lowest.items())]
+        return rows + [
+            (op, f"written from version {v}{TABLE.taken(op)}") for op, v in sorted(lowest.items())
+        ]
 
     def names(self, model: OnnxModel) -> TensorNames:
         """Return the names of the graph's inputs, outputs, initializers and nodes."""

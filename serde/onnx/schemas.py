@@ -18,11 +18,14 @@ from serde.errors import OptionError, Unsupported
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.versions import CHANGES, FIRST_WITH_FUNCTIONS, LOWEST_TARGET, NEWEST, Change
+from serde.relay.ir.expr import Call, Tuple
 from serde.relay.ir.types import SequenceType, TensorType, Type
+from serde.walk.takes import enumerate_words
 
 __all__ = [
     "allowed_types",
     "check_opset",
+    "fault_of_call",
     "fault_of_node",
     "newest_opset",
     "require_dtype",
@@ -117,6 +120,50 @@ def takes_dtype(op: str, version: int, dtype: str) -> bool:
     return type_text(dtype) in inputs[0].allowed
 
 
+def fault_of_call(op: str, version: int, node: Call) -> Unsupported | None:
+    """Return why an operator takes no call of Relay's whose operands are its inputs, by place.
+
+    A dtype that ONNX has nowhere at that version is none: what is made of the call needs it, too.
+    """
+    if op not in CHANGES:
+        return None
+    given = [x for each in node.args for x in (each.fields if type(each) is Tuple else (each,))]
+    types = [each.type for each in (*given, node)]
+    return _fault_of_dtypes(
+        op, version, tuple(t.dtype if isinstance(t, TensorType) else None for t in types)
+    )
+
+
+@functools.lru_cache(maxsize=2**12)
+def _fault_of_dtypes(op: str, version: int, dtypes: tuple[str | None, ...]) -> Unsupported | None:
+    try:
+        for each in filter(None, dtypes):
+            require_dtype(each, version)
+    except Unsupported:
+        return None
+    inputs, outputs = _formals(op, version)
+    bound: dict[str, str] = {}
+    for place, dtype in enumerate(dtypes):
+        is_result = place == len(dtypes) - 1
+        formal = outputs[0] if is_result else inputs[min(place, len(inputs) - 1)]
+        if dtype is None or not formal.is_tensor:
+            continue
+        if type_text(dtype) not in formal.allowed:
+            return _refusal(op, version, 0 if is_result else place, dtype, output=is_result)
+        if formal.binds and bound.setdefault(formal.type_text, dtype) != dtype:
+            return Unsupported(f"{op} takes one dtype; found {bound[formal.type_text]}, {dtype}")
+    return None
+
+
+def _refusal(op: str, version: int, place: int, dtype: str, *, output: bool = False) -> Unsupported:
+    """Return what tells which dtypes an operator takes or gives instead of one."""
+    formals = _formals(op, version)[output]
+    allowed = formals[min(place, len(formals) - 1)].allowed
+    known = enumerate_words(sorted(_DTYPES[text] for text in allowed & _DTYPES.keys()))
+    what = f"{op} {'gives' if output else 'takes'} {known} at version {version}; found {dtype}"
+    return Unsupported(what, hint=_hint(_first_version(op, version, place, dtype, output=output)))
+
+
 def require_dtype(dtype: str, version: int) -> None:
     """Refuse a dtype that ONNX does not have yet at a version: no operator takes it there.
 
@@ -158,8 +205,7 @@ def _result_dtypes(
         formal = inputs[min(place, len(inputs) - 1)]
         require_dtype(dtype, version)
         if type_text(dtype) not in formal.allowed:
-            hint = _hint(_first_version(op, version, place, dtype))
-            raise Unsupported(f"{op} takes no {dtype} at version {version}", hint=hint)
+            raise _refusal(op, version, place, dtype)
         if formal.binds:
             bound.setdefault(formal.type_text, dtype)
     if asked is not None:
@@ -169,8 +215,7 @@ def _result_dtypes(
         formal = outputs[min(place, len(outputs) - 1)]
         found = _DTYPES.get(formal.type_text, bound.get(formal.type_text, asked))
         if found is not None and formal.is_tensor and type_text(found) not in formal.allowed:
-            hint = _hint(_first_version(op, version, place, found, output=True))
-            raise Unsupported(f"{op} gives no {found} at version {version}", hint=hint)
+            raise _refusal(op, version, place, found, output=True)
         results.append(found if formal.is_tensor else None)
     return results
 

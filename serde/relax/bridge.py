@@ -120,7 +120,7 @@ class RelaxBridge(Bridge["RelaxModel", RelaxImportOptions, RelaxExportOptions]):
         from serde.relax.ops import TABLE
 
         read = [(op, "read") for op, _version in TABLE.imported()]
-        return read + [(op, "written") for op in TABLE.written()]
+        return read + [(op, f"written{TABLE.taken(op)}") for op in TABLE.written()]
 
     def operators(self, model: RelaxModel) -> list[str]:
         """Return the operator of every call."""

@@ -163,7 +163,7 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
 
         read = {*EVALUATORS, *(op for op, _version in TABLE.imported())}
         read = {op for op in read if not op.startswith(SOURCE)}
-        written = [(op, "written") for op in TABLE.written()]
+        written = [(op, f"written{TABLE.taken(op)}") for op in TABLE.written()]
         return [(op, "read") for op in sorted(read)] + written
 
     def operators(self, model: TorchModel | TorchProgram) -> list[str]:

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, partial
 from typing import Any as AnyValue
+from typing import TypeAlias
 
-from serde.errors import RelayError
+from serde.errors import RelayError, Unsupported
 from serde.relay.ir.expr import Call
+from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import REQUIRED, attribute_converter, innermost, is_shared, shared_fields
+from serde.walk.takes import NotTaken, Takes
 
 __all__ = [
     "Converter",
@@ -57,7 +60,6 @@ class Converter:
         shared: Parameters that take several attributes at once, with their dataclasses.
         ignored: Attributes that do not bear on the result.
         uses: How many leading inputs bear on the result; None means all.
-        when: For an exporter, whether it can say a call; None means any.
         takes_rest: Whether attributes that it does not name go to it, too, as they are.
         renamed: What the function calls attributes that the format has other words for.
     """
@@ -72,7 +74,6 @@ class Converter:
     shared: Mapping[str, type]
     ignored: frozenset[str]
     uses: int | None
-    when: Callable[[Call], bool] | None = None
     takes_rest: bool = False
     renamed: Mapping[str, str] = field(default_factory=dict)
 
@@ -137,8 +138,27 @@ class Deferred(ABC):
         """Return the entry of the table."""
 
 
+Legality: TypeAlias = tuple[
+    Takes, Callable[[Call], bool] | None, Callable[[int, Call], Unsupported | None] | None
+]
+
+
+_ALL: Legality = (Takes(), None, None)
+
+
 class Entry:
-    """A converter as it was registered; the hints of its signature are read when it is needed."""
+    """A converter as it was registered; the hints of its signature are read when it is needed.
+
+    Args:
+        function: The converter.
+        since: Version from which on it holds.
+        ignored: Attributes that do not bear on the result.
+        uses: How many leading inputs bear on the result; None means all.
+        legal: Of an exporter, what it takes, a further question about calls, and what tells why
+            a schema does not take one at a version.
+        lenient: Whether attributes need no types.
+        renamed: What the function calls attributes that the format has other words for.
+    """
 
     def __init__(
         self,
@@ -146,8 +166,8 @@ class Entry:
         since: int,
         ignored: Iterable[str] = (),
         uses: int | None = None,
-        when: Callable[[Call], bool] | None = None,
         *,
+        legal: Legality = _ALL,
         lenient: bool = False,
         renamed: Mapping[str, str] | None = None,
     ) -> None:
@@ -155,8 +175,10 @@ class Entry:
         if isinstance(function, Deferred):
             self._read = partial(function.converter, *known)
         else:
-            self._read = partial(_read_signature, function, *known, when, lenient)
+            self._read = partial(_read_signature, function, *known, lenient)
         self._renamed = renamed or {}
+        self.declared, self._when, self._schema = legal
+        self._takes: Takes | None = None
 
     @cached_property
     def converter(self) -> Converter:
@@ -168,13 +190,28 @@ class Entry:
         operands = tuple(words.get(name, name) for name in found.operands)
         return replace(found, operands=operands, attributes=attributes, renamed=self._renamed)
 
+    def fault(self, node: Call, version: int, *, worded: bool = True) -> Unsupported | None:
+        """Return why an exporter does not write a call at a version; None if it does.
+
+        An attribute that it does not know must have its default.
+        """
+        if self._takes is None:
+            known = {*self.converter.attributes, *self.converter.ignored}
+            declared = node.op.attributes if isinstance(node.op, OpDef) else {}
+            rest = {name: each.default for name, each in declared.items() if name not in known}
+            self._takes = self.declared.over(rest)
+        if not self._takes.holds(node):
+            return NotTaken(self._takes.fault(node) if worded else "")
+        if self._when is not None and not self._when(node):
+            return Unsupported("has no counterpart for these types and attributes")
+        return None if self._schema is None else self._schema(version, node)
+
 
 def _read_signature(
     function: Callable[..., AnyValue],
     since: int,
     ignored: frozenset[str],
     uses: int | None,
-    when: Callable[[Call], bool] | None,
     lenient: bool,
 ) -> Converter:
     """Read a converter's schema from its signature; a lenient one tells no types of attributes."""
@@ -208,7 +245,6 @@ def _read_signature(
         shared=shared,
         ignored=ignored,
         uses=uses,
-        when=when,
         takes_rest=lenient and any(p.kind is p.VAR_KEYWORD for p in parameters),
     )
 

@@ -16,9 +16,8 @@ from serde.relay.ir.dims import Any, Dim, SymDim
 from serde.relay.ir.expr import Expr, Span, TupleGetItem
 from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.types import TensorType
-from serde.walk.holes import Hole, Holes
+from serde.walk.holes import Hole, Holes, name_sources
 from serde.walk.import_context import ImportContext
-from serde.walk.table import name_sources
 from serde.walk.user_converters import UserConverter
 
 if TYPE_CHECKING:

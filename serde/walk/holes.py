@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import overload
 
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, Span
+from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import Type
+from serde.relay.ir.visit import children
 
-__all__ = ["Hole", "Holes", "Incomplete", "Placeholder"]
+__all__ = ["Hole", "Holes", "Incomplete", "Placeholder", "name_sources"]
 
 
 class Placeholder(Expr):
@@ -74,3 +76,15 @@ class Incomplete(Unsupported):
 
     def __init__(self) -> None:
         super().__init__("a part of it cannot be converted")
+
+
+def name_sources(results: Iterable[Expr], inputs: Iterable[Expr | None], span: Span) -> None:
+    """Note `span` on every node between `inputs` and `results` that has none yet."""
+    stop = {id(x) for x in inputs if x is not None}
+    pending = [result for result in results if result is not None]
+    while pending:
+        node = pending.pop()
+        if id(node) in stop or node.span is not None or isinstance(node, (OpDef, Placeholder)):
+            continue
+        node.span = span
+        pending.extend(children(node))

@@ -18,11 +18,10 @@ from serde.errors import RelayError
 from serde.relay.ir.expr import Call
 from serde.relay.ir.registry import call, get, op_signature
 from serde.relay.ir.schema import REQUIRED
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
 from serde.walk.converter import Converter, Deferred, Parameter, make_parameter
+from serde.walk.takes import Takes
 
-__all__ = ["Emit", "Pair", "Reader", "of_floats", "of_signed", "one_of", "pair", "reads", "writes"]
+__all__ = ["Emit", "Pair", "Reader", "one_of", "pair", "reads", "writes"]
 
 Names = str | tuple[str, ...]
 Emit = Callable[[AnyValue, str, Mapping[str, AnyValue], Mapping[str, AnyValue]], AnyValue]
@@ -44,7 +43,8 @@ class Pair:
         constants: Attributes that are written as they stand here.
         ignored: Attributes that do not bear on the result.
         uses: How many leading inputs bear on the result, where not all do.
-        when: Whether a call can be written, if not where it has the values of `fixed`.
+        takes: What operands and attributes may be, `fixed` if not said otherwise.
+        when: Whether a call can be written, as far as `takes` cannot tell.
         directions: Whether it is read, and whether it is written.
         defaults: Attributes that a node may lack, by the format's names; None where Relay's is
             none, either.
@@ -63,6 +63,7 @@ class Pair:
         constants: Mapping[str, AnyValue] | None = None,
         ignored: str | tuple[str, ...] = (),
         uses: int | None = None,
+        takes: Takes | None = None,
         when: Callable[[Call], bool] | None = None,
         directions: tuple[bool, bool] = (True, True),
         **defaults: AnyValue,
@@ -76,14 +77,12 @@ class Pair:
         self.fixed = fixed or {}
         self.ignored = ignored.split() if isinstance(ignored, str) else ignored
         self.uses = uses
-        self.when = when or (self._is_fixed if fixed else None)
+        self.takes = (takes or Takes()).over(self.fixed)
+        self.when = when
         self.reads, self.writes = directions
         self._operands = tuple(operands.split())
         self._constants = constants or {}
         self._foreign = [name for name in renamed or () if name not in self.defaults]
-
-    def _is_fixed(self, node: Call) -> bool:
-        return all(node.attrs[name] == value for name, value in self.fixed.items())
 
     def check(self, format_name: str) -> None:
         """Refuse operators, operands and attributes that Relay does not have.
@@ -119,7 +118,7 @@ class Pair:
             words: What the format calls operands, by place.
             emit: Writes a node.
         """
-        names, taken = self.operands(words), (*self.attributes.values(), *self.fixed)
+        names, taken = self.operands(words), tuple(self.attributes.values())
 
         def write(ctx: AnyValue, *operands: AnyValue, **attributes: AnyValue) -> AnyValue:
             known = {name: attributes[relay] for name, relay in self.attributes.items()}
@@ -143,18 +142,6 @@ writes: Final = partial(Pair, directions=(False, True))
 def one_of(*values: AnyValue) -> AnyValue:
     """Return the type of an attribute that has fewer values than Relay's, the default first."""
     return typing.Literal[values]
-
-
-def of_floats(node: Call) -> bool:
-    """Whether the first operand of a call holds floats."""
-    type_ = node.args[0].type
-    return isinstance(type_, TensorType) and is_float(type_.dtype)
-
-
-def of_signed(node: Call) -> bool:
-    """Whether the first operand of a call holds numbers that may be negative."""
-    type_ = node.args[0].type
-    return isinstance(type_, TensorType) and not type_.dtype.startswith("uint")
 
 
 class Reader(Deferred):

@@ -16,6 +16,7 @@ from serde.errors import RelayError
 from serde.relay.ir.registry import OpDef, Signature, op_signature
 from serde.relay.ir.schema import innermost, is_shared
 from serde.walk.converter import parameters_of
+from serde.walk.takes import RESULT, Takes
 
 __all__ = ["check_change", "check_expansion", "check_exporter"]
 
@@ -43,6 +44,7 @@ def check_exporter(
     operator: str | OpDef,
     function: Callable[..., AnyValue],
     ignored: tuple[str, ...] = (),
+    takes: Takes | None = None,
 ) -> None:
     """Refuse an exporter whose parameters are not those of the Relay operator.
 
@@ -58,6 +60,10 @@ def check_exporter(
     if signature is None:
         raise RelayError(f"{where}: no Relay operator is called {name}")
     _taken_attributes(where, signature, name, function, ignored)
+    known = {*signature.operands, *signature.attributes, RESULT}
+    foreign = [each for each in (takes.names if takes else ()) if each not in known]
+    if foreign:
+        raise RelayError(f"{where}: {name} has no operand or attribute {foreign[0]}")
     _check_operands(where, signature, name, parameters_of(function)[1:])
 
 

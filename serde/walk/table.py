@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import isgenerator
 from typing import Any as AnyValue
 from typing import NoReturn, TypeVar
@@ -25,7 +25,6 @@ from serde.errors import (
     ConverterBug,
     FormatError,
     LimitError,
-    OptionError,
     RelayError,
     TypeInferenceError,
     Unsupported,
@@ -35,30 +34,25 @@ from serde.relay.ir.lazy import LazyPackage
 from serde.relay.ir.registry import OpDef, all_ops
 from serde.relay.ir.schema import gather, innermost
 from serde.relay.ir.types import TupleType
-from serde.relay.ir.visit import children
 from serde.relay.lowering.layout import usual_layout
-from serde.relay.lowering.rules import rule
+from serde.relay.lowering.rules import NO_SIMPLER, rule
 from serde.relay.transform.decompose import decompose
 from serde.walk import booleans
 from serde.walk.booleans import counts_bits
 from serde.walk.context import TypedContext
 from serde.walk.converter import Converter, Decode, Deferred, Entry
-from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
+from serde.walk.holes import Hole, Holes, Incomplete, name_sources
 from serde.walk.import_context import ImportContext
 from serde.walk.pairs import Emit, Pair, Reader
 from serde.walk.registration import check_change, check_expansion, check_exporter
+from serde.walk.takes import NotTaken, Takes
 from serde.walk.user_converters import UserConverter
 
-__all__ = [
-    "ConverterTable",
-    "name_sources",
-    "source_name",
-]
+__all__ = ["ConverterTable", "source_name"]
 
 ValueT = TypeVar("ValueT")
 F = TypeVar("F", bound=Callable[..., AnyValue])
-
-
+Schema = Callable[[str, int, Call], Unsupported | None]
 ReadT = TypeVar("ReadT", bound=Callable[..., AnyValue] | Deferred)
 
 
@@ -96,6 +90,7 @@ class ConverterTable:
         operands: What the format calls the operands of pairs, by place, if not as Relay does.
         emit: Writes the node of a pair, if not as ``ctx.emit(op, *operands, **attributes)`` does.
         usual_layouts: Whether exporters write operators in their usual layouts alone.
+        schema: Tells why an operator of the format, at a version, takes the dtypes of no such call.
     """
 
     def __init__(
@@ -110,11 +105,13 @@ class ConverterTable:
         operands: Sequence[str] = (),
         emit: Emit = _emit,
         usual_layouts: bool = False,
+        schema: Schema | None = None,
     ) -> None:
         self.format_name = format_name
         self._operands = operands
         self._emit = emit
         self._usual_layouts = usual_layouts
+        self._schema = schema
         self._changes = changes
         self._decode = decode
         self._home = None if home is None else LazyPackage(home)
@@ -184,15 +181,20 @@ class ConverterTable:
         self,
         *operators: str | OpDef,
         since: int = 1,
+        takes: Takes | None = None,
         when: Callable[[Call], bool] | None = None,
+        op: str | None = None,
         ignored: tuple[str, ...] = (),
     ) -> Callable[[F], F]:
-        """Register an exporter of Relay operators.
+        """Register an exporter of Relay operators, which are lowered where it cannot say a call.
 
         Args:
             operators: Their names, or the declaration of one that is in no registry.
             since: Version of the target from which on it holds.
-            when: Whether it can say a call; the operator is decomposed where it cannot.
+            takes: What operands and attributes may be; an attribute that neither this nor the
+                exporter names must hold its default.
+            when: Whether it can say a call, as far as `takes` cannot tell.
+            op: The operator that is written, if its schema tells the dtypes of operands by place.
             ignored: Attributes that the types tell, or `when`.
 
         Raises:
@@ -207,13 +209,15 @@ class ConverterTable:
                 name = operator if isinstance(operator, str) else operator.name
                 self._load_if_foreign("exports", name, function)
                 if self._written is None:
-                    check_exporter(self.format_name, operator, function, ignored)
+                    check_exporter(self.format_name, operator, function, ignored, takes)
                 elif name not in self._written:
                     raise RelayError(f"{self.format_name}: no operator is called {name}")
                 entries = self._exports.setdefault(name, {})
                 if since in entries:
                     raise RelayError(f"{self.format_name}: {name} is exported twice from {since}")
-                entries[since] = Entry(function, since, ignored, when=when)
+                schema = partial(self._schema, op) if op and self._schema else None
+                legal = takes or Takes(), when, schema
+                entries[since] = Entry(function, since, ignored, legal=legal)
             return function
 
         return register
@@ -235,7 +239,13 @@ class ConverterTable:
                 given(reader)
             if each.writes:
                 writer = each.writer(module, self._operands, self._emit)
-                self.exports(*each.operators, since=each.target, when=each.when)(writer)
+                self.exports(
+                    *each.operators,
+                    since=each.target,
+                    takes=each.takes,
+                    when=each.when,
+                    op=each.names[0],
+                )(writer)
 
     def expands(self, *names: str) -> Callable[[F], F]:
         """Register what Relay operators are made of where the format cannot say a call.
@@ -297,9 +307,13 @@ class ConverterTable:
 
     def exporter(self, name: str, version: int) -> Converter | None:
         """Return the exporter for a Relay operator at a target version."""
+        entry = self._entry(name, version)
+        return None if entry is None else entry.converter
+
+    def _entry(self, name: str, version: int) -> Entry | None:
         self._load("exports", name)
         known = [since for since in self._exports.get(name, ()) if since <= version]
-        return self._exports[name][max(known)].converter if known else None
+        return self._exports[name][max(known)] if known else None
 
     @cached_property
     def _known_targets(self) -> Collection[int]:
@@ -340,10 +354,19 @@ class ConverterTable:
         """Whether a call can be written as it is at a target version."""
         if not isinstance(node.op, OpDef):
             return False
-        converter = self.exporter(node.op.name, version)
-        if converter is None or (self._usual_layouts and usual_layout(node) is not None):
+        entry = self._entry(node.op.name, version)
+        if entry is None or (self._usual_layouts and usual_layout(node) is not None):
             return False
-        return converter.when is None or converter.when(node)
+        return entry.fault(node, version, worded=False) is None
+
+    def _fault(self, node: Call, version: int) -> Unsupported | None:
+        """Return why a call cannot be written as it is at a target version; None if it can."""
+        if not isinstance(node.op, OpDef):
+            return Unsupported("a call of a function has no counterpart")
+        if (entry := self._entry(node.op.name, version)) is not None:
+            return entry.fault(node, version)
+        due = min(self._exports.get(node.op.name, ()), default=None)
+        return Unsupported(f"needs version {due}, target is {version}" if due else "no exporter")
 
     def imported(self) -> list[tuple[str, int]]:
         """Return all (operator, version) that are imported, sorted."""
@@ -368,6 +391,12 @@ class ConverterTable:
         """Return all Relay operators that are exported, with the lowest target version."""
         self.load_all()
         return {name: min(entries) for name, entries in sorted(self._exports.items())}
+
+    def taken(self, name: str) -> str:
+        """Return what the newest version takes of a Relay operator as it is, behind a semicolon."""
+        entry = self._entry(name, sys.maxsize)
+        text = "" if entry is None else str(entry.declared)
+        return text and f"; directly with {text}"
 
     def written(self) -> list[str]:
         """Return all Relay operators that are exported, or made of others, sorted."""
@@ -424,7 +453,7 @@ class ConverterTable:
             report.add(op, ctx.node, booleans.REASON, booleans.HINT)
             return holes
         if own is not None:
-            _check_results(own, ctx, op, result)
+            own.check_results(ctx.node, op, result, ctx.outputs)
             report.fallbacks.append(Issue(op, ctx.node, f"read by {own.where}"))
         name_sources(result, used, Span(ctx.node))
         return result
@@ -474,32 +503,32 @@ class ConverterTable:
     def bind_export(self, node: Call, version: int) -> tuple[Converter, dict[str, AnyValue]]:
         """Find the exporter of a call and its keyword arguments.
 
-        A Relay attribute that the exporter does not take must hold its default.
-
         Raises:
-            Unsupported: There is none, it cannot say this call, or an attribute has a value that
-                it does not take.
+            Unsupported: There is none, or it does not take this call, nor can that be lowered.
         """
-        if not isinstance(node.op, OpDef):
-            raise Unsupported("a call of a function has no counterpart")
-        body = usual_layout(node) or self.expansion(node.op.name) or node.op.decompose
-        if body is not None and not self.can_export(node, version):
-            decompose(node, body)  # raises the reason for which it was not expanded
-        converter = self.exporter(node.op.name, version)
+        if not self.can_export(node, version):
+            self._refuse(node, version)
+        converter = self.exporter(node.op.name, version) if isinstance(node.op, OpDef) else None
         if converter is None:
-            known = self._exports.get(node.op.name)
-            raise Unsupported(
-                f"needs version {min(known)}, target is {version}" if known else "no exporter"
-            )
-        if converter.when is not None and not converter.when(node):
-            raise Unsupported("has no counterpart for these types and attributes")
-        bound = {}
-        for name, value in node.attrs.items():
-            if name in converter.attributes:
-                bound[name] = value
-            elif name not in converter.ignored and value != node.op.attributes[name].default:
-                raise Unsupported(f"{name}={value!r} has no counterpart")
-        return converter, bound
+            raise ConverterBug(f"{self.format_name}: {node!r} has no exporter")
+        return converter, {n: x for n, x in node.attrs.items() if n in converter.attributes}
+
+    def _refuse(self, node: Call, version: int) -> None:
+        """Raise why a call cannot be written, or why it could not be lowered if that says more."""
+        fault = self._fault(node, version)
+        if isinstance(node.op, OpDef):
+            body = usual_layout(node) or self.expansion(node.op.name) or node.op.decompose
+            try:
+                if body is not None:
+                    decompose(node, body)
+            except (TypeInferenceError, Unsupported) as error:
+                if isinstance(fault, NotTaken) and str(error) != NO_SIMPLER:
+                    hint = getattr(error, "hint", None)
+                    raise Unsupported(f"{fault.reason}; {error}", hint=hint) from None
+                if fault is None or str(error) != NO_SIMPLER:
+                    raise
+        if fault is not None:
+            raise fault
 
     def run_export(
         self, ctx: TypedContext[ValueT], node: Call, operands: Sequence[AnyValue], version: int
@@ -566,34 +595,5 @@ def _present(definition: OpDef, operands: Sequence[AnyValue]) -> list[AnyValue]:
     return [None if may and operand == () else operand for operand, may in pairs]
 
 
-def _check_results(
-    own: UserConverter, ctx: ImportContext, op: str, results: Sequence[AnyValue]
-) -> None:
-    """Refuse what a user's function gives that is no expression, or too little of it.
-
-    Raises:
-        OptionError: It is so.
-    """
-    wrong = [each for each in results if not isinstance(each, Expr)]
-    if wrong or len(results) < ctx.outputs:
-        what = f"{wrong[0]!r:.100}" if wrong else str(len(results))
-        raise OptionError(
-            f"{own.where}: node {ctx.node} ({op}): expected {max(ctx.outputs, 1)} Relay "
-            f"expressions, found {what}"
-        )
-
-
 def _as_list(result: AnyValue) -> list[Expr]:
     return list(result) if isinstance(result, (TupleWrapper, tuple, list)) else [result]
-
-
-def name_sources(results: Iterable[Expr], inputs: Iterable[Expr | None], span: Span) -> None:
-    """Note `span` on every node between `inputs` and `results` that has none yet."""
-    stop = {id(x) for x in inputs if x is not None}
-    pending = [result for result in results if result is not None]
-    while pending:
-        node = pending.pop()
-        if id(node) in stop or node.span is not None or isinstance(node, (OpDef, Placeholder)):
-            continue
-        node.span = span
-        pending.extend(children(node))

@@ -10,7 +10,7 @@ import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -81,6 +81,20 @@ class UserConverter:
             return Entry(self.function, 1, lenient=True).converter
         except (TypeError, ValueError, NameError, AttributeError) as error:
             raise OptionError(f"{self.where}: its signature cannot be read: {error}") from error
+
+    def check_results(self, node: str, op: str, results: Sequence[AnyValue], outputs: int) -> None:
+        """Refuse what the function gives that is no expression, or too little of it.
+
+        Raises:
+            OptionError: It is so.
+        """
+        wrong = [each for each in results if not isinstance(each, Expr)]
+        if wrong or len(results) < outputs:
+            what = f"{wrong[0]!r:.100}" if wrong else str(len(results))
+            raise OptionError(
+                f"{self.where}: node {node} ({op}): expected {max(outputs, 1)} Relay "
+                f"expressions, found {what}"
+            )
 
     def failed(self, node: str, op: str, error: Exception) -> OptionError:
         """Return what a failure of the function at a node is told as."""

@@ -26,9 +26,11 @@ def _properties() -> dict[str, Any]:
     result=_properties,
     examples=[
         "serde ops --format onnx",
+        "serde ops serde.attention",
         "serde ops --markdown",
     ],
 )
+@click.argument("operator", required=False, metavar="[OPERATOR]")
 @click.option(
     "--format", "format_name", metavar="NAME", shell_complete=complete_formats,
     help="One format, or relay.",
@@ -37,13 +39,13 @@ def _properties() -> dict[str, Any]:
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """List the operators that are converted."""
+    """List the operators that are converted, or what each format takes of one."""
     run: Invocation = ctx.obj
     run.configure(options)
     from serde.command.inspection import list_operators, operator_tables
     from serde.command.render import markdown_document
 
-    found = list_operators(options["format_name"])
+    found = list_operators(options["format_name"], options["operator"])
     if run.as_json:
         run.print_result({"operators": found})
         return

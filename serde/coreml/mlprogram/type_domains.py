@@ -8,10 +8,12 @@ from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.value import HELD_AS, Argument, Value
 from serde.errors import Unsupported
 from serde.relay.ir.types import TensorType
+from serde.walk.takes import dtypes
 
 __all__ = [
     "FLOATS",
     "GATHER_DTYPES",
+    "HALVES",
     "MOVE_DTYPES",
     "NUMBERS",
     "NUMBERS_OR_BOOL",
@@ -26,6 +28,9 @@ Domain = Mapping[int, frozenset[str]]
 _FLOATS = frozenset({"float16", "float32"})
 _NUMBERS = _FLOATS | {"int32"}
 _NARROW = frozenset({"int8", "int16", "uint8", "uint16"})
+
+HALVES = dtypes("float16", "float32")
+"""The floats of MIL."""
 
 FLOATS: Domain = {1: _FLOATS}
 NUMBERS: Domain = {1: _NUMBERS}

@@ -21,7 +21,8 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
-from serde.walk.pairs import of_floats, pair, reads, writes
+from serde.walk.pairs import pair, reads, writes
+from serde.walk.takes import FLOATS, HELD, Takes
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_GAMMA = 1.0507009873554804934193349852946
@@ -216,7 +217,7 @@ def import_training_head(ctx: ImportContext, data: Expr) -> Expr:
 
 
 def _declare_activation_export(name: str, act_type: str) -> None:
-    @OPS.exports(name, when=of_floats)
+    @OPS.exports(name, takes=Takes(data=FLOATS))
     def export_activation(ctx: ExportContext, data: Value) -> Value:
         """MXNet computes no activations of nothing."""
         if ctx.type(data).size == 0:
@@ -232,12 +233,6 @@ for _relay, _act_type in {
     _declare_activation_export(_relay, _act_type)
 
 
-def _slope_fits(call: Call) -> bool:
-    """Whether the slope is one of MXNet's, which are float32."""
-    alpha = call.attrs["alpha"]
-    return tensor_type(call.args[0]).dtype != "float64" or float(np.float32(alpha)) == alpha
-
-
 def _emit_leaky(ctx: ExportContext, data: Value, **attrs: AnyValue) -> Value:
     """Append a LeakyReLU, which MXNet computes of tensors that have an axis."""
     type_ = ctx.type(data)
@@ -247,7 +242,7 @@ def _emit_leaky(ctx: ExportContext, data: Value, **attrs: AnyValue) -> Value:
     return ctx.reshape(replace(found, type=TensorType((1,), type_.dtype)), ())
 
 
-@OPS.exports("nn.leaky_relu", when=_slope_fits)
+@OPS.exports("nn.leaky_relu", takes=Takes(alpha=HELD))
 def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
     return _emit_leaky(ctx, data, act_type="leaky", slope=alpha)
 
@@ -262,20 +257,17 @@ def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) ->
     return ctx.emit("LeakyReLU", data, alpha, act_type="prelu")
 
 
-@OPS.exports("serde.gelu", when=lambda call: call.attrs["approximate"] == "none")
-def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
+@OPS.exports("serde.gelu", takes=Takes(approximate="none"))
+def export_gelu(ctx: ExportContext, data: Value) -> Value:
     return _emit_leaky(ctx, data, act_type="gelu")
 
 
-@OPS.exports(
-    "serde.selu",
-    when=lambda call: (call.attrs["alpha"], call.attrs["gamma"]) == (SELU_ALPHA, SELU_GAMMA),
-)
-def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) -> Value:
+@OPS.exports("serde.selu", takes=Takes(alpha=SELU_ALPHA, gamma=SELU_GAMMA))
+def export_selu(ctx: ExportContext, data: Value) -> Value:
     return _emit_leaky(ctx, data, act_type="selu")
 
 
-@OPS.exports("serde.elu", when=_slope_fits)
+@OPS.exports("serde.elu", takes=Takes(alpha=HELD))
 def export_elu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
     return _emit_leaky(ctx, data, act_type="elu", slope=alpha)
 

@@ -13,13 +13,13 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
-from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.op.norm.bodies import batch_norm_body
 from serde.walk.pairs import pair, reads
+from serde.walk.takes import Takes, at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,11 +215,7 @@ def _along(ctx: ExportContext, vector: Value, data: Value, axis: int) -> Value:
     return ctx.reshape(vector, shape)
 
 
-def _channels_second(call: Call) -> bool:
-    return bool(normalize_axis(call.attrs["axis"], tensor_type(call.args[0]).rank) == 1)
-
-
-@OPS.exports("nn.instance_norm", when=_channels_second)
+@OPS.exports("nn.instance_norm", takes=Takes(axis=at(1)))
 def export_instance_norm(
     ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
@@ -227,7 +223,7 @@ def export_instance_norm(
     return ctx.emit("InstanceNorm", data, gamma, beta, eps=norm.epsilon)
 
 
-@OPS.exports("nn.group_norm", when=_channels_second)
+@OPS.exports("nn.group_norm", takes=Takes(axis=at(1)))
 def export_group_norm(
     ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, num_groups: int, norm: RelayNorm
 ) -> Value:
@@ -269,6 +265,6 @@ OPS.pairs(
         beta=0.75,
         renamed={"nsize": "size", "knorm": "bias"},
         fixed={"axis": 1},
-        when=_channels_second,
+        takes=Takes(axis=at(1)),
     ),
 )

@@ -18,13 +18,14 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.windows import layouts, per_axis
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.elementwise.unary import import_cbrt
-from serde.mxnet.ops.layout import FLOATS, tensor_type
+from serde.mxnet.ops.layout import COMPUTED, FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.pool.reduction import Pooling
 from serde.walk.expansion.pool import pool_expansion
+from serde.walk.takes import Takes, all_are
 
 PoolType = Literal["max", "avg", "sum", "lp"]
 
@@ -233,16 +234,17 @@ def import_adaptive_avg_pooling(
     return relay.nn.adaptive_avg_pool2d(data, output_size=(height, width))
 
 
+_WINDOWS = Takes(data=COMPUTED, dilation=all_are(1))
+
+
 def _has_mxnet_window(call: Call) -> bool:
-    """Whether MXNet has a window: the same on both sides, without gaps, on floats that fill it."""
+    """Whether MXNet has a window: the same on both sides, and on elements that fill it."""
     attrs, data = call.attrs, tensor_type(call.args[0])
     before, after = split_padding(attrs["padding"], data.rank - 2)
     past = attrs["ceil_mode"] and attrs.get("count_include_pad", False)
     spare = [stride - 1 if attrs["ceil_mode"] else 0 for stride in attrs["strides"]]
     return (
-        data.dtype in FLOATS
-        and bool(before == after)
-        and all(each == 1 for each in attrs["dilation"])
+        bool(before == after)
         and all(map(operator.lt, map(operator.add, before, spare), attrs["pool_size"]))
         and not any(
             type(length) is int and size > length + 2 * pad
@@ -287,8 +289,8 @@ def _work_dtype(dtype: str, kind: str) -> str:
 
 
 for _ndim in (1, 2, 3):
-    OPS.exports(f"nn.max_pool{_ndim}d", when=_has_mxnet_window)(export_max_pool)
-    OPS.exports(f"nn.avg_pool{_ndim}d", when=_has_mxnet_window)(export_avg_pool)
+    OPS.exports(f"nn.max_pool{_ndim}d", takes=_WINDOWS, when=_has_mxnet_window)(export_max_pool)
+    OPS.exports(f"nn.avg_pool{_ndim}d", takes=_WINDOWS, when=_has_mxnet_window)(export_avg_pool)
     OPS.expands(f"nn.max_pool{_ndim}d")(pool_expansion("max", _work_dtype))
     OPS.expands(f"nn.avg_pool{_ndim}d")(pool_expansion("avg", _work_dtype))
 
@@ -300,17 +302,14 @@ def _global_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
     return export_global_pool
 
 
-def _is_image(call: Call) -> bool:
-    return tensor_type(call.args[0]).dtype in FLOATS
-
-
-OPS.exports("nn.global_max_pool2d", when=_is_image)(_global_export("max"))
-OPS.exports("nn.global_avg_pool2d", when=_is_image)(_global_export("avg"))
+OPS.exports("nn.global_max_pool2d", takes=Takes(data=COMPUTED))(_global_export("max"))
+OPS.exports("nn.global_avg_pool2d", takes=Takes(data=COMPUTED))(_global_export("avg"))
 
 
 @OPS.exports(
     "nn.adaptive_avg_pool2d",
-    when=lambda call: _is_image(call) and len(call.attrs["output_size"]) > 0,
+    takes=Takes(data=COMPUTED),
+    when=lambda call: len(call.attrs["output_size"]) > 0,
 )
 def export_adaptive_avg_pool(
     ctx: ExportContext, data: Value, *, output_size: tuple[int, ...]

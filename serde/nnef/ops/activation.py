@@ -6,12 +6,12 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.nnef.export_context import ExportContext, Value, is_exact
+from serde.nnef.export_context import EXACT, ExportContext, Value, is_exact
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.types import TensorType
-from serde.walk.pairs import of_floats, pair, reads
+from serde.relay.ir.expr import Expr
+from serde.walk.pairs import pair, reads
+from serde.walk.takes import FLOATS, Takes
 
 __all__: list[str] = []
 
@@ -41,14 +41,7 @@ def _positive_axis(ctx: ExportContext, data: Value, axis: int) -> int:
     return axis % rank
 
 
-def _has_exact_attributes(node: Call) -> bool:
-    """Whether the text holds the attributes; else the layer is spelled out with constants."""
-    data = node.args[0].type
-    values = [value for value in node.attrs.values() if isinstance(value, float)]
-    return isinstance(data, TensorType) and is_exact(data.dtype, *values)
-
-
-@OPS.exports("serde.selu", when=_has_exact_attributes)
+@OPS.exports("serde.selu", takes=Takes(alpha=EXACT, gamma=EXACT))
 def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) -> Value:
     attributes: dict[str, AnyValue] = {"alpha": alpha, "lambda": gamma}
     return ctx.emit("selu", data, **attributes)
@@ -83,17 +76,12 @@ def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) ->
 
 
 OPS.pairs(
-    pair("relu", "nn.relu", when=of_floats),
+    pair("relu", "nn.relu", takes=Takes(data=FLOATS)),
     pair("softplus", "serde.softplus"),
-    pair("elu", "serde.elu", alpha=1.0, when=_has_exact_attributes),
+    pair("elu", "serde.elu", alpha=1.0, takes=Takes(alpha=EXACT)),
     reads("selu", "serde.selu", alpha=1.67326319, lambda_=1.05070102, renamed={"lambda_": "gamma"}),
     # ``x * Phi(x)``, which the standard calls exact; what its body has approximates that.
-    pair(
-        "gelu",
-        "serde.gelu",
-        fixed={"approximate": "none"},
-        when=lambda node: node.attrs["approximate"] == "none",
-    ),
+    pair("gelu", "serde.gelu", fixed={"approximate": "none"}),
     pair("silu", "serde.silu"),
     reads("leaky_relu", "nn.leaky_relu", "alpha"),
 )

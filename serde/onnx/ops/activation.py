@@ -8,29 +8,15 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import has_dtype, is_exact, scalar_like
+from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, product
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
-from serde.walk.pairs import of_floats, of_signed, pair, reads, writes
+from serde.walk.pairs import pair, reads, writes
+from serde.walk.takes import AXES, HELD, Takes
 
 Build = Callable[[ImportContext, Expr, int], Expr]
-
-
-def _are_held(node: Call) -> bool:
-    """Whether the dtype of the data holds the attributes."""
-    data = node.args[0].type
-    return isinstance(data, TensorType) and is_exact(data.dtype, *node.attrs.values())
-
-
-def _is_float(node: Call) -> bool:
-    return of_floats(node) and _are_held(node)
-
-
-def _is_plain_float(node: Call) -> bool:
-    return has_dtype("float16", "float32", "float64")(node) and _are_held(node)
 
 
 @OPS.exports("nn.prelu")
@@ -63,12 +49,6 @@ def import_prelu_v1(ctx: ImportContext, x: Expr, slope: Expr) -> Expr:
 
 SELU = (1.67326319217681884765625, 1.05070102214813232421875)
 """Defaults of version 6: the factor of the exponential, and that of all."""
-
-
-def _has_axes(node: Call) -> bool:
-    """The function that defines Swish has a constant of one axis, which a scalar would take on."""
-    data = node.args[0].type
-    return isinstance(data, TensorType) and data.rank > 0
 
 
 @OPS.imports("Swish", since=24)
@@ -161,17 +141,31 @@ for _name, (_targets, _build) in SOFTMAX.items():
 
 
 OPS.pairs(
-    pair("Relu", "nn.relu", since=(1, 6, 13), ignored="consumed_inputs", when=of_floats),
-    pair("Relu", "nn.relu", since=14, when=of_signed),
-    reads("LeakyRelu", "nn.leaky_relu", since=(1, 6, 16), alpha=0.01, ignored="consumed_inputs"),
-    # Before 16, it takes no bfloat16.
-    writes("LeakyRelu", "nn.leaky_relu", "alpha", when=_is_plain_float),
-    writes("LeakyRelu", "nn.leaky_relu", "alpha", since=16, when=_is_float),
+    pair("Relu", "nn.relu", since=(1, 6, 13, 14), ignored="consumed_inputs"),
     pair(
-        "Elu", "serde.elu", since=(1, 6, 22), alpha=1.0, ignored="consumed_inputs", when=_are_held
+        "LeakyRelu",
+        "nn.leaky_relu",
+        since=(1, 6, 16),
+        alpha=0.01,
+        ignored="consumed_inputs",
+        takes=Takes(alpha=HELD),
     ),
     pair(
-        "Selu", "serde.selu", since=(6, 22), target=1, alpha=SELU[0], gamma=SELU[1], when=_are_held
+        "Elu",
+        "serde.elu",
+        since=(1, 6, 22),
+        alpha=1.0,
+        ignored="consumed_inputs",
+        takes=Takes(alpha=HELD),
+    ),
+    pair(
+        "Selu",
+        "serde.selu",
+        since=(6, 22),
+        target=1,
+        alpha=SELU[0],
+        gamma=SELU[1],
+        takes=Takes(alpha=HELD, gamma=HELD),
     ),
     reads("Selu", "serde.selu", alpha=1.6732, gamma=1.0507, ignored="consumed_inputs"),
     pair(
@@ -181,13 +175,12 @@ OPS.pairs(
         alpha=0.2,
         beta=0.5,
         ignored="consumed_inputs",
-        when=_are_held,
+        takes=Takes(alpha=HELD, beta=HELD),
     ),
     pair("Gelu", "serde.gelu", since=20, approximate="none"),
-    writes("Swish", "serde.swish", "alpha", since=24, when=_has_axes),
-    # Up to 27, Celu takes float32 only.
-    pair("Celu", "serde.celu", since=(12, 28), alpha=1.0, when=has_dtype("float32")),
-    writes("Celu", "serde.celu", "alpha", since=28),
+    # The function that defines Swish has a constant of one axis, which a scalar would take on.
+    writes("Swish", "serde.swish", "alpha", since=24, takes=Takes(data=AXES)),
+    pair("Celu", "serde.celu", since=(12, 28), alpha=1.0),
     pair("ThresholdedRelu", "serde.thresholded_relu", since=(10, 22), target=1, alpha=1.0),
     pair("Shrink", "serde.shrink", since=9, target=1, lambd=0.5, bias=0.0),
     pair("SwiGLU", "serde.swiglu", since=28, alpha=1.0),
@@ -195,5 +188,5 @@ OPS.pairs(
     pair("Softsign", "serde.softsign", since=(1, 22)),
     pair("HardSwish", "serde.hard_swish", since=(14, 22)),
     pair("Mish", "serde.mish", since=(18, 22)),
-    writes("Swish", "serde.silu", since=24, when=_has_axes),
+    writes("Swish", "serde.silu", since=24, takes=Takes(data=AXES)),
 )

@@ -15,9 +15,10 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import as_dtype
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
+from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.op.recurrent.gates import PARAMETERS, Direction, RecurrentLayer, count_directions
+from serde.walk.takes import Takes
 
 _ACTIVATIONS = {
     "sigmoid": "Sigmoid",
@@ -136,12 +137,6 @@ def _cast_lengths(ctx: ExportContext, x: Value | None) -> Value | None:
     return None if x is None else as_dtype(ctx, x, "int32")
 
 
-def _has_no_projection(node: Call) -> bool:
-    """ONNX has neither a projection nor bounds of the cell."""
-    projection = node.args[8]
-    return node.attrs["cell_clip"] is None and isinstance(projection, Tuple)
-
-
 _LSTM = ("sigmoid", "tanh", "tanh")
 
 
@@ -151,7 +146,7 @@ _GRU = ("sigmoid", "tanh")
 _RNN = ("tanh",)
 
 
-@OPS.exports("serde.lstm", when=_has_no_projection)
+@OPS.exports("serde.lstm", takes=Takes(projection=None, cell_clip=None))
 def export_lstm(
     ctx: ExportContext,
     x: Value,

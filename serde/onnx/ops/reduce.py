@@ -23,8 +23,9 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.index import from_start
-from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis, takes_first
+from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis
 from serde.walk.pairs import writes
+from serde.walk.takes import Takes
 
 
 def emit_reduce(
@@ -116,7 +117,9 @@ def _export_arg(
 
 
 for _name, _op in {"argmax": "ArgMax", "argmin": "ArgMin"}.items():
-    OPS.exports(_name, when=takes_first)(partial(_export_arg, op=_op))
+    OPS.exports(_name, takes=Takes(select_last_index=False), when=reduces_one_axis)(
+        partial(_export_arg, op=_op)
+    )
     OPS.exports(_name, since=12, when=reduces_one_axis)(partial(_export_arg, op=_op))
 
 

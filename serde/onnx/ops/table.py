@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from serde.onnx.attributes import check_message
+from serde.onnx.schemas import fault_of_call
 from serde.onnx.versions import CHANGES, MICROSOFT_OPERATORS, ML_CHANGES, RUNTIME_OPERATORS
 from serde.walk.table import ConverterTable
 
@@ -23,6 +24,7 @@ OPS = ConverterTable(
     decode=check_message,
     home=HOME,
     usual_layouts=True,
+    schema=fault_of_call,
 )
 """Operators of ONNX itself."""
 

@@ -14,7 +14,8 @@ from serde.relax.precision import compute_wide, make_wide_expansion
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import of_floats, pair, reads
+from serde.walk.pairs import pair, reads
+from serde.walk.takes import FLOATS, Takes
 
 __all__: list[str] = []
 
@@ -114,12 +115,8 @@ def import_softplus(ctx: ImportContext, data: Expr, *, beta: float, threshold: f
     return relay.where(relay.greater(scaled, ctx.like(data, threshold)), data, found)
 
 
-def _is_usual_selu(node: Call) -> bool:
-    return dict(node.attrs) == _SELU
-
-
-@OPS.exports("serde.selu", when=_is_usual_selu)
-def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) -> Value:
+@OPS.exports("serde.selu", takes=Takes(**_SELU))
+def export_selu(ctx: ExportContext, data: Value) -> Value:
     return compute_wide(ctx, lambda x: ctx.emit("nn.selu", x), data)
 
 
@@ -137,7 +134,7 @@ def import_dropout(ctx: ImportContext, data: Expr, *, rate: float) -> tuple[Expr
 
 OPS.pairs(
     pair("relax.nn.relu", "nn.relu"),
-    pair("relax.nn.leakyrelu", "nn.leaky_relu", "alpha", when=of_floats),
+    pair("relax.nn.leakyrelu", "nn.leaky_relu", "alpha", takes=Takes(data=FLOATS)),
     reads("relax.nn.gelu", "serde.gelu"),
     reads("relax.nn.gelu_tanh", "serde.gelu", fixed={"approximate": "tanh"}),
     reads("relax.nn.silu", "serde.silu"),

@@ -15,9 +15,10 @@ from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
 from serde.relax.precision import compute_wide, make_wide_expansion
 from serde.relay.ir.dims import same_length
-from serde.relay.ir.expr import Call, Expr, Tuple, tensor_type
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.op.attention import decompose_attention
+from serde.walk.takes import Takes
 
 __all__: list[str] = []
 
@@ -41,13 +42,13 @@ def _has_layer(node: Call) -> bool:
     Its mask makes no number where nothing is attended to, its causal one where all products are
     far below zero; it has neither groups of heads nor a soft cap.
     """
-    query, key, _, mask = node.args
-    left_out = isinstance(mask, Tuple)
-    same = same_length(tensor_type(query).shape[1], tensor_type(key).shape[1])
-    return left_out and same and not node.attrs["is_causal"] and node.attrs["softcap"] is None
+    query, key, *_ = node.args
+    return same_length(tensor_type(query).shape[1], tensor_type(key).shape[1])
 
 
-@OPS.exports("serde.attention", when=_has_layer)
+@OPS.exports(
+    "serde.attention", takes=Takes(mask=None, is_causal=False, softcap=None), when=_has_layer
+)
 def export_attention(
     ctx: ExportContext,
     query: Value,

@@ -12,6 +12,7 @@ from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.precision import number_like
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.relay.lowering.rules import NO_SIMPLER
 
 __all__ = ["RULES"]
 
@@ -22,14 +23,14 @@ def _is_float(data: Expr) -> bool:
 
 def _abs(data: Expr) -> Expr:
     if not tensor_type(data).dtype.startswith("uint"):
-        raise Unsupported("has no counterpart")
+        raise Unsupported(NO_SIMPLER)
     return data
 
 
 def _whole(data: Expr) -> Expr:
     """Return a rounded integer, which is whole already."""
     if _is_float(data):
-        raise Unsupported("has no counterpart")
+        raise Unsupported(NO_SIMPLER)
     return data
 
 

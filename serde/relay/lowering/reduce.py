@@ -13,6 +13,7 @@ from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, reduced_axes
 from serde.relay.lowering.lengths import length_of, permuted, reshaped
+from serde.relay.lowering.rules import NO_SIMPLER
 
 __all__ = ["RULES"]
 
@@ -24,7 +25,7 @@ def _mean(data: Expr, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: 
     if not axes:
         return data
     if is_float(type_.dtype):
-        raise Unsupported("has no counterpart")
+        raise Unsupported(NO_SIMPLER)
     total = call("sum", data, axis=axes, keepdims=keepdims)
     size = product(type_.shape[each] for each in axes)
     if isinstance(size, int):
@@ -45,7 +46,7 @@ def _make_place(name: str) -> Callable[..., Expr]:
         rank = tensor_type(data).rank
         axes = reduced_axes(rank, axis, exclude)
         if len(axes) == 1 and not select_last_index:
-            raise Unsupported("has no counterpart")
+            raise Unsupported(NO_SIMPLER)
         if len(axes) == 1:
             last = call("subtract", length_of(data, axes[0], "int32"), const(1, "int32"))
             first = call(name, call("reverse", data, axis=axes[0]), axis=axes, keepdims=keepdims)

@@ -15,7 +15,10 @@ from typing import Final
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import category_of
 
-__all__ = ["rule"]
+__all__ = ["NO_SIMPLER", "rule"]
+
+NO_SIMPLER: Final = "has no counterpart"
+"""What a rule raises that has nothing simpler; what the target takes tells more."""
 
 _WITH_RULES: Final = frozenset({"activation", "elementwise", "index", "reduce"})
 """Categories of ``relay/op`` that have a table ``RULES``."""

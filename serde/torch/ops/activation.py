@@ -22,7 +22,8 @@ from serde.torch.ops.elementwise.convert import as_float
 from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import FIRST_BIT, in_computed_dtype
-from serde.walk.pairs import of_floats, of_signed, reads, writes
+from serde.walk.pairs import reads, writes
+from serde.walk.takes import FLOATS, SIGNED, Fact, Takes
 
 DType = np.dtype[AnyValue] | None
 FLOAT32 = np.dtype(np.float32)
@@ -39,7 +40,7 @@ def import_leaky_relu(ctx: ImportContext, self: Expr, *, negative_slope: Scalar 
     return relay.nn.leaky_relu(self, alpha=as_float(negative_slope))
 
 
-@OPS.exports("nn.leaky_relu", when=of_floats)
+@OPS.exports("nn.leaky_relu", takes=Takes(data=FLOATS))
 def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
     return ctx.call("F.leaky_relu", data, alpha)
 
@@ -307,10 +308,6 @@ def export_softplus(ctx: ExportContext, data: Value) -> Value:
     return ctx.call("F.softplus", data)
 
 
-def _is_sixth(node: Call) -> bool:
-    return np.float32(node.attrs["alpha"]) == np.float32(1 / 6) and node.attrs["beta"] == 0.5
-
-
 @OPS.exports("serde.swish")
 def export_swish(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
     if alpha == 1:
@@ -333,12 +330,17 @@ def export_shrink(ctx: ExportContext, data: Value, *, lambd: float, bias: float)
     return ctx.call("torch.where", ctx.infix("<", data, -lambd), raised, rest)
 
 
+_SIXTH = Fact("1/6", lambda x, _: bool(np.float32(x) == np.float32(1 / 6)))
+
 OPS.pairs(
     writes("F.softmax", ("nn.softmax", "nn.fast_softmax"), "dim", renamed={"dim": "axis"}),
     writes("F.log_softmax", "nn.log_softmax", "dim", renamed={"dim": "axis"}),
-    writes("F.relu", "nn.relu", when=of_signed),
+    writes("F.relu", "nn.relu", takes=Takes(data=SIGNED)),
     writes(
-        "F.hardsigmoid", "serde.hard_sigmoid", fixed={"alpha": 1 / 6, "beta": 0.5}, when=_is_sixth
+        "F.hardsigmoid",
+        "serde.hard_sigmoid",
+        fixed={"alpha": 1 / 6, "beta": 0.5},
+        takes=Takes(alpha=_SIXTH),
     ),
     writes("F.hardswish", "serde.hard_swish"),
     writes("F.logsigmoid", "serde.log_sigmoid"),

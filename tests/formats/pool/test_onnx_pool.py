@@ -11,7 +11,6 @@ import pytest
 from support.onnx_export import OPSETS, run_exported
 
 import serde.relay as relay
-from serde.errors import UnsupportedModelError
 from serde.relay.ir.expr import TupleGetItem
 from serde.relay.ir.registry import call
 
@@ -165,14 +164,16 @@ def test_windows_in_the_padding_alone(
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_places_of_maxima_with_less_than_no_padding_are_refused() -> None:
+def test_places_of_maxima_with_less_than_no_padding_count_in_the_whole_image() -> None:
     attrs = {
         "pool_size": [2, 2], "strides": [2, 2], "dilation": [1, 1], "padding": [-2, 0, 0, 0],
         "column_major": False,
     }  # fmt: skip
-    with pytest.raises(UnsupportedModelError, match="is negative"):
-        run_exported(
-            lambda x: TupleGetItem(call("serde.max_pool_with_places", x, **attrs), 0),
-            np.zeros((1, 2, 6, 6), np.float32),
-            opset=17,
-        )
+    x = np.random.default_rng(3).permutation(72).reshape(1, 2, 6, 6).astype(np.float32)
+    (found,) = run_exported(
+        lambda x: TupleGetItem(call("serde.max_pool_with_places", x, **attrs), 1), x, opset=17
+    )
+    windows = x[:, :, 2:].reshape(1, 2, 2, 2, 3, 2).swapaxes(3, 4).reshape(1, 2, 2, 3, 4)
+    value = windows.max(-1).reshape(-1)
+    places = [int(np.flatnonzero(x.reshape(-1) == each)[0]) for each in value]
+    np.testing.assert_array_equal(found.reshape(-1), places)

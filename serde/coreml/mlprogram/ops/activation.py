@@ -14,7 +14,9 @@ from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import is_float
 from serde.walk.expansion.tensors import along
-from serde.walk.pairs import of_floats, pair, reads, writes
+from serde.walk.pairs import pair, reads, writes
+from serde.walk.takes import FLOATS as REALS
+from serde.walk.takes import Takes
 
 Gelu = Literal["EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"]
 
@@ -79,16 +81,16 @@ def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
     return ctx.emit("gelu", x=data, mode=mode)
 
 
-@OPS.exports("serde.swish", when=lambda node: node.attrs["alpha"] == QUICK)
-def export_swish(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
+@OPS.exports("serde.swish", takes=Takes(alpha=QUICK))
+def export_swish(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("gelu", x=data, mode="SIGMOID_APPROXIMATION")
 
 
 OPS.pairs(
     writes("prelu", "nn.prelu", operands="x alpha", fixed={"axis": 1}, when=_has_channels),
-    pair("relu", "nn.relu", when=of_floats),
+    pair("relu", "nn.relu", takes=Takes(data=REALS)),
     reads("relu6", "clip", fixed={"a_min": 0.0, "a_max": 6.0}),
-    pair("leaky_relu", "nn.leaky_relu", "alpha", since=(1, 17), when=of_floats),
+    pair("leaky_relu", "nn.leaky_relu", "alpha", since=(1, 17), takes=Takes(data=REALS)),
     pair("sigmoid_hard", "serde.hard_sigmoid", "alpha", "beta", since=(1, 17)),
     pair("elu", "serde.elu", "alpha", since=(1, 17)),
     pair("softmax", ("nn.softmax", "nn.fast_softmax"), axis=-1),

@@ -12,12 +12,13 @@ from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import HALVES
 from serde.coreml.value import Value
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import fixed_shape, tensor_type
+from serde.walk.takes import Takes
 
 
 def _four_axes(x: Expr, rank: int) -> Expr:
@@ -56,23 +57,15 @@ def import_scaled_dot_product_attention(
 
 
 def _says(node: Call) -> bool:
-    """Whether MIL has an attention: without bounds, its heads and causal places known."""
-    query, key = node.args[0].type, node.args[1].type
-    if not isinstance(query, TensorType) or not isinstance(key, TensorType):
-        return False
+    """Whether heads and causal places are known, as MIL needs them."""
+    query, key = map(tensor_type, node.args[:2])
     heads, groups = query.shape[1], key.shape[1]
     known = heads == groups or (isinstance(heads, int) and isinstance(groups, int))
     lengths = (query.shape[2], key.shape[2]) if node.attrs["is_causal"] else ()
-    return (
-        query.dtype in ("float16", "float32")
-        and node.attrs["softcap"] is None
-        and known
-        and isinstance(query.shape[3], int)
-        and all(isinstance(length, int) for length in lengths)
-    )
+    return known and all(isinstance(length, int) for length in (query.shape[3], *lengths))
 
 
-@OPS.exports("serde.attention", since=18, when=_says)
+@OPS.exports("serde.attention", since=18, takes=Takes(query=HALVES, softcap=None), when=_says)
 def export_attention(
     ctx: ExportContext,
     query: Value,

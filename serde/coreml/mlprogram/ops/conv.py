@@ -12,7 +12,7 @@ from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
@@ -24,6 +24,7 @@ from serde.relay.lowering.conv import (
     transposed_on_floats,
 )
 from serde.relay.op.conv.windows import Convolution
+from serde.walk.takes import Takes, all_are
 
 Padding = Literal["valid", "same", "same_lower", "custom"]
 
@@ -268,11 +269,7 @@ def import_conv_transpose(
     return result if bias is None else relay.nn.bias_add(result, bias, axis=1)
 
 
-def _is_direct(node: Call) -> bool:
-    return is_on_floats(node) and not any(node.attrs["output_padding"])
-
-
-@OPS.exports(*TRANSPOSED, when=_is_direct, ignored=("output_padding",))
+@OPS.exports(*TRANSPOSED, takes=Takes(output_padding=all_are(0)), when=is_on_floats)
 def export_conv_transpose(
     ctx: ExportContext,
     data: Value,

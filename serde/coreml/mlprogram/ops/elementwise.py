@@ -32,7 +32,9 @@ from serde.relay.ir.shapes import broadcast, is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.expansion.tensors import tensor_type
-from serde.walk.pairs import of_floats, reads, writes
+from serde.walk.pairs import reads, writes
+from serde.walk.takes import FLOATS as REALS
+from serde.walk.takes import Takes
 
 DTYPES = {
     "bool": "bool",
@@ -92,7 +94,7 @@ def _export_function(ctx: ExportContext, data: Value, *, op: str) -> Value:
 
 for _op, _target in UNARY.items():
     OPS.pairs(reads(_op, _target))
-    OPS.exports(_target, when=of_floats if _target in ROUNDED else None)(
+    OPS.exports(_target, takes=Takes(data=REALS) if _target in ROUNDED else None)(
         partial(_export_function, op=_op)
     )
 for _op in ("erf", "exp", "tanh"):

@@ -18,13 +18,13 @@ from serde.coreml.mlprogram.ops.elementwise import like
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr, TupleGetItem
+from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.precision import as_dtype, limits, wide_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
-from serde.relay.ir.types import TensorType
 from serde.relay.op.norm.bodies import batch_norm_body, standardize
 from serde.walk.expansion.tensors import along, tensor_type
+from serde.walk.takes import Takes, at, ranks
 
 T = TypeVar("T")
 
@@ -81,17 +81,7 @@ def _epsilon(ctx: ExportContext, epsilon: float, like_: Value) -> Value:
     return ctx.const(max(dtype.type(epsilon), least) if epsilon > 0 else epsilon, dtype.name)
 
 
-def _is_affine_constant(node: Call) -> bool:
-    """Whether the channels of a batch norm are where MIL has them."""
-    type_ = node.args[0].type
-    return (
-        isinstance(type_, TensorType)
-        and 3 <= type_.rank <= 5
-        and node.attrs["axis"] % type_.rank == 1
-    )
-
-
-@OPS.exports("nn.batch_norm", when=_is_affine_constant)
+@OPS.exports("nn.batch_norm", takes=Takes(data=ranks(3, 5), axis=at(1)))
 def export_batch_norm(
     ctx: ExportContext,
     data: Value,
@@ -140,17 +130,7 @@ def import_instance_norm(
     return relay.nn.instance_norm(x, scale, shift, epsilon=epsilon)
 
 
-def _is_image_batch(node: Call) -> bool:
-    """Whether channels follow the batch, and one or two axes follow them."""
-    type_ = node.args[0].type
-    return (
-        isinstance(type_, TensorType)
-        and type_.rank in (3, 4)
-        and node.attrs["axis"] % type_.rank == 1
-    )
-
-
-@OPS.exports("nn.instance_norm", when=_is_image_batch)
+@OPS.exports("nn.instance_norm", takes=Takes(data=ranks(3, 4), axis=at(1)))
 def export_instance_norm(
     ctx: ExportContext,
     data: Value,
@@ -338,7 +318,7 @@ def import_local_response_norm(
     return relay.nn.lrn(x, size=size, axis=1, bias=k, alpha=alpha, beta=beta)
 
 
-@OPS.exports("nn.lrn", when=_is_image_batch)
+@OPS.exports("nn.lrn", takes=Takes(data=ranks(3, 4), axis=at(1)))
 def export_lrn(
     ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:

@@ -12,14 +12,16 @@ from serde.core.weights import dtype_name
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import HALVES
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.random.seeded import RandomNormal, RandomUniform
 from serde.walk.expansion.tensors import tensor_type
+from serde.walk.takes import Takes
 
 _FLOATS = ("float16", "float32")
 
@@ -114,12 +116,6 @@ def import_random_categorical(
     return relay.reshape(found, [*ctx.static_lengths(x, range(type_.rank - 1)), size])
 
 
-def _draws_floats(node: Call) -> bool:
-    """Whether numbers are drawn in a dtype that MIL draws in, in a shape that is known."""
-    type_ = node.type
-    return isinstance(type_, TensorType) and type_.dtype in _FLOATS
-
-
 def _export_drawn(
     ctx: ExportContext, op: str, like: Value | None, bounds: dict[str, float], seed: float | None
 ) -> Value:
@@ -143,7 +139,7 @@ def _to_mil_seed(seed: float | None) -> int:
     return int(np.array(seed, np.float32).view(np.uint32)) & 0x7FFFFFFF
 
 
-@OPS.exports("serde.random_uniform", when=_draws_floats)
+@OPS.exports("serde.random_uniform", takes=Takes(result=HALVES))
 def export_random_uniform(
     ctx: ExportContext, like: Value | None = None, *, random: RandomUniform
 ) -> Value:
@@ -152,7 +148,7 @@ def export_random_uniform(
     )
 
 
-@OPS.exports("serde.random_normal", when=_draws_floats)
+@OPS.exports("serde.random_normal", takes=Takes(result=HALVES))
 def export_random_normal(
     ctx: ExportContext, like: Value | None = None, *, random: RandomNormal
 ) -> Value:
@@ -169,12 +165,7 @@ def expand_bernoulli(probs: Expr, *, dtype: AnyValue, seed: float | None) -> Exp
     return relay.cast(below, tensor_type(probs).dtype if dtype is None else dtype_name(dtype))
 
 
-def _draws_classes(node: Call) -> bool:
-    type_ = node.args[0].type
-    return isinstance(type_, TensorType) and type_.dtype in _FLOATS
-
-
-@OPS.exports("serde.multinomial", when=_draws_classes)
+@OPS.exports("serde.multinomial", takes=Takes(logits=HALVES))
 def export_multinomial(
     ctx: ExportContext, logits: Value, *, sample_size: int, dtype: AnyValue, seed: float | None
 ) -> Value:

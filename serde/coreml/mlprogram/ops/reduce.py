@@ -16,7 +16,8 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, reduced_axes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.reduce.plain import ReducedAxes, takes_first
+from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis
+from serde.walk.takes import Takes
 
 REDUCTIONS = {
     "reduce_l1_norm": "serde.reduce_l1",
@@ -113,6 +114,9 @@ def _export_extreme(
     return ctx.emit(op, ctx.result_type(), x=x, axis=axis, keep_dims=reduction.keepdims)
 
 
+_FIRST = Takes(select_last_index=False)
 for _op, _target in EXTREMES.items():
     OPS.imports(_op, since=(1, 17))(partial(_import_extreme, target=_target))
-    OPS.exports(_target, when=takes_first)(partial(_export_extreme, op=_op))
+    OPS.exports(_target, takes=Takes(select_last_index=False), when=reduces_one_axis)(
+        partial(_export_extreme, op=_op)
+    )

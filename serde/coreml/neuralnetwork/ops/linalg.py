@@ -10,8 +10,9 @@ from serde.coreml.neuralnetwork.layer_weights import LayerWeights
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
+from serde.walk.takes import CONSTANT, Takes
 
 
 @LAYERS.imports("innerProduct", ignored=["int8_dynamic_quantize"])
@@ -211,11 +212,7 @@ def export_einsum(ctx: ExportContext, values: tuple[Value, ...], *, equation: st
     return ctx.layer("transpose", found, axes=order)
 
 
-def _is_fixed(node: Call) -> bool:
-    return isinstance(node.args[1], Constant)
-
-
-@DIRECT.exports("trilu", when=_is_fixed)
+@DIRECT.exports("trilu", takes=Takes(k=CONSTANT))
 def export_trilu(ctx: ProgramContext, data: Value, k: Value, *, upper: bool) -> Value:
     return ctx.emit("trilu", x=data, k=int(ctx.constant(k)), upper=upper)
 

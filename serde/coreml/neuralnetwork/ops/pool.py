@@ -26,10 +26,9 @@ from serde.coreml.neuralnetwork.ops.conv import (
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.walk.takes import FLOATS, Takes
 
 Pool = Literal["MAX", "AVERAGE", "L2"]
 
@@ -175,11 +174,6 @@ for _name, _kind in POOLS.items():
     LAYERS.exports(_name)(partial(_export_pool, kind=_kind))
 
 
-def _is_image(node: Call) -> bool:
-    type_ = node.args[0].type
-    return isinstance(type_, TensorType) and is_float(type_.dtype)
-
-
 def _export_global(ctx: ProgramContext, data: Value, *, kind: Pool) -> Value:
     return ctx.emit("global_pool", x=data, kind=kind)
 
@@ -187,7 +181,7 @@ def _export_global(ctx: ProgramContext, data: Value, *, kind: Pool) -> Value:
 GLOBAL: dict[str, Pool] = {"nn.global_avg_pool2d": "AVERAGE", "nn.global_max_pool2d": "MAX"}
 
 for _name, _kind in GLOBAL.items():
-    DIRECT.exports(_name, when=_is_image)(partial(_export_global, kind=_kind))
+    DIRECT.exports(_name, takes=Takes(data=FLOATS))(partial(_export_global, kind=_kind))
 
 
 @LAYERS.exports("global_pool")

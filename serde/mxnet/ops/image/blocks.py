@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Call
-from serde.walk.pairs import pair
-
-
-def _blocks(call: Call) -> bool:
-    """MXNet has the order DCR alone."""
-    return call.attrs["mode"] in ("DCR", "")
-
+from serde.walk.pairs import one_of, pair
+from serde.walk.takes import Takes
 
 OPS.pairs(
     pair(
@@ -18,13 +12,13 @@ OPS.pairs(
         "nn.depth_to_space",
         "block_size",
         fixed={"layout": "NCHW", "mode": "DCR"},
-        when=_blocks,
+        takes=Takes(mode=one_of("DCR", "")),
     ),
     pair(
         "space_to_depth",
         "nn.space_to_depth",
         "block_size",
         fixed={"mode": "", "layout": "NCHW"},
-        when=_blocks,
+        takes=Takes(mode=one_of("DCR", "")),
     ),
 )

@@ -12,14 +12,15 @@ import serde.relay as relay
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import FLOATS, tensor_type
+from serde.mxnet.ops.layout import COMPUTED
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.walk.expansion.sampling import (
     expand_crop_and_resize,
     expand_grid_sample,
 )
 from serde.walk.pairs import pair
+from serde.walk.takes import Takes, like, ranks
 
 
 @OPS.imports("GridGenerator")
@@ -62,18 +63,6 @@ def export_affine_grid(ctx: ExportContext, data: Value, *, target_shape: tuple[i
     return ctx.emit("GridGenerator", flat, transform_type="affine", target_shape=target_shape)
 
 
-def _is_sampler(call: Call) -> bool:
-    attrs, data = call.attrs, tensor_type(call.args[0])
-    return (
-        data.rank == 4
-        and data.dtype in FLOATS
-        and data.dtype == tensor_type(call.args[1]).dtype
-        and attrs["method"] == "bilinear"
-        and attrs["padding_mode"] == "zeros"
-        and attrs["align_corners"]
-    )
-
-
 OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float64", "int32"))
 OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float64", "int32"))
 
@@ -89,6 +78,6 @@ OPS.pairs(
             "align_corners": True,
         },
         ignored="cudnn_off",
-        when=_is_sampler,
+        takes=Takes(data=(COMPUTED, ranks(4)), grid=like("data")),
     )
 )

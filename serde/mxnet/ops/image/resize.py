@@ -16,7 +16,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import FLOATS, tensor_type
+from serde.mxnet.ops.layout import COMPUTED, FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Expr
@@ -26,6 +26,8 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resize import ImageResize
 from serde.walk.expansion.resizing import image_expansion, interpolation
+from serde.walk.pairs import one_of
+from serde.walk.takes import Takes, like
 
 
 @OPS.imports("_contrib_BilinearResize2D")
@@ -118,16 +120,17 @@ def _scaled_at_run_time(data: Expr, scales: Sequence[float], *, odd: bool) -> Ex
     return relay.add(relay.cast(grown, "int64"), rest)
 
 
-def _plain_linear(call: Call) -> bool:
-    """Whether MXNet resizes so: images in floats, linear, either of two coordinate modes."""
-    attrs, data = call.attrs, tensor_type(call.args[0])
-    return (
-        attrs["method"] == "linear"
-        and attrs["coordinate_transformation_mode"] in ("align_corners", "half_pixel")
-        and data.dtype in FLOATS
-        and attrs["out_dtype"] in (None, data.dtype)
-        and (_lengths(attrs["size"]) is not None or _factors(call) is not None)
-    )
+_LINEAR = Takes(
+    data=COMPUTED,
+    method="linear",
+    coordinate_transformation_mode=one_of("align_corners", "half_pixel"),
+    out_dtype=like("data"),
+)
+
+
+def _has_size(call: Call) -> bool:
+    """Whether MXNet resizes to a size of known lengths, or by known factors."""
+    return _lengths(call.attrs["size"]) is not None or _factors(call) is not None
 
 
 def _lengths(size: Sequence[Dim]) -> tuple[int, ...] | None:
@@ -146,7 +149,7 @@ _MOST = 65
 """Factors of open lengths are looked for below this."""
 
 
-@OPS.exports("image.resize2d", when=_plain_linear)
+@OPS.exports("image.resize2d", takes=_LINEAR, when=_has_size)
 def export_resize2d(
     ctx: ExportContext, data: Value, *, size: tuple[Dim, ...], roi: AnyValue, resize: ImageResize
 ) -> Value:

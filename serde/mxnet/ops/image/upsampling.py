@@ -11,11 +11,12 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.transposed import conv_transpose
-from serde.mxnet.ops.layout import FLOATS, tensor_type
+from serde.mxnet.ops.layout import COMPUTED
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.op.image.upsampling import Upsampling
+from serde.walk.takes import Takes
 
 
 @OPS.imports("UpSampling", ignored=("workspace",))
@@ -75,19 +76,16 @@ def _bilinear(ctx: ImportContext, data: Expr, weight: Expr, scale: int, num_filt
     )  # fmt: skip
 
 
+_NEAREST = Takes(data=COMPUTED, method="nearest_neighbor", align_corners=False)
+
+
 def _is_repeated(call: Call) -> bool:
     """Whether each pixel is repeated as often in both directions."""
-    attrs = call.attrs
-    scale = attrs["scale_h"]
-    return (
-        attrs["method"] == "nearest_neighbor"
-        and not attrs["align_corners"]
-        and scale == attrs["scale_w"] == int(scale)
-        and tensor_type(call.args[0]).dtype in FLOATS
-    )
+    scale = call.attrs["scale_h"]
+    return bool(scale == call.attrs["scale_w"] == int(scale))
 
 
-@OPS.exports("nn.upsampling", when=_is_repeated)
+@OPS.exports("nn.upsampling", takes=_NEAREST, when=_is_repeated)
 def export_upsampling(
     ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
 ) -> Value:

@@ -9,7 +9,6 @@ from string import ascii_letters
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -358,13 +357,3 @@ def _as_dot(equation: str) -> tuple[bool, bool] | None:
 
 
 _DOT = re.compile(r"([A-Za-z]+),([A-Za-z]+)->([A-Za-z]*)")
-
-
-def require_dtype(ctx: ExportContext, data: Value, out_dtype: AnyValue) -> None:
-    """Refuse results in another dtype than the data's.
-
-    Raises:
-        Unsupported: They are wanted.
-    """
-    if out_dtype is not None and dtype_name(out_dtype) != ctx.type(data).dtype:
-        raise Unsupported(f"out_dtype={dtype_name(out_dtype)} of {ctx.type(data).dtype} data")

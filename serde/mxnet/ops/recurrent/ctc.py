@@ -9,10 +9,10 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.registry import call
+from serde.walk.takes import Takes, dtypes
 
 
 @OPS.imports("CTCLoss")
@@ -38,13 +38,12 @@ def import_ctc_loss(
 
 
 def _has_form(node: Call) -> bool:
-    """MXNet 1.9.1 has only float32, and crashes on lengths of labels without those of data."""
+    """MXNet 1.9.1 crashes on lengths of labels without those of data."""
     _, _, times, counts = node.args
-    complete = isinstance(counts, Tuple) or not isinstance(times, Tuple)
-    return tensor_type(node.args[0]).dtype == "float32" and complete
+    return isinstance(counts, Tuple) or not isinstance(times, Tuple)
 
 
-@OPS.exports("serde.ctc_loss", when=_has_form)
+@OPS.exports("serde.ctc_loss", takes=Takes(data=dtypes("float32")), when=_has_form)
 def export_ctc_loss(
     ctx: ExportContext,
     data: Value,

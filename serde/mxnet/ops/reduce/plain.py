@@ -19,7 +19,8 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.reduce.plain import ReducedAxes, takes_first
+from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis
+from serde.walk.takes import Takes
 
 FLOAT32 = np.dtype("float32")
 
@@ -205,8 +206,11 @@ def _export_arg(
     return ctx.emit("Cast", _emit_reduction(ctx, name, data, along, keepdims), dtype="int32")
 
 
+_FIRST = Takes(select_last_index=False)
 for _name in ("argmax", "argmin"):
-    OPS.exports(_name, when=takes_first)(partial(_export_arg, name=_name))
+    OPS.exports(_name, takes=Takes(select_last_index=False), when=reduces_one_axis)(
+        partial(_export_arg, name=_name)
+    )
 
 
 def _import_arg(

@@ -11,13 +11,14 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.windows import Window
-from serde.mxnet.ops.layout import FLOATS, tensor_type
+from serde.mxnet.ops.layout import COMPUTED
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.columns import Columns
+from serde.walk.takes import Takes
 
 
 def _require_images(window: Window) -> None:
@@ -62,10 +63,10 @@ def import_col2im(
 def _is_symmetric(node: Call) -> bool:
     rank = len(node.attrs["block_shape"])
     before, after = split_padding(node.attrs["padding"], rank)
-    return rank == 2 and before == after and tensor_type(node.args[0]).dtype in FLOATS
+    return rank == 2 and before == after
 
 
-@OPS.exports("serde.col2im", when=_is_symmetric)
+@OPS.exports("serde.col2im", takes=Takes(data=COMPUTED), when=_is_symmetric)
 def export_col2im(ctx: ExportContext, data: Value, *, col2im: Columns) -> Value:
     size = TensorType(col2im.image_shape, "int32").concrete_shape
     if size is None:

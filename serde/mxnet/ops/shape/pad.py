@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -17,6 +18,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.pad import continued
+from serde.walk.takes import Takes, ranks
 
 
 @OPS.imports("Pad")
@@ -124,13 +126,10 @@ def export_pad(
     return ctx.reshape(replace(result, type=TensorType((*[1] * more, *shape), type_.dtype)), shape)
 
 
-def _is_reflected(node: Call) -> bool:
-    """Whether it mirrors without the border, as MXNet does, and needs no more axes."""
-    inner = tensor_type(node.args[0]).rank >= 4 and _is_around_last_axes(node)
-    return inner and bool(node.attrs["mode"] == "REFLECT")
+_REFLECTED = Takes(data=ranks(4, math.inf), mode="REFLECT")
 
 
-@OPS.exports("nn.mirror_pad", when=_is_reflected, ignored=("mode",))
+@OPS.exports("nn.mirror_pad", takes=_REFLECTED, when=_is_around_last_axes)
 def export_mirror_pad(
     ctx: ExportContext, data: Value, *, pad_width: tuple[tuple[int, int], ...]
 ) -> Value:

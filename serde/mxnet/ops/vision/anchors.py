@@ -9,6 +9,7 @@ from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.walk.takes import Takes
 
 
 @OPS.imports("_contrib_MultiBoxPrior")
@@ -57,7 +58,7 @@ def export_multibox_prior(
     )  # fmt: skip
 
 
-@OPS.exports("vision.multibox_transform_loc", when=lambda call: not call.attrs["keep_background"])
+@OPS.exports("vision.multibox_transform_loc", takes=Takes(keep_background=False))
 def export_multibox_transform_loc(
     ctx: ExportContext,
     cls_prob: Value,

@@ -14,13 +14,14 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import FLOATS, tensor_type
+from serde.mxnet.ops.layout import COMPUTED
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import require_float
 from serde.relay.ir.types import TensorType
+from serde.walk.takes import Takes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,13 +78,7 @@ def import_roi_align(
     return _zero_without_image(ctx, rois, result)
 
 
-def _is_own_form(call: Call) -> bool:
-    """Whether the exporter says a call, or why it cannot be said; others decompose."""
-    own = call.attrs["half_pixel"] or call.attrs["mode"] != "avg"
-    return bool(own and tensor_type(call.args[0]).dtype in FLOATS)
-
-
-@OPS.exports("serde.roi_align", when=_is_own_form)
+@OPS.exports("serde.roi_align", takes=Takes(data=COMPUTED, mode="avg", half_pixel=True))
 def export_roi_align_aligned(
     ctx: ExportContext,
     data: Value,
@@ -92,11 +87,7 @@ def export_roi_align_aligned(
     *,
     regions: Regions,
     sample_ratio: int,
-    mode: str,
-    half_pixel: bool,
 ) -> Value:
-    if mode != "avg":
-        raise Unsupported("the greatest parts of samples; MXNet takes their mean")
     regions, rois = _bounded(ctx, regions, rois, slice(4))
     numbers = ctx.emit("Cast", images, dtype=ctx.type(rois).dtype)
     rows = ctx.emit("Concat", ctx.emit("expand_dims", numbers, axis=1), rois, dim=1, num_args=2)
@@ -175,11 +166,7 @@ def _select_own_channels(
     return relay.reshape(own, (-1, channels // bins, *size))
 
 
-def _is_computed(node: Call) -> bool:
-    return tensor_type(node.args[0]).dtype in FLOATS
-
-
-@OPS.exports("vision.roi_align", when=_is_computed)
+@OPS.exports("vision.roi_align", takes=Takes(data=COMPUTED, mode="avg"))
 def export_roi_align(
     ctx: ExportContext,
     data: Value,
@@ -187,23 +174,14 @@ def export_roi_align(
     *,
     regions: OpenRegions,
     sample_ratio: int,
-    mode: str,
 ) -> Value:
-    if mode != "avg":
-        raise Unsupported("the greatest of the samples; MXNet takes their mean")
     regions, rois = _bounded(ctx, regions, rois, slice(1, 5))
     return ctx.emit(
         "_contrib_ROIAlign", data, rois, **regions.to_mxnet(), sample_ratio=sample_ratio
     )
 
 
-@OPS.exports("vision.roi_pool", when=_is_computed)
+@OPS.exports("vision.roi_pool", takes=Takes(data=COMPUTED))
 def export_roi_pool(ctx: ExportContext, data: Value, rois: Value, *, regions: OpenRegions) -> Value:
     regions, rois = _bounded(ctx, regions, rois, slice(1, 5))
     return ctx.emit("ROIPooling", data, rois, **regions.to_mxnet())
-
-
-@OPS.expands("vision.roi_align", "vision.roi_pool")
-def refuse_regions(data: Expr, rois: Expr, **_attrs: AnyValue) -> Expr:
-    """Raise that MXNet has no regions of the dtype."""
-    raise Unsupported(f"regions of {tensor_type(data).dtype}")

@@ -9,8 +9,9 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.walk.takes import Takes, between
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +44,10 @@ def import_psroi_pooling(
     return call("serde.psroi_pool", data, rois, **vars(regions), group_size=groups)
 
 
-def _is_within_bounds(node: Call) -> bool:
-    """Whether MXNet takes the factors; for others, the decomposition is written."""
-    factors = (node.attrs["spatial_scale"], node.attrs.get("trans_std", 0.0))
-    return all(0 <= factor <= 1 for factor in factors)
+_FACTOR = between(0, 1)
 
 
-@OPS.exports("serde.psroi_pool", when=_is_within_bounds)
+@OPS.exports("serde.psroi_pool", takes=Takes(spatial_scale=_FACTOR))
 def export_psroi_pool(
     ctx: ExportContext, data: Value, rois: Value, *, regions: SensitiveRegions, group_size: int
 ) -> Value:
@@ -72,7 +70,7 @@ def import_deformable_psroi_pooling(
     return call("serde.deformable_psroi_pool", data, rois, None if no_trans else trans, **attrs)
 
 
-@OPS.exports("serde.deformable_psroi_pool", when=_is_within_bounds)
+@OPS.exports("serde.deformable_psroi_pool", takes=Takes(spatial_scale=_FACTOR, trans_std=_FACTOR))
 def export_deformable_psroi_pool(
     ctx: ExportContext, data: Value, rois: Value, trans: Value | None, *, regions: DeformableRegions
 ) -> Value:

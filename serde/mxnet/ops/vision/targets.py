@@ -5,10 +5,10 @@ from __future__ import annotations
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr, TupleGetItem
+from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
+from serde.walk.takes import Takes, dtypes
 
 
 @OPS.imports("_contrib_MultiBoxTarget")
@@ -34,11 +34,7 @@ def import_multibox_target(
     return [TupleGetItem(found, index) for index in range(3)]
 
 
-def _in_single_precision(call: Call) -> bool:
-    return tensor_type(call.args[1]).dtype == "float32"
-
-
-@OPS.exports("serde.multibox_target", when=_in_single_precision)
+@OPS.exports("serde.multibox_target", takes=Takes(label=dtypes("float32")))
 def export_multibox_target(
     ctx: ExportContext,
     anchor: Value,

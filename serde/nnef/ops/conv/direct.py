@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import serde.relay as relay
-from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
@@ -20,17 +17,16 @@ from serde.nnef.ops.conv.windows import (
     steps,
 )
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import split_padding
-from serde.relay.lowering.conv import CONVOLUTIONS, dtypes_of
+from serde.relay.lowering.conv import CONVOLUTIONS
 from serde.relay.op.conv.windows import Convolution
-from serde.walk.expansion.tensors import tensor_type
+from serde.walk.takes import Takes, like
 
 __all__ = [
+    "OWN_DTYPE",
     "add_bias",
     "bias_row",
-    "keeps_dtype",
-    "refuse_conv",
     "spatial_rank",
     "widened",
 ]
@@ -129,17 +125,16 @@ def import_separable_conv(
     return import_conv(ctx, filtered, point_filter, bias, window=points, groups=groups)
 
 
-def keeps_dtype(node: Call) -> bool:
-    """Whether a convolution gives the dtype that it is given."""
-    return len(dtypes_of(node.args[0], out_dtype=node.attrs["out_dtype"])) == 1
-
-
 def bias_row(ctx: ExportContext, bias: Value | None) -> list[Value]:
     """Return the bias as NNEF has it, behind an axis for the batch."""
     return [] if bias is None else [ctx.reshape(bias, (1, *ctx.static_shape(bias)))]
 
 
-@OPS.exports(*CONVOLUTIONS, when=keeps_dtype)
+OWN_DTYPE = Takes(out_dtype=like("data"))
+"""NNEF convolves in the dtype of the data."""
+
+
+@OPS.exports(*CONVOLUTIONS, takes=OWN_DTYPE)
 def export_conv(
     ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
@@ -156,9 +151,3 @@ def export_conv(
         dilation=steps(conv.dilation),
         groups=0 if 1 < conv.groups == channels else conv.groups,
     )
-
-
-@OPS.expands(*CONVOLUTIONS)
-def refuse_conv(data: Expr, weight: Expr, *, out_dtype: AnyValue, **_attrs: AnyValue) -> Expr:
-    """Raise that the result has another dtype than the data."""
-    raise Unsupported(f"a convolution of {tensor_type(data).dtype} in {dtype_name(out_dtype)}")

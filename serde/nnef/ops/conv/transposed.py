@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
+from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.conv.direct import (
+    OWN_DTYPE,
     add_bias,
     bias_row,
-    keeps_dtype,
-    refuse_conv,
     spatial_rank,
     widened,
 )
@@ -30,7 +29,7 @@ from serde.nnef.ops.conv.windows import (
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import split_padding
-from serde.relay.lowering.conv import TRANSPOSED, cut_behind, dtypes_of
+from serde.relay.lowering.conv import TRANSPOSED, cut_behind
 from serde.relay.op.conv.windows import Convolution
 
 __all__ = ["continue_input", "transpose_windows", "unpooled_geometry"]
@@ -220,10 +219,10 @@ def import_separable_deconv(
 def _is_direct(node: Call) -> bool:
     """Whether NNEF's formula gives the length: fewer elements are added than a stride has."""
     pairs = zip(node.attrs["output_padding"], node.attrs["strides"], strict=True)
-    return keeps_dtype(node) and all(extra < step for extra, step in pairs)
+    return all(extra < step for extra, step in pairs)
 
 
-@OPS.exports(*TRANSPOSED, when=_is_direct)
+@OPS.exports(*TRANSPOSED, takes=OWN_DTYPE, when=_is_direct)
 def export_conv_transpose(
     ctx: ExportContext,
     data: Value,
@@ -250,9 +249,4 @@ def export_conv_transpose(
     )
 
 
-@OPS.expands(*TRANSPOSED)
-def expand_conv_transpose(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
-    """What is added behind the windows and no stride holds is added as zeros."""
-    if len(dtypes_of(data, out_dtype=attrs["out_dtype"])) > 1:
-        return refuse_conv(data, weight, **attrs)
-    return cut_behind(data, weight, **attrs)
+OPS.expands(*TRANSPOSED)(partial(cut_behind, alike=False))

@@ -9,11 +9,12 @@ import serde.relay as relay
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.elementwise.compounds import join_division, operands
-from serde.nnef.ops.elementwise.integers import are_integers
+from serde.nnef.ops.elementwise.integers import SCALARS
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.walk.takes import Takes
 
 __all__ = ["emit_binary", "export_binary", "import_binary", "is_number"]
 
@@ -94,12 +95,8 @@ def _export_extremum(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str, log
     return emit_binary(ctx, logical if ctx.type(lhs).dtype == "bool" else op, lhs, rhs)
 
 
-OPS.exports("maximum", when=lambda node: not are_integers(node))(
-    partial(_export_extremum, op="max", logical="or")
-)
-OPS.exports("minimum", when=lambda node: not are_integers(node))(
-    partial(_export_extremum, op="min", logical="and")
-)
+OPS.exports("maximum", takes=Takes(lhs=SCALARS))(partial(_export_extremum, op="max", logical="or"))
+OPS.exports("minimum", takes=Takes(lhs=SCALARS))(partial(_export_extremum, op="min", logical="and"))
 
 
 @OPS.exports("floor_divide")

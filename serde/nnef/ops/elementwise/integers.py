@@ -15,6 +15,7 @@ from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.expansion.tensors import tensor_type
+from serde.walk.takes import of_dtypes
 
 __all__ = ["are_integers", "narrow_as_scalars"]
 
@@ -22,6 +23,9 @@ _EXACT: Final = 2**24
 """float32 holds all whole numbers up to this one."""
 
 _NARROW: Final = ("int8", "uint8", "int16", "uint16")
+
+
+SCALARS = of_dtypes("floats and bool", lambda dtype: is_float(dtype) or dtype == "bool")
 
 
 def are_integers(node: Call) -> bool:

@@ -10,11 +10,11 @@ import serde.relay as relay
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.elementwise.arithmetic import emit_binary, export_binary, import_binary
+from serde.nnef.ops.elementwise.integers import SCALARS
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir.expr import Expr
 from serde.walk.pairs import pair
+from serde.walk.takes import Takes
 
 __all__: list[str] = []
 
@@ -63,14 +63,8 @@ def _export_comparison(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -
     return emit_binary(ctx, op, lhs, rhs)
 
 
-def _has_no_integers(node: Call) -> bool:
-    """Whether operands are scalars or truth values; integers are compared as scalars, if at all."""
-    type_ = node.args[0].type
-    return isinstance(type_, TensorType) and (is_float(type_.dtype) or type_.dtype == "bool")
-
-
 for _name, _target in COMPARISONS.items():
-    OPS.exports(_target, when=_has_no_integers)(partial(_export_comparison, op=_name))
+    OPS.exports(_target, takes=Takes(lhs=SCALARS))(partial(_export_comparison, op=_name))
 
 
 for _name in ("and", "or"):

@@ -20,7 +20,8 @@ from serde.nnef.ops.elementwise.integers import are_integers
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import of_floats, pair, reads, writes
+from serde.walk.pairs import pair, reads, writes
+from serde.walk.takes import FLOATS, Takes
 
 __all__: list[str] = []
 
@@ -41,7 +42,7 @@ OPS.pairs(
     reads("sqrt", "sqrt"),
     *(pair(op, op) for op in ALIKE),
     pair("neg", "negative"),
-    *(pair(op, op, when=of_floats) for op in ROUNDING),
+    *(pair(op, op, takes=Takes(data=FLOATS)) for op in ROUNDING),
     writes("exp", "fast_exp"),
     writes("tanh", "fast_tanh"),
 )

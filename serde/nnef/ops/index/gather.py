@@ -12,19 +12,16 @@ from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
 from serde.walk.expansion.tensors import tensor_type
 from serde.walk.pairs import reads
+from serde.walk.takes import Takes
 
 __all__ = ["count_from_start", "require_exact"]
 
 
-def _is_unbatched(node: Call) -> bool:
-    return not node.attrs["batch_dims"]
-
-
-@OPS.exports("take", when=_is_unbatched)
+@OPS.exports("take", takes=Takes(batch_dims=0))
 def export_take(
     ctx: ExportContext,
     data: Value,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from math import prod
 
 import serde.relay as relay
@@ -9,9 +10,9 @@ from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.walk.takes import Takes, like, ranks
 
 __all__: list[str] = []
 
@@ -64,17 +65,10 @@ def import_linear(ctx: ImportContext, input: Expr, filter: Expr, bias: Expr | No
     return relay.add(*ctx.align(found, bias))
 
 
-def _require_own_dtype(ctx: ExportContext, x: Value) -> None:
-    dtype = ctx.type(x).dtype
-    if ctx.result_type().dtype != dtype:
-        raise Unsupported(f"a product of {dtype} summed in {ctx.result_type().dtype}")
-
-
-@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
+@OPS.exports("nn.dense", takes=Takes(result=like("data")), ignored=("units", "out_dtype"))
 def export_dense(
     ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
 ) -> Value:
-    _require_own_dtype(ctx, data)
     added = () if bias is None else (ctx.pad_rank(bias, 2),)
     return _restore(ctx, ctx.emit("linear", _flatten(ctx, data), weight, *added))
 
@@ -91,22 +85,21 @@ def _restore(ctx: ExportContext, found: Value) -> Value:
     return found if len(shape) == 2 else ctx.emit("reshape", found, shape=list(shape))
 
 
-@OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
-@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
+_OWN = Takes(result=like("tensor_a"))
+
+
+@OPS.exports("nn.matmul", takes=_OWN, ignored=("units", "out_dtype"))
+@OPS.exports("nn.batch_matmul", takes=_OWN, ignored=("out_dtype",))
 def export_matmul(
     ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
-    _require_own_dtype(ctx, tensor_a)
     return _emit_matmul(ctx, tensor_a, tensor_b, transpose_a, transpose_b)
 
 
-def _has_matrices(node: Call) -> bool:
-    """Whether no side is a vector; one is made a matrix where the product is spelled out."""
-    types = [each.type for each in node.args]
-    return all(isinstance(type_, TensorType) and type_.rank > 1 for type_ in types)
+_MATRICES = ranks(2, math.inf)
 
 
-@OPS.exports("serde.matmul", when=_has_matrices)
+@OPS.exports("serde.matmul", takes=Takes(a=_MATRICES, b=_MATRICES))
 def export_stacked_matmul(ctx: ExportContext, a: Value, b: Value) -> Value:
     return _emit_matmul(ctx, a, b)
 

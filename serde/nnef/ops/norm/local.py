@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.nnef.export_context import ExportContext, Value, is_exact
+from serde.nnef.export_context import EXACT, ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.pool.window import PoolAttributes, import_box
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr, tensor_type
+from serde.relay.ir.expr import Expr
+from serde.walk.takes import Takes
 
 __all__: list[str] = []
 
@@ -76,12 +77,7 @@ def _mean_of_neighbours(ctx: ImportContext, x: Expr, size: tuple[int, ...]) -> E
     return import_box(ctx, x, pool=PoolAttributes(size=size), normalize=True)
 
 
-def _is_exact(call: Call) -> bool:
-    numbers = [call.attrs[name] for name in ("bias", "alpha", "beta")]
-    return is_exact(tensor_type(call.args[0]).dtype, *numbers)
-
-
-@OPS.exports("nn.lrn", when=_is_exact)
+@OPS.exports("nn.lrn", takes=Takes(bias=EXACT, alpha=EXACT, beta=EXACT))
 def export_lrn(
     ctx: ExportContext,
     data: Value,

@@ -15,8 +15,8 @@ from serde.nnef.import_context import ImportContext
 from serde.nnef.model import Quantization
 from serde.nnef.ops.table import OPS
 from serde.nnef.quantization import LinearCodes, MinMaxCodes, linear_axis
-from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
-from serde.relay.ir.types import TensorType
+from serde.relay.ir.expr import Constant, Expr, tensor_type
+from serde.walk.takes import Takes, dtypes
 
 __all__: list[str] = []
 
@@ -112,6 +112,9 @@ def import_logarithmic_quantize(ctx: ImportContext, x: Expr, max: Expr, *, bits:
     return relay.multiply(relay.sign(value), relay.power(ctx.const(2.0, dtype), exponent))
 
 
+_SINGLE = dtypes("float32")
+
+
 @OPS.exports("qnn.quantize")
 def export_quantize(
     ctx: ExportContext,
@@ -154,30 +157,20 @@ def _along(values: Expr, x: Expr, axis: int) -> Expr:
     return relay.expand_dims(values, 1, rank - 1 - axis % rank)
 
 
-@OPS.exports("qnn.dequantize")
+@OPS.exports("qnn.dequantize", takes=Takes(out_dtype=_SINGLE))
 def export_dequantize(
     ctx: ExportContext,
     data: Value,
     input_scale: Value,
     input_zero_point: Value,
     *,
-    out_dtype: np.dtype[AnyValue],
     axis: int,
 ) -> Value:
     """A fragment with the quantisation before it, an entry of graph.quant for what is stored."""
-    if out_dtype != np.float32:
-        raise Unsupported(f"an inverse of a quantisation in {out_dtype}, which saturates")
     return _dequantize(ctx, data, input_scale, input_zero_point, axis)
 
 
-def _is_plain(node: Call) -> bool:
-    """Whether there is one scale for all or for the entries of an axis, in float32."""
-    scale = node.args[1].type
-    floats = isinstance(scale, TensorType) and scale.dtype == "float32"
-    return floats and not node.attrs["block_size"] and node.attrs["out_dtype"] in (None, np.float32)
-
-
-@OPS.exports("serde.dequantize_linear", when=_is_plain)
+@OPS.exports("serde.dequantize_linear", takes=Takes(scale=_SINGLE, block_size=0, out_dtype=_SINGLE))
 def export_dequantize_linear(
     ctx: ExportContext,
     data: Value,

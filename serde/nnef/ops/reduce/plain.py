@@ -13,11 +13,12 @@ from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.model import Ref
-from serde.nnef.ops.elementwise.integers import are_integers
+from serde.nnef.ops.elementwise.integers import SCALARS
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.op.reduce.plain import ReducedAxes
+from serde.walk.takes import Takes
 
 __all__ = ["Reduction"]
 
@@ -81,7 +82,7 @@ for _name in ("sum", "mean", "any", "all"):
     OPS.exports(_name)(partial(_export_reduction, op=f"{_name}_reduce"))
 for _name in ("max", "min"):
     _exporter = partial(_export_reduction, op=f"{_name}_reduce")
-    OPS.exports(_name, when=lambda node: not are_integers(node))(_exporter)
+    OPS.exports(_name, takes=Takes(data=SCALARS))(_exporter)
 
 
 def _export_arg(
@@ -95,13 +96,11 @@ def _export_arg(
     return reduction.finish(ctx, ctx.emit(op, data, axes=list(axes)), axes)
 
 
-def _has_form(node: Call) -> bool:
-    """Whether scalars or truth values are reduced, and the first of equal ones counts."""
-    return not are_integers(node) and not node.attrs["select_last_index"]
-
-
+_FIRST = Takes(data=SCALARS, select_last_index=False)
 for _name in ("argmax", "argmin"):
-    OPS.exports(_name, when=_has_form)(partial(_export_arg, op=f"{_name}_reduce"))
+    OPS.exports(_name, takes=Takes(data=SCALARS, select_last_index=False))(
+        partial(_export_arg, op=f"{_name}_reduce")
+    )
 
 
 @OPS.exports("variance")

@@ -11,8 +11,8 @@ from serde.nnef.export_context import ExportContext, Value, is_spoken
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
-from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
+from serde.walk.takes import FLOATS, Takes
 
 __all__: list[str] = []
 
@@ -63,14 +63,10 @@ _BORDERS: Final = {
 }
 
 
-def _is_of_floats(node: Call) -> bool:
-    return is_float(tensor_type(node.args[0]).dtype)
-
-
 def _is_said(node: Call) -> bool:
     """Whether floats get a border of their own, or of what a literal says."""
     value, widths = node.args[1], node.attrs["pad_width"]
-    if not _is_of_floats(node) or any(min(pair) < 0 for pair in widths):
+    if any(min(pair) < 0 for pair in widths):
         return False
     if node.attrs["pad_mode"] != "constant":
         return True
@@ -81,7 +77,7 @@ def _filler(value: Array, type_: TensorType) -> Array:
     return value.astype(numpy_dtype(type_.dtype))
 
 
-@OPS.exports("nn.pad", when=_is_said)
+@OPS.exports("nn.pad", takes=Takes(data=FLOATS), when=_is_said)
 def export_pad(
     ctx: ExportContext,
     data: Value,
@@ -96,6 +92,6 @@ def export_pad(
     return ctx.emit("pad", data, padding=list(pad_width), value=value.item())
 
 
-@OPS.exports("nn.mirror_pad", when=_is_of_floats)
+@OPS.exports("nn.mirror_pad", takes=Takes(data=FLOATS))
 def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: PadWidth) -> Value:
     return ctx.emit("pad", data, padding=list(pad_width), border=_BORDERS[mode])

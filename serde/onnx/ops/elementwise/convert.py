@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any as AnyValue
 
 import numpy as np
@@ -15,7 +14,7 @@ from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 
@@ -198,16 +197,6 @@ def convert_dtype(ctx: ImportContext, x: Expr, dtype: str, saturate: bool) -> Ex
 def is_exact(dtype: str, *values: float) -> bool:
     """Whether attributes of ONNX, which are float32, hold values as a computation in `dtype`."""
     return dtype != "float64" or all(float(np.float32(value)) == value for value in values)
-
-
-def has_dtype(*dtypes: str, operand: int = 0) -> Callable[[Call], bool]:
-    """Return whether an operand of a call has one of some dtypes, where ONNX takes no others."""
-
-    def has_one(node: Call) -> bool:
-        type_ = node.args[operand].type
-        return isinstance(type_, TensorType) and type_.dtype in dtypes
-
-    return has_one
 
 
 def to_int64(ctx: ExportContext, x: Value) -> Value:

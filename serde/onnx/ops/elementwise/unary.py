@@ -15,7 +15,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import limits
 from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import of_floats, reads, writes
+from serde.walk.pairs import reads, writes
 
 
 def _export_function(ctx: ExportContext, x: Value, *, target: str) -> Value:
@@ -179,8 +179,8 @@ OPS.pairs(
     ),
     writes("Erf", ("erf", "fast_erf")),
     reads("Not", "logical_not"),
-    writes("Ceil", "ceil", when=of_floats),
-    writes("Floor", "floor", when=of_floats),
+    writes("Ceil", "ceil"),
+    writes("Floor", "floor"),
     writes("Round", "serde.round_even"),
     writes("Equal", "equal"),
 )

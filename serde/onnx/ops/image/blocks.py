@@ -12,6 +12,7 @@ from serde.onnx.ops.shape.reshape import to_attribute
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.walk.pairs import pair
+from serde.walk.takes import ANY, Takes
 
 
 @OPS.exports("nn.depth_to_space")
@@ -35,7 +36,7 @@ OPS.pairs(
         since=(1, 13),
         renamed={"blocksize": "block_size"},
         fixed={"mode": ""},
-        when=lambda _node: True,
+        takes=Takes(mode=ANY),
     )
 )
 

@@ -23,10 +23,10 @@ from serde.onnx.ops.image.sampling import (
 )
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
 from serde.relay.op.image.grid import GridSample
+from serde.walk.takes import Takes, ranks
 
 Fold = Callable[[Value, Value], Value]
 
@@ -126,13 +126,7 @@ def _reflect(ctx: ExportContext, align_corners: bool, position: Value, last: Val
     return clamp(ctx, ctx.emit("Add", back, start), last)
 
 
-def _is_image(node: Call) -> bool:
-    """Whether GridSample of the first version says it: images alone."""
-    data = node.args[0].type
-    return isinstance(data, TensorType) and data.rank == 4
-
-
-@OPS.exports("serde.grid_sample", since=16, when=_is_image)
+@OPS.exports("serde.grid_sample", since=16, takes=Takes(data=ranks(4)))
 @OPS.exports("serde.grid_sample", since=20)
 def export_serde_grid_sample(
     ctx: ExportContext,

@@ -11,12 +11,13 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import cast, has_dtype, to_int64
+from serde.onnx.ops.elementwise.convert import cast, to_int64
 from serde.onnx.ops.shape.reshape import emit_range, reshape_along, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.walk.pairs import reads, writes
+from serde.walk.takes import Takes
 
 
 @OPS.exports("take")
@@ -161,12 +162,8 @@ def _emit_gather_nd(
     return ctx.emit("GatherND", x, ctx.emit("Concat", *parts, indices, axis=-1))
 
 
-def _is_unbatched(node: Call) -> bool:
-    return not node.attrs["batch_dims"] and has_dtype("int64", operand=1)(node)
-
-
-@OPS.exports("serde.gather_nd", when=_is_unbatched)
-@OPS.exports("serde.gather_nd", since=12, when=has_dtype("int64", operand=1))
+@OPS.exports("serde.gather_nd", takes=Takes(batch_dims=0), op="GatherND")
+@OPS.exports("serde.gather_nd", since=12, op="GatherND")
 def export_serde_gather_nd(
     ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int
 ) -> Value:
@@ -176,5 +173,5 @@ def export_serde_gather_nd(
 OPS.pairs(
     reads("GatherElements", "gather", since=(11, 13), axis=0),
     reads("GatherND", "serde.gather_nd", since=(11, 12, 13), batch_dims=0),
-    writes("Gather", "serde.take", "axis", when=has_dtype("int32", "int64", operand=1)),
+    writes("Gather", "serde.take", "axis"),
 )

@@ -14,11 +14,12 @@ from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import cast, compute_dtype, fill, has_dtype
+from serde.onnx.ops.elementwise.convert import cast, compute_dtype, fill
 from serde.onnx.ops.shape.reshape import emit_lengths
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.walk.takes import Takes, dtypes
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def export_cumprod(ctx: ExportContext, x: Value, *, axis: int | None, exclusive:
     return result if work == wanted else cast(ctx, result, wanted)
 
 
-WIDE_DTYPES = ("int32", "int64", "float32", "float64")
+_WIDE = Takes(data=dtypes("int32", "int64", "float32", "float64"))
 """Dtypes in which ONNX Runtime accumulates."""
 
 
@@ -157,10 +158,10 @@ def _make_exporter(op: str) -> Callable[..., Value]:
     return export_either_way
 
 
-OPS.exports("serde.cumsum", when=has_dtype(*WIDE_DTYPES))(_make_exporter("CumSum"))
+OPS.exports("serde.cumsum", takes=_WIDE)(_make_exporter("CumSum"))
 
 
-OPS.exports("serde.cumprod", since=26, when=has_dtype(*WIDE_DTYPES))(_make_exporter("CumProd"))
+OPS.exports("serde.cumprod", since=26, takes=_WIDE)(_make_exporter("CumProd"))
 
 
 def _make_importer(name: str) -> Callable[..., Expr]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import cast, has_dtype
+from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.walk.pairs import reads
+from serde.walk.takes import Takes, dtypes
 
 
 @OPS.exports("serde.compress")
@@ -30,7 +31,7 @@ UNIQUE_DTYPES = {
 """Dtypes of Unique in ONNX Runtime, None, and those that hold what other dtypes do."""
 
 
-@OPS.exports("serde.unique", when=has_dtype(*UNIQUE_DTYPES))
+@OPS.exports("serde.unique", takes=Takes(data=dtypes(*UNIQUE_DTYPES)))
 def export_serde_unique(
     ctx: ExportContext, x: Value, *, axis: int | None, sorted: bool
 ) -> tuple[Value, ...]:

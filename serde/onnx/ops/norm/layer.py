@@ -9,23 +9,18 @@ import onnx
 from onnx import helper
 
 import serde.relay as relay
-from serde.core.weights import dtype_name
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr, tensor_type
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.walk.pairs import writes
+from serde.walk.takes import SINGLE, Takes, dtypes
 
 
-def _has_stash_type(node: Call) -> bool:
-    """ONNX keeps the statistics in float32 or bfloat16."""
-    return dtype_name(node.attrs["stash_dtype"]) in ("float32", "bfloat16")
-
-
-@OPS.exports("serde.layer_norm", since=17, when=_has_stash_type)
+@OPS.exports("serde.layer_norm", since=17, takes=Takes(stash_dtype=dtypes("float32", "bfloat16")))
 def export_serde_layer_norm(
     ctx: ExportContext,
     x: Value,
@@ -71,11 +66,6 @@ def import_layer_norm(
     return [relay.TupleGetItem(found, each) for each in range(3)]
 
 
-def _is_no_double(node: Call) -> bool:
-    """Statistics and epsilon of ONNX are float32."""
-    return tensor_type(node.args[0]).dtype != "float64"
-
-
 @OPS.imports("RMSNormalization", since=23, ignored=("stash_type",))
 def import_rms_norm(
     ctx: ImportContext, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
@@ -108,5 +98,7 @@ def _broadcast_to_axes(ctx: ImportContext, x: Expr, scale: Expr, axis: int) -> E
 
 
 OPS.pairs(
-    writes("RMSNormalization", "serde.rms_norm", "axis", "epsilon", since=23, when=_is_no_double)
+    writes(
+        "RMSNormalization", "serde.rms_norm", "axis", "epsilon", since=23, takes=Takes(data=SINGLE)
+    )
 )

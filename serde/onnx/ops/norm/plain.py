@@ -15,9 +15,10 @@ from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import fill, scalar_like
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Call, Expr, tensor_type
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.walk.pairs import reads
+from serde.walk.takes import SINGLE, Takes, at
 
 
 def _move_channel_second(ctx: ExportContext, x: Value, axis: int) -> tuple[Value, list[int] | None]:
@@ -176,14 +177,7 @@ def import_instance_norm(
     return relay.nn.instance_norm(x, scale, b, axis=1, epsilon=epsilon)
 
 
-def _is_whole(node: Call) -> bool:
-    """ONNX normalises all axes from one on, so it must be the last, and not in float64."""
-    type_, attrs = tensor_type(node.args[0]), node.attrs
-    is_last = attrs["axis"] % type_.rank == type_.rank - 1
-    return is_last and attrs["scale"] and type_.dtype != "float64"
-
-
-@OPS.exports("nn.layer_norm", since=17, when=_is_whole)
+@OPS.exports("nn.layer_norm", since=17, takes=Takes(data=SINGLE, axis=at(-1), scale=True))
 def export_layer_norm(
     ctx: ExportContext,
     x: Value,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from serde.onnx.ops.elementwise.convert import has_dtype
 from serde.onnx.ops.table import OPS
 from serde.walk.pairs import pair
+from serde.walk.takes import Takes, dtypes
 
 OPS.pairs(
     # The function that defines it has constants of float32.
@@ -14,7 +14,7 @@ OPS.pairs(
         since=(9, 13),
         target=1,
         axes=(0, 2, 3),
-        when=has_dtype("float32"),
+        takes=Takes(data=dtypes("float32")),
     ),
     pair("LpNormalization", "serde.lp_normalization", since=(1, 22), axis=-1, p=2),
 )

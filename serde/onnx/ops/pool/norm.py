@@ -10,16 +10,15 @@ from serde.onnx.ops.conv.windows import to_onnx_pads
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.pool.geometry import DilatedPoolAttributes, extend_padding, read_window
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-
-
-def _fits_first_version(node: Call) -> bool:
-    return not node.attrs["ceil_mode"] and all(each == 1 for each in node.attrs["dilation"])
+from serde.walk.takes import Takes, all_are
 
 
 @OPS.exports("serde.lp_pool", since=18, ignored=("layout",))
-@OPS.exports("serde.lp_pool", when=_fits_first_version, ignored=("layout",))
+@OPS.exports(
+    "serde.lp_pool", takes=Takes(dilation=all_are(1), ceil_mode=False), ignored=("layout",)
+)
 def export_lp_pool(
     ctx: ExportContext,
     x: Value,

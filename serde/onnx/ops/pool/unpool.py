@@ -9,21 +9,18 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, scalar_like
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.pool.unpool import MaxUnpool
+from serde.walk.takes import Takes
 
 
-def _has_inferred_shape(node: Call) -> bool:
-    """Given another shape, ONNX numbers elements as in the least one, ONNX Runtime as in that."""
-    return node.attrs["output_shape"] is None
-
-
-@OPS.exports("serde.max_unpool", when=_has_inferred_shape)
+@OPS.exports("serde.max_unpool", takes=Takes(output_shape=None))
 def export_max_unpool(
     ctx: ExportContext, data: Value, indices: Value, *, window: MaxUnpool
 ) -> Value:
+    """Given another shape, ONNX numbers elements as in the least one, ONNX Runtime as in that."""
     if ctx.type(indices).dtype != "int64":
         indices = cast(ctx, indices, "int64")
     before, after = split_padding(window.padding, len(window.pool_size))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from operator import add
 
@@ -9,7 +10,6 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
-from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import pad_same, per_axis
@@ -31,12 +31,12 @@ from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import emit_lengths, reshape_along
 from serde.onnx.ops.shape.window import Windows
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
 from serde.relay.op.pool.indices import PooledPlaces
+from serde.walk.takes import Takes, between
 
 
 def _may_miss_data(pool: RelayPool) -> bool:
@@ -176,20 +176,11 @@ def _count_inside(ctx: ExportContext, x: Value, windows: Windows) -> Value:
     return result
 
 
-def _is_float(node: Call) -> bool:
-    data = node.args[0].type
-    return isinstance(data, TensorType) and is_float(data.dtype)
-
-
-@OPS.exports("serde.max_pool_with_places", since=12)
-@OPS.exports("serde.max_pool_with_places", when=_is_float)
+@OPS.exports("serde.max_pool_with_places", op="MaxPool", takes=Takes(padding=between(0, math.inf)))
 def export_max_pool_with_places(
     ctx: ExportContext, x: Value, *, pool: PooledPlaces
 ) -> tuple[Value, ...]:
-    if min(pool.padding, default=0) < 0:
-        raise Unsupported(
-            f"padding {list(pool.padding)} is negative; places count in the whole image"
-        )
+    """Places count in the whole image, so that none of it is cut off."""
     return ctx.emit_tuple(
         "MaxPool",
         x,

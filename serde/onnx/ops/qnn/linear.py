@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any as AnyValue
 
 import numpy as np
-import onnx
 from onnx import helper
 
 import serde.relay as relay
@@ -17,45 +15,10 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import FLOAT8
 from serde.onnx.ops.table import OPS
-from serde.onnx.schemas import allowed_types, require_dtype, type_text
-from serde.onnx.versions import CHANGES
-from serde.relay.ir.expr import Call, Expr, TupleGetItem
+from serde.onnx.schemas import require_dtype
+from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
-
-
-def _make_check(op: str, version: int) -> Callable[[Call], bool]:
-    """Return whether an operator, as it stands at a version, is what a call says.
-
-    So it is, too, where that version lacks a type altogether: what the call decomposes into
-    would need it as well.
-    """
-    schema = onnx.defs.get_schema(op, version)
-    everything = allowed_types(cast_schema := onnx.defs.get_schema("Cast", version),
-                          cast_schema.inputs[0])  # fmt: skip
-
-    def takes(node: Call) -> bool:
-        types = [*(each.type for each in node.args), node.type]
-        formals = [*schema.inputs, schema.outputs[0]]
-        bound: dict[str, str] = {}
-        fits = True
-        for formal, type_ in zip(formals, types, strict=True):
-            if not isinstance(type_, TensorType):
-                continue
-            name = type_text(type_.dtype)
-            if name not in everything:
-                return True
-            same = bound.setdefault(formal.type_str, name) == name
-            fits = fits and same and name in allowed_types(schema, formal)
-        scale = node.args[1].type
-        vector = isinstance(scale, TensorType) and scale.rank > 0 and scale.size != 1
-        if (vector or node.attrs["block_size"]) and "axis" not in schema.attributes:
-            return False
-        wanted = {"block_size"} if node.attrs["block_size"] else set()
-        wanted |= {"precision"} if node.attrs.get("precision") is not None else set()
-        return fits and wanted <= set(schema.attributes)
-
-    return takes
+from serde.walk.takes import ONE, Takes
 
 
 def export_quantize_linear(
@@ -180,13 +143,20 @@ def import_dequantize_linear(
     )
 
 
-for _op, _name, _export in (
-    ("QuantizeLinear", "serde.quantize_linear", export_quantize_linear),
-    ("DequantizeLinear", "serde.dequantize_linear", export_dequantize_linear),
-):
-    for _version in CHANGES[_op]:
-        if _version <= onnx.defs.onnx_opset_version():
-            OPS.exports(_name, since=_version, when=_make_check(_op, _version))(_export)
+_TAKEN: tuple[tuple[int, dict[str, AnyValue]], ...] = (
+    (10, {"scale": ONE, "block_size": 0}),
+    (13, {"block_size": 0}),
+    (21, {}),
+)
+for _since, _taken in _TAKEN:
+    OPS.exports(
+        "serde.dequantize_linear", since=_since, takes=Takes(**_taken), op="DequantizeLinear"
+    )(export_dequantize_linear)
+    _taken |= {"precision": None}
+    OPS.exports("serde.quantize_linear", since=_since, takes=Takes(**_taken), op="QuantizeLinear")(
+        export_quantize_linear
+    )
+OPS.exports("serde.quantize_linear", since=23, op="QuantizeLinear")(export_quantize_linear)
 
 
 @OPS.exports("serde.dynamic_quantize_linear")

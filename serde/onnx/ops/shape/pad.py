@@ -20,6 +20,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
 from serde.relay.lowering.pad import continued
+from serde.walk.takes import Takes
 
 PAD_DTYPES = {"bool": "uint8", "int16": "int32", "uint16": "int32"}
 """Dtypes of which not every version of Pad is in ONNX Runtime, and one that holds each."""
@@ -64,7 +65,7 @@ def export_pad(
     return emit_pad(ctx, x, dtype, widths, value)
 
 
-@OPS.exports("nn.mirror_pad", when=lambda node: node.attrs["mode"] == "REFLECT", ignored=("mode",))
+@OPS.exports("nn.mirror_pad", takes=Takes(mode="REFLECT"))
 def export_mirror_pad(
     ctx: ExportContext, x: Value, *, pad_width: tuple[tuple[int, int], ...]
 ) -> Value:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from serde.errors import Unsupported
@@ -11,16 +13,15 @@ from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.op.vision.boxes import BoxSuppression
+from serde.walk.takes import Takes, between
 
 
-@OPS.exports("serde.box_nms")
+@OPS.exports("serde.box_nms", takes=Takes(iou_threshold=between(0, math.inf)))
 def export_box_nms(ctx: ExportContext, data: Value, *, nms: BoxSuppression) -> Value:
     """The scores of boxes that stay are scattered over nothing, then the rows sorted by them."""
     batch, number, width = ctx.type(data).shape
     if ctx.type(data).dtype != "float32":
         raise Unsupported(f"boxes of {ctx.type(data).dtype}; ONNX suppresses those of float32")
-    if nms.iou_threshold < 0:
-        raise Unsupported(f"iou_threshold {nms.iou_threshold}; ONNX has those from 0 to 1")
     score = _take_column(ctx, data, nms.score_index)
     if nms.id_index >= 0:
         named = ctx.emit(

@@ -18,11 +18,12 @@ from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import emit_range, reshape_along, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.aligned import AlignedRegions
 from serde.relay.op.vision.regions import RoiAlign
+from serde.walk.takes import Takes
 
 
 @OPS.exports("vision.roi_align")
@@ -174,12 +175,7 @@ def import_max_roi_pool(
     return relay.vision.roi_pool(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
 
 
-def _is_first_form(node: Call) -> bool:
-    """Before 16, the first centre is at zero."""
-    return not node.attrs["half_pixel"]
-
-
-@OPS.exports("serde.roi_align", when=_is_first_form)
+@OPS.exports("serde.roi_align", takes=Takes(half_pixel=False))
 @OPS.exports("serde.roi_align", since=16)
 def export_serde_roi_align(
     ctx: ExportContext, x: Value, rois: Value, images: Value, *, roi: AlignedRegions

@@ -6,16 +6,14 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import as_dtype
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr, tensor_type
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.walk.takes import Takes, dtypes
+
+_NARROW = dtypes("float16", "float32")
 
 
-def _is_narrow(node: Call) -> bool:
-    """Whether float32 holds all there is of boxes and scores."""
-    return all(tensor_type(each).dtype in ("float16", "float32") for each in node.args[:2])
-
-
-@OPS.exports("serde.non_max_suppression", when=_is_narrow)
+@OPS.exports("serde.non_max_suppression", takes=Takes(boxes=_NARROW, scores=_NARROW))
 def export_serde_non_max_suppression(
     ctx: ExportContext,
     boxes: Value,

@@ -20,7 +20,8 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.elementwise.unary import clip_limits
-from serde.walk.pairs import of_floats, of_signed, pair, reads, writes
+from serde.walk.pairs import pair, reads, writes
+from serde.walk.takes import FLOATS, SIGNED, Takes
 
 __all__: list[str] = []
 
@@ -173,8 +174,8 @@ def import_clip(ctx: ImportContext, x: Expr, *, min: Scalar, max: Scalar) -> Exp
 
 OPS.pairs(
     *(reads(f"relax.{op}", op) for op in _ALIKE),
-    pair("relax.abs", "abs", when=of_signed),
-    *(pair(f"relax.{op}", op, when=of_floats) for op in ("ceil", "floor", "trunc")),
+    pair("relax.abs", "abs", takes=Takes(data=SIGNED)),
+    *(pair(f"relax.{op}", op, takes=Takes(data=FLOATS)) for op in ("ceil", "floor", "trunc")),
     writes("round", "serde.round_even"),
     writes("ones_like", "ones_like"),
     writes("zeros_like", "zeros_like"),

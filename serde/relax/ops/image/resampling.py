@@ -28,6 +28,7 @@ from serde.relay.ir.expr import Call, tensor_type
 from serde.relay.ir.precision import limits
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.op.image.resampling import Resampling
+from serde.walk.takes import Takes
 
 __all__: list[str] = []
 
@@ -38,8 +39,7 @@ _MOST_PARTS: Final = 1 << 16
 def _is_smooth(node: Call) -> bool:
     """Whether the weights do not depend on the factors, nor the factors on each other."""
     fixed = tensor_type(node.args[0]).concrete_shape is not None
-    plain = not node.attrs["antialias"] and node.attrs["policy"] == "stretch"
-    return plain and (not fixed or len(node.args) > 1)
+    return not fixed or len(node.args) > 1
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _nearest(framework: Framework, rounding: str) -> Callable[[AnyValue], AnyVal
     return forms[rounding]
 
 
-@OPS.exports("serde.resize", when=_is_smooth)
+@OPS.exports("serde.resize", takes=Takes(antialias=False, policy="stretch"), when=_is_smooth)
 def export_serde_resize(
     ctx: ExportContext,
     data: Value,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
@@ -15,9 +16,10 @@ from serde.relax.import_context import ImportContext
 from serde.relax.ops.conv.windows import cast, sum_dtype
 from serde.relax.ops.norm.standard import centre, vectors
 from serde.relax.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr, TupleGetItem, tensor_type
+from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.op.norm.plain import ChannelNorm
+from serde.walk.takes import SINGLE, Takes, at, ranks
 
 __all__: list[str] = []
 
@@ -55,18 +57,7 @@ def export_batch_norm(
     return cast(ctx, result, wide, dtype), moving_mean, moving_var
 
 
-def _is_single(node: Call) -> bool:
-    """Whether TVM has a norm: it has none of float64."""
-    return tensor_type(node.args[0]).dtype != "float64"
-
-
-def _is_single_by_channel(node: Call) -> bool:
-    """Whether it has one of channels: they are axis 1, and others follow."""
-    type_ = tensor_type(node.args[0])
-    return _is_single(node) and type_.rank > 2 and node.attrs["axis"] % type_.rank == 1
-
-
-@OPS.exports("nn.layer_norm", when=_is_single)
+@OPS.exports("nn.layer_norm", takes=Takes(data=SINGLE))
 def export_layer_norm(
     ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
@@ -78,7 +69,7 @@ def export_layer_norm(
     return cast(ctx, made, "float32", type_.dtype)
 
 
-@OPS.exports("nn.instance_norm", when=_is_single_by_channel)
+@OPS.exports("nn.instance_norm", takes=Takes(data=(SINGLE, ranks(3, math.inf)), axis=at(1)))
 def export_instance_norm(
     ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:

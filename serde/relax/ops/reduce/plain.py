@@ -17,7 +17,8 @@ from serde.relax.precision import compute_wide, make_wide_expansion, widen
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, reduced_axes
-from serde.walk.pairs import of_floats, reads
+from serde.walk.pairs import reads
+from serde.walk.takes import FLOATS, Takes
 
 __all__: list[str] = []
 
@@ -87,7 +88,7 @@ for _name, _op in {"max": "max", "min": "min", **_TRUTH}.items():
     OPS.exports(_name)(partial(_export_extreme, op=_op))
 
 
-@OPS.exports("mean", when=of_floats)
+@OPS.exports("mean", takes=Takes(data=FLOATS))
 def export_mean(
     ctx: ExportContext, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
 ) -> Value:

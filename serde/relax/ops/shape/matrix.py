@@ -9,12 +9,13 @@ import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.import_context import ImportContext, Scalar
 from serde.relax.ops.table import OPS
-from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.expr import Expr
+from serde.walk.takes import CONSTANT, Takes
 
 __all__: list[str] = []
 
 
-@OPS.exports("trilu", when=lambda node: isinstance(node.args[1], Constant))
+@OPS.exports("trilu", takes=Takes(k=CONSTANT))
 def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
     return ctx.emit("triu" if upper else "tril", data, int(ctx.constant(k)))
 

@@ -46,7 +46,6 @@ __all__ = [
     "number_type",
     "reduce_type",
     "reduces_one_axis",
-    "takes_first",
 ]
 
 Axes = int | Sequence[int] | None
@@ -70,11 +69,6 @@ def reduces_one_axis(node: Call) -> bool:
     """Whether a call reduces a single axis."""
     rank = tensor_type(node.args[0]).rank
     return len(reduced_axes(rank, node.attrs["axis"], node.attrs["exclude"])) == 1
-
-
-def takes_first(node: Call) -> bool:
-    """Whether a call tells the first of equal elements along a single axis."""
-    return reduces_one_axis(node) and not node.attrs["select_last_index"]
 
 
 def _reduce_shape(data: TensorType, axes: Sequence[int], keepdims: bool) -> list[Dim]:

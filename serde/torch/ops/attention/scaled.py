@@ -11,7 +11,7 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.dims import same_length
-from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
@@ -230,11 +230,7 @@ def import_attention_math(
     return found, weights
 
 
-def _has_no_cap(call: Call) -> bool:
-    return call.attrs["softcap"] is None
-
-
-@OPS.exports("serde.attention", when=_has_no_cap)
+@OPS.exports("serde.attention")
 def export_attention(
     ctx: ExportContext,
     query: Value,

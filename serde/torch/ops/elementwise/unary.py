@@ -19,7 +19,8 @@ from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import cast, in_computed_dtype
-from serde.walk.pairs import of_floats, of_signed, writes
+from serde.walk.pairs import writes
+from serde.walk.takes import FLOATS, SIGNED, Takes
 
 ALIKE = (
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "log", "log10",
@@ -215,6 +216,8 @@ def import_mvlgamma(ctx: ImportContext, self: Expr, *, p: int) -> Expr:
 OTHERS = ("isfinite", "isinf", "isnan", "ones_like", "zeros_like")
 """Further operators that PyTorch calls as Relay does."""
 
+_FLOATS = Takes(data=FLOATS)
+
 OPS.pairs(
     *(writes(f"torch.{name}", name) for name in (*ALIKE, *OTHERS)),
     writes("torch.erf", "fast_erf"),
@@ -225,8 +228,8 @@ OPS.pairs(
     writes("torch.lgamma", "serde.lgamma"),
     writes("torch.log1p", "serde.log1p"),
     writes("torch.round", "serde.round_even"),
-    writes("torch.abs", "abs", when=of_signed),
-    *(writes(f"torch.{name}", name, when=of_floats) for name in ("ceil", "floor", "trunc")),
+    writes("torch.abs", "abs", takes=Takes(data=SIGNED)),
+    *(writes(f"torch.{name}", name, takes=_FLOATS) for name in ("ceil", "floor", "trunc")),
 )
 
 
@@ -251,7 +254,7 @@ def export_bitwise_not(ctx: ExportContext, data: Value) -> Value:
     return in_computed_dtype(ctx, lambda x: ctx.prefix("~", x), data)
 
 
-@OPS.exports("round", when=of_floats)
+@OPS.exports("round", takes=_FLOATS)
 def export_round(ctx: ExportContext, data: Value) -> Value:
     """PyTorch rounds halves to even numbers, Relay away from zero."""
     return ctx.call(ctx.helper("round_half_away"), data)

@@ -11,7 +11,7 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
@@ -24,6 +24,7 @@ from serde.torch.ops.image.interpolation import Resizing
 from serde.torch.ops.image.resize import Scales, resize, resize_nearest, resize_smoothly
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import cast
+from serde.walk.takes import Takes
 
 
 def _import_nearest_vec(
@@ -166,12 +167,7 @@ def export_dyn_resize2d(
     return _resize_at_run_time(ctx, data, sizes, resizing)
 
 
-def _is_written(call: Call) -> bool:
-    """Whether it stretches without smoothing; all else is spelled out."""
-    return not call.attrs["antialias"] and call.attrs["policy"] == "stretch"
-
-
-@OPS.exports("serde.resize", when=_is_written)
+@OPS.exports("serde.resize", takes=Takes(antialias=False, policy="stretch"))
 def export_serde_resize(
     ctx: ExportContext,
     data: Value,

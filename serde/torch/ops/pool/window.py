@@ -31,7 +31,7 @@ from serde.torch.ops.reduce.plain import count
 from serde.torch.ops.shape.pad import flat_widths
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import cast
-from serde.walk.expansion.tensors import tensor_type
+from serde.walk.takes import FLOATS, Takes
 
 
 def _find_greatest(x: Expr, window: Window) -> Expr:
@@ -288,15 +288,16 @@ for _rank in SPATIAL:
 
 
 def _is_plain(call: Call) -> bool:
-    """Whether PyTorch has the windows, and numbers their elements row by row."""
+    """Whether PyTorch has the windows."""
     size, padding = call.attrs["pool_size"], call.attrs["padding"]
     rank = len(size)
     halves = all(2 * pad <= length for pad, length in zip(padding, size, strict=False))
-    alike = padding[:rank] == padding[rank : 2 * rank] and halves
-    return alike and not call.attrs["column_major"] and is_float(tensor_type(call.args[0]).dtype)
+    return padding[:rank] == padding[rank : 2 * rank] and halves
 
 
-@OPS.exports("serde.max_pool_with_places", when=_is_plain)
+@OPS.exports(
+    "serde.max_pool_with_places", takes=Takes(data=FLOATS, column_major=False), when=_is_plain
+)
 def export_max_pool_with_places(
     ctx: ExportContext, data: Value, *, pool: PooledPlaces
 ) -> tuple[Value, Value]:

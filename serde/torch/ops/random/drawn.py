@@ -11,7 +11,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.torch.export_context import ExportContext, Value
@@ -287,11 +287,6 @@ OPS.pairs(
 )
 
 
-def _has_no_seed(call: Call) -> bool:
-    """Whether any numbers will do; those of a seed are the same with every format."""
-    return call.attrs["seed"] is None
-
-
 def _scaled(ctx: ExportContext, target: str, factor: float, offset: float) -> Value:
     type_ = ctx.result_type()
     drawn = ctx.call(target, ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))
@@ -300,27 +295,27 @@ def _scaled(ctx: ExportContext, target: str, factor: float, offset: float) -> Va
     return ctx.infix("+", drawn, offset) if offset else drawn
 
 
-@OPS.exports("serde.random_uniform", when=_has_no_seed, ignored=("shape", "dtype", "seed"))
+@OPS.exports("serde.random_uniform", ignored=("shape", "dtype"))
 def export_random_uniform(
     ctx: ExportContext, like: Value | None, *, low: float, high: float
 ) -> Value:
     return _scaled(ctx, "torch.rand", high - low, low)
 
 
-@OPS.exports("serde.random_normal", when=_has_no_seed, ignored=("shape", "dtype", "seed"))
+@OPS.exports("serde.random_normal", ignored=("shape", "dtype"))
 def export_random_normal(
     ctx: ExportContext, like: Value | None, *, mean: float, scale: float
 ) -> Value:
     return _scaled(ctx, "torch.randn", scale, mean)
 
 
-@OPS.exports("serde.bernoulli", when=_has_no_seed, ignored=("dtype", "seed"))
+@OPS.exports("serde.bernoulli", ignored=("dtype",))
 def export_bernoulli(ctx: ExportContext, probs: Value) -> Value:
     own = ctx.type(probs).dtype
     return cast(ctx, ctx.call("torch.bernoulli", probs), ctx.result_type().dtype, own)
 
 
-@OPS.exports("serde.multinomial", when=_has_no_seed, ignored=("seed",))
+@OPS.exports("serde.multinomial")
 def export_multinomial(
     ctx: ExportContext, logits: Value, *, sample_size: int, dtype: np.dtype[AnyValue]
 ) -> Value:
@@ -334,9 +329,7 @@ def _export_each(ctx: ExportContext, rate: Value, *, target: str) -> Value:
 
 
 for _name, _target in {"gamma": "torch._standard_gamma", "poisson": "torch.poisson"}.items():
-    OPS.exports(f"serde.random_{_name}", when=_has_no_seed, ignored=("shape", "seed"))(
-        partial(_export_each, target=_target)
-    )
+    OPS.exports(f"serde.random_{_name}", ignored=("shape",))(partial(_export_each, target=_target))
 
 
 @OPS.exports("random.threefry_generate")

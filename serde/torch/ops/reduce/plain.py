@@ -20,7 +20,7 @@ from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import dims_of, in_signed
-from serde.walk.pairs import of_floats
+from serde.walk.takes import FLOATS, Takes
 
 DType = np.dtype[AnyValue] | None
 Axes = int | tuple[int, ...] | None
@@ -232,7 +232,7 @@ for _name, _target in {"all": "all", "any": "any", "max": "amax", "min": "amin"}
     OPS.exports(_name)(in_signed(_make_extreme_exporter(_target), ordered=True))
 
 
-OPS.exports("mean", when=of_floats)(_make_extreme_exporter("mean"))
+OPS.exports("mean", takes=Takes(data=FLOATS))(_make_extreme_exporter("mean"))
 
 
 @OPS.exports("serde.logsumexp")

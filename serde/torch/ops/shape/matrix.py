@@ -12,7 +12,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.torch.export_context import ExportContext, Value
@@ -22,6 +22,7 @@ from serde.torch.ops.shape.create import DType, fill, fill_like
 from serde.torch.ops.shape.lengths import reshape, sizes_of
 from serde.torch.ops.shape.transpose import move_axes
 from serde.torch.ops.table import OPS
+from serde.walk.takes import CONSTANT, Takes
 
 __all__ = ["diagonal_of"]
 
@@ -202,7 +203,7 @@ OPS.imports("aten::tril")(partial(_import_triangle, upper=False))
 OPS.imports("aten::triu")(partial(_import_triangle, upper=True))
 
 
-@OPS.exports("trilu", when=lambda node: isinstance(node.args[1], Constant))
+@OPS.exports("trilu", takes=Takes(k=CONSTANT))
 def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
     number = int(ctx.constant(k))
     target = "torch.triu" if upper else "torch.tril"
@@ -270,11 +271,7 @@ def import_eye(
     return _cut(ctx, fill(ctx, size, ctx.scalar(1, kind)))
 
 
-def _is_main_diagonal(node: Call) -> bool:
-    return node.attrs["k"] == 0
-
-
-@OPS.exports("serde.eye_like", when=_is_main_diagonal)
-def export_eye_like(ctx: ExportContext, data: Value, *, k: int, dtype: DType) -> Value:
+@OPS.exports("serde.eye_like", takes=Takes(k=0))
+def export_eye_like(ctx: ExportContext, data: Value, *, dtype: DType) -> Value:
     type_ = ctx.result_type()
     return ctx.call("torch.eye", *ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))

@@ -10,17 +10,18 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.core.weights import dtype_name
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.image.resize import Sampling
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import HALVES
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.crop import CropAndResize
+from serde.walk.takes import Takes, like
 
 Corners = Literal[
     "CORNERS_HEIGHT_FIRST",
@@ -162,28 +163,17 @@ def import_crop_resize_v1(
     return relay.reshape(cut, [-4, count, images, -2]) if images != 1 else relay.expand_dims(cut, 1)
 
 
-def _is_supported(node: Call) -> bool:
-    """Whether MIL cuts boxes out so: linearly, to a fixed size, of floats."""
-    type_, attrs = node.args[0].type, node.attrs
-    dtype = None if attrs["out_dtype"] is None else dtype_name(attrs["out_dtype"])
-    return (
-        isinstance(type_, TensorType)
-        and type_.dtype in ("float16", "float32")
-        and attrs["method"] == "bilinear"
-        and dtype in (None, type_.dtype)
-        and all(isinstance(length, int) for length in attrs["crop_size"] or (None,))
-    )
+_BOXES = Takes(data=HALVES, method="bilinear", out_dtype=like("data"))
+
+
+def _has_size(node: Call) -> bool:
+    return all(isinstance(length, int) for length in node.attrs["crop_size"] or (None,))
 
 
 def _is_one_image(node: Call) -> bool:
     """Whether there is one image: before iOS17, the result has as many axes as there are."""
-    type_ = node.args[0].type
-    one = isinstance(type_, TensorType) and type_.shape[0] == 1
-    return _is_supported(node) and one and isinstance(_boxes_count(node), int)
-
-
-def _is_one_image_zero_filled(node: Call) -> bool:
-    return _is_one_image(node) and node.attrs["extrapolation_value"] == 0
+    one = tensor_type(node.args[0]).shape[0] == 1
+    return _has_size(node) and one and isinstance(_boxes_count(node), int)
 
 
 def _boxes_count(node: Call) -> Dim | None:
@@ -225,6 +215,7 @@ def _export_boxes(
     return ctx.spell(lambda x: relay.squeeze(x, [1]), result)
 
 
-OPS.exports("image.crop_and_resize", since=1, when=_is_one_image_zero_filled)(_export_boxes)
-OPS.exports("image.crop_and_resize", since=16, when=_is_one_image)(_export_boxes)
-OPS.exports("image.crop_and_resize", since=17, when=_is_supported)(_export_boxes)
+_OF_ZEROS = _BOXES.over({"extrapolation_value": 0})
+OPS.exports("image.crop_and_resize", takes=_OF_ZEROS, when=_is_one_image)(_export_boxes)
+OPS.exports("image.crop_and_resize", since=16, takes=_BOXES, when=_is_one_image)(_export_boxes)
+OPS.exports("image.crop_and_resize", since=17, takes=_BOXES, when=_has_size)(_export_boxes)

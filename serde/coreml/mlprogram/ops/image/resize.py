@@ -17,6 +17,7 @@ from serde.core.weights import Array, dtype_name
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import HALVES
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -26,6 +27,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
 from serde.walk.expansion.resizing import image_expansion, interpolation
 from serde.walk.expansion.tensors import tensor_type
+from serde.walk.takes import Takes
 
 Sampling = Literal[
     "STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "UNALIGN_CORNERS", "DEFAULT", "OFFSET_CORNERS"
@@ -326,22 +328,19 @@ _OPEN = {"linear": "LINEAR", "nearest_neighbor": "NEAREST_NEIGHBOR"}
 
 def _to_open_size(node: Call) -> bool:
     """Whether MIL resizes to a size that is computed: linearly, or to the nearest centre."""
-    attrs, type_ = node.attrs, node.args[0].type
+    attrs = node.attrs
     mode, method = attrs["coordinate_transformation_mode"], attrs["method"]
     rounding = attrs["rounding_method"]
     nearest = method == "nearest_neighbor" and (
         (mode == "tf_half_pixel_for_nn" and rounding in ("floor", ""))
         or (mode == "half_pixel" and rounding == "round_prefer_ceil")
     )
-    return (
-        isinstance(type_, TensorType)
-        and type_.dtype in ("float16", "float32")
-        and attrs["out_dtype"] is None
-        and (nearest or (method == "linear" and mode in SAMPLINGS))
-    )
+    return nearest or (method == "linear" and mode in SAMPLINGS)
 
 
-@OPS.exports("dyn.image.resize2d", since=17, when=_to_open_size)
+@OPS.exports(
+    "dyn.image.resize2d", since=17, takes=Takes(data=HALVES, out_dtype=None), when=_to_open_size
+)
 def export_dyn_resize(
     ctx: ExportContext,
     data: Value,

@@ -15,16 +15,18 @@ from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.elementwise import like
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import HALVES
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.types import TensorType
 from serde.relay.op.image.sampling import Method
 from serde.walk.expansion.sampling import (
     expand_crop_and_resize,
     expand_grid_sample,
 )
+from serde.walk.pairs import one_of
+from serde.walk.takes import Takes, ranks
 
 Fill = Literal["constant", "border", "reflection", "symmetric"]
 Coordinates = Literal["unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"]
@@ -144,16 +146,6 @@ def import_affine(
     )
 
 
-def _is_image_batch(node: Call) -> bool:
-    type_ = node.args[0].type
-    return (
-        isinstance(type_, TensorType)
-        and type_.rank == 4
-        and type_.dtype in ("float16", "float32")
-        and node.attrs["method"] in ("linear", "bilinear", "nearest")
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class RelaySample:
     """Attributes of Relay's operators that read images along a grid."""
@@ -181,14 +173,17 @@ class RelaySample:
         )
 
 
-@OPS.exports("serde.grid_sample", when=_is_image_batch)
+_IMAGES = Takes(data=(HALVES, ranks(4)), method=one_of("linear", "bilinear", "nearest"))
+
+
+@OPS.exports("serde.grid_sample", takes=_IMAGES)
 def export_serde_grid_sample(
     ctx: ExportContext, data: Value, grid: Value, *, sample: RelaySample
 ) -> Value:
     return sample.emit(ctx, data, grid)
 
 
-@OPS.exports("image.grid_sample", when=_is_image_batch)
+@OPS.exports("image.grid_sample", takes=_IMAGES)
 def export_grid_sample(
     ctx: ExportContext, data: Value, grid: Value, *, sample: RelaySample
 ) -> Value:

@@ -11,11 +11,12 @@ from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.image.resize import last_lengths, resize_last_axes
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import HALVES
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.types import TensorType
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.op.image.upsampling import Upsampling
+from serde.walk.takes import Takes
 
 
 def _upsample(ctx: ImportContext, x: Expr, scales: Sequence[float], method: str, mode: str) -> Expr:
@@ -69,19 +70,16 @@ def import_upsample_bilinear(
 
 def _open_and_whole(node: Call) -> bool:
     """Whether open lengths are scaled by whole factors, which MIL does without knowing them."""
-    type_, attrs = node.args[0].type, node.attrs
-    if not isinstance(type_, TensorType):
-        return False
+    attrs = node.attrs
     factors = (attrs["scale_h"], attrs["scale_w"])
-    fixed = all(isinstance(length, int) for length in type_.shape[2:])
+    fixed = all(isinstance(length, int) for length in tensor_type(node.args[0]).shape[2:])
     whole = all(factor == int(factor) for factor in factors)
     plain = attrs["method"] == "nearest_neighbor" and not attrs["align_corners"]
     linear = attrs["method"] == "bilinear" and attrs["align_corners"]
-    known = type_.dtype in ("float16", "float32")
-    return known and not fixed and whole and (plain or linear)
+    return not fixed and whole and (plain or linear)
 
 
-@OPS.exports("nn.upsampling", when=_open_and_whole)
+@OPS.exports("nn.upsampling", takes=Takes(data=HALVES), when=_open_and_whole)
 def export_upsampling(
     ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
 ) -> Value:

@@ -16,11 +16,12 @@ from serde.coreml.mlprogram.type_domains import GATHER_DTYPES, cast_to, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.walk.pairs import reads
+from serde.walk.takes import Takes
 
 WITHOUT_NEGATIVE = 17
 """Version of iOS from which on an index counts from the start alone."""
@@ -100,12 +101,7 @@ def _wrap_negative(ctx: ImportContext, indices: Expr, length: Dim) -> Expr:
     return relay.where(relay.less(indices, zero), relay.add(indices, count), indices)
 
 
-def _is_single(node: Call) -> bool:
-    """Whether indices share no axes with the data."""
-    return not node.attrs["batch_dims"]
-
-
-@OPS.exports("take", when=_is_single)
+@OPS.exports("take", takes=Takes(batch_dims=0))
 @OPS.exports("take", since=16)
 def export_take(
     ctx: ExportContext,
@@ -239,7 +235,7 @@ def expand_signed_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Ex
     return call("serde.gather_nd", data, rows, batch_dims=0)
 
 
-@OPS.exports("gather_nd", when=_is_single, ignored=("index_rank",))
+@OPS.exports("gather_nd", takes=Takes(batch_dims=0), ignored=("index_rank",))
 @OPS.exports("gather_nd", since=16, ignored=("index_rank",))
 def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
@@ -259,7 +255,7 @@ def _single(ctx: ExportContext, data: Value, row: Value) -> Value:
     return squeeze(ctx, found, [0])
 
 
-@OPS.exports("serde.gather_nd", when=_is_single)
+@OPS.exports("serde.gather_nd", takes=Takes(batch_dims=0))
 @OPS.exports("serde.gather_nd", since=16)
 def export_signed_gather_nd(
     ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int

@@ -18,10 +18,11 @@ from serde.coreml.mlprogram.type_domains import MOVE_DTYPES, cast_to, compute_dt
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.index.slicing import StridedSlice
+from serde.walk.takes import CONSTANT, Takes
 
 FAR = 2**31 - 1
 """From here on a bound is the end of its axis, whatever its length."""
@@ -329,12 +330,7 @@ def import_slice_update(
     return relay.strided_set(x, update, *vectors)
 
 
-def _is_fixed(node: Call) -> bool:
-    """Whether a region is known, and MIL overwrites regions."""
-    return all(isinstance(bound, Constant) for bound in node.args[2:])
-
-
-@OPS.exports("strided_set", since=18, when=_is_fixed)
+@OPS.exports("strided_set", since=18, takes=Takes(begin=CONSTANT, end=CONSTANT, strides=CONSTANT))
 def export_strided_set(
     ctx: ExportContext, data: Value, v: Value, begin: Value, end: Value, strides: Value
 ) -> Value:

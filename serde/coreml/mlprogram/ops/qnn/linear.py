@@ -14,6 +14,7 @@ from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.qnn.compressed import dequantize
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import HALVES
 from serde.coreml.value import Value
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.expr import Call, Expr
@@ -22,6 +23,7 @@ from serde.relay.ir.registry import get
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import along, tensor_type
+from serde.walk.takes import AXES, Takes, dtypes, like
 
 _BYTES = ("int8", "uint8")
 _NARROW = ("int4", "uint4")
@@ -49,30 +51,19 @@ def import_quantize(
     )
 
 
-def _one_or_each(node: Call) -> bool:
-    """Whether a scale is one number or one for each entry of an axis, as MIL has it."""
-    scale = node.args[1].type
-    return isinstance(scale, TensorType) and not node.attrs["block_size"]
+_OPEN = Takes(data=dtypes(*_BYTES, *_NARROW), scale=HALVES, out_dtype=like("scale"))
+_QUANTIZED = Takes(
+    data=(HALVES, AXES),
+    scale=like("data"),
+    block_size=0,
+    out_dtype=dtypes(*_BYTES),
+    saturate=True,
+    precision=like("data"),
+)
+"""Floats become bytes, in their own precision."""
 
 
-def _quantizes(node: Call) -> bool:
-    """Whether MIL quantises so: floats into bytes, in their own precision."""
-    data, scale = node.args[0].type, node.args[1].type
-    attrs = node.attrs
-    return (
-        isinstance(data, TensorType)
-        and isinstance(scale, TensorType)
-        and data.dtype in ("float16", "float32")
-        and scale.dtype == data.dtype
-        and attrs["precision"] in (None, np.dtype(data.dtype))
-        and dtype_name(attrs["out_dtype"]) in _BYTES
-        and attrs["saturate"]
-        and data.rank > 0
-        and _one_or_each(node)
-    )
-
-
-@OPS.exports("serde.quantize_linear", since=17, when=_quantizes)
+@OPS.exports("serde.quantize_linear", since=17, takes=_QUANTIZED)
 def export_quantize_linear(
     ctx: ExportContext,
     data: Value,
@@ -80,10 +71,7 @@ def export_quantize_linear(
     zero_point: Value | None = None,
     *,
     axis: int,
-    block_size: int,
     out_dtype: np.dtype[AnyValue],
-    saturate: bool,
-    precision: AnyValue,
 ) -> Value:
     """One scale for all has no axis and is a scalar in MIL."""
     given = [scale, *([] if zero_point is None else [zero_point])]
@@ -105,22 +93,10 @@ def _scalar(ctx: ExportContext, x: Value) -> Value:
     return x if not ctx.type(x).rank else ctx.spell(lambda v: relay.reshape(v, ()), x)
 
 
-def _is_open(node: Call) -> bool:
-    """Whether a call is one that :func:`export_dequantize_linear` writes by itself."""
-    data, scale = node.args[0].type, node.args[1].type
-    return (
-        isinstance(data, TensorType)
-        and isinstance(scale, TensorType)
-        and data.dtype in (*_BYTES, *_NARROW)
-        and scale.dtype in ("float16", "float32")
-        and _out_dtype(node.attrs) in ("", scale.dtype)
-    )
-
-
 def stays_quantized(node: Call, version: int) -> bool:
     """Whether a weight that a call dequantises is written quantised for a version of iOS."""
     data = node.args[0].type
-    if not isinstance(data, TensorType) or not data.rank or not _is_open(node):
+    if not isinstance(data, TensorType) or not data.rank or not _OPEN.holds(node):
         return False
     whole = data.dtype not in _NARROW and not node.attrs["block_size"]
     return version >= 18 or (version >= 16 and whole)
@@ -130,7 +106,7 @@ def _out_dtype(attrs: AnyValue) -> str:
     return "" if attrs["out_dtype"] is None else dtype_name(attrs["out_dtype"])
 
 
-@OPS.exports("serde.dequantize_linear", when=_is_open)
+@OPS.exports("serde.dequantize_linear", takes=_OPEN)
 def export_dequantize_linear(
     ctx: ExportContext,
     data: Value,

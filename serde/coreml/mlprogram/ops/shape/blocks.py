@@ -15,10 +15,11 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.type_domains import FLOATS, emit_in
 from serde.coreml.value import Value
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.image import named_dims
 from serde.walk.pairs import reads
+from serde.walk.takes import FLOATS as REALS
+from serde.walk.takes import Takes, ranks
 
 
 @OPS.imports("pixel_shuffle")
@@ -26,12 +27,11 @@ def import_pixel_shuffle(ctx: ImportContext, x: Expr, *, upscale_factor: int) ->
     return relay.nn.depth_to_space(x, upscale_factor, layout="NCHW", mode="CRD")
 
 
-def _is_image(node: Call) -> bool:
-    type_ = node.args[0].type
-    return isinstance(type_, TensorType) and type_.rank == 4 and is_float(type_.dtype)
+_IMAGE = Takes(data=(REALS, ranks(4)))
+_PADDED = _IMAGE.over({"pad_value": 0})
 
 
-@OPS.exports("nn.depth_to_space", when=_is_image)
+@OPS.exports("nn.depth_to_space", takes=_IMAGE)
 def export_depth_to_space(ctx: ExportContext, data: Value, *, block_size: int, mode: str) -> Value:
     if mode == "CRD":
         return emit_in(ctx, FLOATS, "pixel_shuffle", {"x": data}, upscale_factor=block_size)
@@ -48,7 +48,7 @@ def import_pixel_unshuffle(ctx: ImportContext, x: Expr, *, downscale_factor: int
     return relay.reshape(moved, [n, c * b * b, h // b, w // b])
 
 
-@OPS.exports("nn.space_to_depth", when=_is_image, ignored=("mode",))
+@OPS.exports("nn.space_to_depth", takes=_IMAGE, ignored=("mode",))
 def export_space_to_depth(ctx: ExportContext, data: Value, *, block_size: int) -> Value:
     return emit_in(ctx, FLOATS, "space_to_depth", {"x": data}, block_size=block_size)
 
@@ -78,9 +78,7 @@ def import_batch_to_space(
 
 
 def _is_batched(node: Call) -> bool:
-    return (
-        _is_image(node) and len(node.attrs["block_shape"]) == 2 and not node.attrs.get("pad_value")
-    )
+    return len(node.attrs["block_shape"]) == 2
 
 
 def _planes(ctx: ExportContext, op: str, x: Value, **inputs: AnyValue) -> Value:
@@ -91,7 +89,7 @@ def _planes(ctx: ExportContext, op: str, x: Value, **inputs: AnyValue) -> Value:
     return transpose(ctx, found, [0, 2, 3, 1])
 
 
-@OPS.exports("nn.space_to_batch_nd", when=_is_batched, ignored=("pad_value",))
+@OPS.exports("nn.space_to_batch_nd", takes=_PADDED, when=_is_batched)
 def export_space_to_batch(
     ctx: ExportContext, data: Value, *, block_shape: AnyValue, paddings: AnyValue
 ) -> Value:
@@ -99,7 +97,7 @@ def export_space_to_batch(
     return _planes(ctx, "space_to_batch", data, block_shape=block_shape, paddings=widths)
 
 
-@OPS.exports("nn.batch_to_space_nd", when=_is_batched)
+@OPS.exports("nn.batch_to_space_nd", takes=_IMAGE, when=_is_batched)
 def export_batch_to_space(
     ctx: ExportContext, data: Value, *, block_shape: AnyValue, crops: AnyValue
 ) -> Value:

@@ -12,6 +12,7 @@ from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import HALVES
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple
@@ -21,6 +22,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.suppression import Suppression
 from serde.walk.expansion.tensors import fixed_shape, tensor_type
 from serde.walk.import_context import ImportContext as BaseContext
+from serde.walk.takes import Takes, like
 
 _FLOATS = ("float16", "float32")
 
@@ -154,21 +156,14 @@ def _scalar_of(x: Expr) -> float | None:
 
 def _selects(node: Call) -> bool:
     """Whether MIL selects boxes so: of fixed numbers, up to a limit known beforehand."""
-    boxes, scores = node.args[0].type, node.args[1].type
+    fixed = all(tensor_type(each).concrete_shape is not None for each in node.args[:2])
     known = [_scalar_of(each) for each in node.args[2:4]]
-    return (
-        isinstance(boxes, TensorType)
-        and isinstance(scores, TensorType)
-        and boxes.concrete_shape is not None
-        and scores.concrete_shape is not None
-        and boxes.dtype == scores.dtype
-        and boxes.dtype in _FLOATS
-        and all(each is not None for each in known)
-        and (known[0] or 0) >= 1
-    )
+    return fixed and None not in known and (known[0] or 0) >= 1
 
 
-@OPS.exports("serde.non_max_suppression", when=_selects)
+@OPS.exports(
+    "serde.non_max_suppression", takes=Takes(boxes=HALVES, scores=like("boxes")), when=_selects
+)
 def export_non_max_suppression(
     ctx: ExportContext,
     boxes: Value,
