@@ -8,7 +8,6 @@ import os
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import index
 from typing import Any as AnyValue
 from typing import Literal, TypeAlias
@@ -18,6 +17,7 @@ import numpy as np
 from serde.core.limits import Limits
 from serde.core.lossy import check_allowed
 from serde.core.optional import require_installed
+from serde.core.records import dataclass, field
 from serde.core.texts import near_names, shown
 from serde.core.weights import dtype_name
 from serde.errors import OptionError

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
 
+from serde.core.records import dataclass, field, fields
 from serde.errors import OptionError
 
 __all__ = ["QuantizeOptions"]

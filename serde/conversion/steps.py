@@ -7,7 +7,6 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any as AnyValue
 
@@ -25,6 +24,7 @@ from serde.conversion.prepare import (
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import budget, spending
 from serde.core.progress import expect
+from serde.core.records import dataclass, replace
 from serde.core.report import Report
 from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files

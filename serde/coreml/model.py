@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
 from serde.core.limits import budget
+from serde.core.records import dataclass, field
 from serde.core.weights import Weight
 from serde.coreml.blobs import BlobLayout
 from serde.errors import FormatError

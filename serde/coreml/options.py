@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from serde.bridge.options import ExportOptions, ImportOptions
+from serde.core.records import dataclass, field
 from serde.coreml.interface import input_types
 from serde.errors import OptionError
 

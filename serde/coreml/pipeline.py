@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
@@ -11,6 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core.garbage_collection import pause_garbage_collection
+from serde.core.records import dataclass, field, replace
 from serde.core.report import Report
 from serde.core.weights import Weight
 from serde.coreml.interface.interface import model_meta, tensors_of

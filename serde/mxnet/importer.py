@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.parsing import parse_json
+from serde.core.records import dataclass, field
 from serde.core.report import Report
 from serde.errors import FormatError, OptionError, raise_if_refused
 from serde.mxnet.aliases import canonical_name

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 from typing import Final, TypeAlias
 
 import numpy as np
 
+from serde.core.records import dataclass, field, replace
 from serde.core.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
 from serde.nnef.dat import write_header

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Final
+
+from serde.core.records import dataclass
 
 __all__ = ["FRAGMENTS", "QUANTIZERS", "REQUIRED", "Fragment", "Operand"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Literal, TypeAlias
 
+from serde.core.records import dataclass, field, replace
 from serde.core.weights import Weight
 
 __all__ = [

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Any as AnyValue
 from typing import Final
@@ -19,6 +18,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from serde.core.limits import MAX_RANK
+from serde.core.records import dataclass, field, replace
 from serde.core.weights import Array, Weight, dtype_name
 from serde.errors import ConverterBug, Unsupported
 from serde.onnx.declarations import value_type_proto

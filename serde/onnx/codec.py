@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +20,7 @@ import onnx
 
 from serde.core.limits import MAX_PROTOBUF_BYTES
 from serde.core.progress import expect
+from serde.core.records import dataclass, field
 from serde.core.weights import ArrayWeight, OpenFile
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group

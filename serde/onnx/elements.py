@@ -8,9 +8,9 @@ last byte is filled with zeros.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 
 __all__ = ["CODES", "ELEMENTS", "Element", "element_dtype"]

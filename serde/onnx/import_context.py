@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from serde.core.records import dataclass, field
 from serde.core.report import Issue
 from serde.core.weights import Array, Weight
 from serde.onnx.elements import element_dtype

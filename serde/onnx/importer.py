@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +11,7 @@ import onnx
 
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import budget
+from serde.core.records import dataclass, replace
 from serde.core.report import Report
 from serde.core.weights import Weight
 from serde.errors import FormatError, Unsupported, raise_if_refused

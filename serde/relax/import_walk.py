@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import NoneType
 from typing import Any as AnyValue
 from typing import Final
 
 from serde.core.limits import MAX_NESTING, budget
+from serde.core.records import dataclass
 from serde.core.report import Report
 from serde.errors import (
     FormatError,

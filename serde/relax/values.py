@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.records import dataclass, field
 from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.relay.ir.types import SequenceType, TensorType

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from serde.core.records import dataclass, field
 from serde.core.weights import Weight
 from serde.relay.ir.model import ModelMeta
 from serde.relay.ir.module import IRModule

@@ -6,11 +6,11 @@ Arguments have the names of the operator's schema. Nothing here needs PyTorch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.core.records import dataclass, field
 from serde.core.weights import Weight
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.types import TensorType

@@ -6,10 +6,10 @@ import inspect
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, partial
 from typing import Any as AnyValue
 
+from serde.core.records import dataclass, field, fields, replace
 from serde.errors import RelayError
 from serde.relay.ir.expr import Call
 from serde.relay.ir.schema import REQUIRED, attribute_converter, innermost, is_shared, shared_fields

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import GeneratorType
 from typing import Any as AnyValue
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim, symbol

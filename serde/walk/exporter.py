@@ -11,13 +11,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import GeneratorType
 from typing import Any as AnyValue
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from serde.core.limits import budget
 from serde.core.progress import counting
+from serde.core.records import dataclass, field
 from serde.core.report import Issue, Report
 from serde.core.weights import Weight
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any as AnyValue
 from typing import Generic, Protocol, TypeVar
 
 from serde.core.limits import budget
 from serde.core.progress import counting
+from serde.core.records import dataclass
 from serde.core.report import Report
 from serde.errors import (
     FormatError,

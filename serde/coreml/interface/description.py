@@ -6,10 +6,10 @@ It is the same for ML Programs and NeuralNetworks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
 from serde._version import __version__
+from serde.core.records import dataclass, field
 from serde.coreml.interface.input_types import COLORS, DEFAULT_RANGE, Image, Range
 from serde.coreml.interface.interface import ARRAY_DTYPES
 from serde.errors import OptionError

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.report import Report
 from serde.core.weights import Array, Weight, numpy_dtype
 from serde.coreml.mlprogram.ops.qnn.linear import stays_quantized

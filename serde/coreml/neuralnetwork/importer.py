@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import budget
+from serde.core.records import dataclass
 from serde.core.report import Report
 from serde.coreml.foreign import CUSTOM, layer_node, layer_parameters
 from serde.coreml.interface.interface import (

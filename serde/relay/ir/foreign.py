@@ -13,13 +13,13 @@ import binascii
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any as AnyValue
 from typing import Final
 
 import numpy as np
 
 from serde.core.parsing import parse_json
+from serde.core.records import dataclass, field
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.bodies import all_nodes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import Array, numpy_dtype
 
 __all__ = ["Sample", "SequenceSpec", "TensorSpec", "sample", "sequence", "tensor"]

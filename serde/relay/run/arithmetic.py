@@ -8,12 +8,12 @@ float64 here is the arithmetic alone, kernels and graph are the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.records import dataclass, replace
 from serde.core.weights import Weight, dtype_name, numpy_dtype
 from serde.relay.ir.expr import Call, Constant
 from serde.relay.ir.registry import OpDef

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any as AnyValue
 from typing import ClassVar
 
 import numpy as np
 
+from serde.core.records import dataclass, field
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.traits import Commutative

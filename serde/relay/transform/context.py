@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Protocol
 
+from serde.core.records import dataclass
 from serde.relay.ir.module import IRModule
 
 __all__ = ["Instrument", "PassContext", "PassInfo"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from serde.core.records import dataclass
 from serde.relay.ir.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TupleType

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import ClassVar, TypeAlias
 
 from serde.core.limits import budget
+from serde.core.records import dataclass
 from serde.errors import LimitError, TypeInferenceError, Unsupported
 from serde.relay.ir.expr import Call, Expr, Function, Span, Tuple, astuple
 from serde.relay.ir.registry import OpDef

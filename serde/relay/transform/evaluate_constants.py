@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any as AnyValue
 from typing import ClassVar, Final
@@ -13,6 +12,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from serde.core.limits import budget
+from serde.core.records import dataclass
 from serde.errors import RelayError
 from serde.relay.ir.expr import (
     Call,

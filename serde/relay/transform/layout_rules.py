@@ -8,9 +8,9 @@ needed, or where no operand is in another one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from serde.core.records import dataclass
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.registry import OpDef, call

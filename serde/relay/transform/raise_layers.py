@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any as AnyValue
 from typing import ClassVar, Final
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, Var, const

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.core.records import dataclass
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef, call, has_trait

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 from typing import ClassVar
 
 import numpy as np
 
+from serde.core.records import dataclass, field, replace
 from serde.core.weights import Array, Weight
 from serde.errors import TypeInferenceError
 from serde.relay.ir.bodies import carried, inner_first, map_bodies

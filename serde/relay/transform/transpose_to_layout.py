@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
+from serde.core.records import dataclass, field
 from serde.errors import RelayError, TypeInferenceError, Unsupported
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef, call, get

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from serde.core.limits import CHUNK_BYTES, MAX_WEIGHT_GROWTH, budget, current_limits
+from serde.core.records import dataclass
 from serde.core.report import Report
 from serde.core.weights import ArrayWeight, FileWeight, Weight
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var

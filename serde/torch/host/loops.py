@@ -9,10 +9,10 @@ nothing in the body reads it, else a sequence.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, TupleGetItem, Var

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 from typing import Final
 
 import serde.relay as relay
+from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call

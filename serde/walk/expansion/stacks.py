@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import children, post_order, rewrite_function

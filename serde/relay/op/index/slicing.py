@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Constant, Expr, const
