@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import ClassVar, Final
 
@@ -12,6 +11,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 from serde.core.lossy import QUANTISED_AS_FLOATS
+from serde.core.records import replace
 from serde.core.report import Issue, Report
 from serde.core.weights import dtype_name
 from serde.nnef.model import NnefModel, Quantization, Ref, rename_operation
@@ -53,7 +53,6 @@ def _name(node: Expr) -> str:
     return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
 
 
-@dataclass(frozen=True)
 class _RoundAway(FunctionPass):
     """Write quantisations that round halves to even as those that NNEF has."""
 

@@ -16,12 +16,12 @@ TensorRT's guide on explicit quantisation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
@@ -96,7 +96,6 @@ def loses_levels(function: Function) -> bool:
     )
 
 
-@dataclass(frozen=True)
 class LevelsAsPairs(FunctionPass):
     """Write operators on quantised numbers on floats, each result quantised by its own scale.
 
@@ -192,7 +191,6 @@ def _with_own_scales(node: Call) -> Expr:
     return call(_name(node), real, narrow, *node.args[2:], span=node.span, **node.attrs)
 
 
-@dataclass(frozen=True)
 class SumsBetweenPairs(FunctionPass):
     """Quantise the results of products that are added to something, as ONNX Runtime wants it.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.relay.ir.bodies import substitute
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, const
 from serde.relay.ir.infer import infer_function
@@ -22,7 +22,6 @@ __all__ = ["CountLoops"]
 _SWAPPED = {"greater": "less", "greater_equal": "less_equal"}
 
 
-@dataclass(frozen=True)
 class CountLoops(FunctionPass):
     """Give a ``serde.loop`` without a limit the one that its condition amounts to.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.core.limits import MAX_NODES
+from serde.core.records import dataclass
 from serde.errors import LimitError, Unsupported
 from serde.relay.ir.bodies import all_nodes, instantiate, map_bodies
 from serde.relay.ir.callees import callees_first, find_callees, recursive_functions
@@ -127,7 +127,6 @@ def _has_symbol(value: object) -> bool:
     return isinstance(value, SymDim)
 
 
-@dataclass(frozen=True)
 class ToGraphNormalForm(FunctionPass):
     """Let the value of a let stand where its variable stands.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.core.records import dataclass
 from serde.relay.ir.adt import Constructor
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
@@ -20,7 +20,6 @@ from serde.relay.transform.dead_state import without_dead_states
 __all__ = ["RemoveDeadCode", "RemoveUnusedFunctions", "unused_params"]
 
 
-@dataclass(frozen=True)
 class RemoveDeadCode(FunctionPass):
     """Remove lets whose variable is unused, unused tuple fields and unreachable functions.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -32,7 +32,6 @@ _MOST_COPIED: Final = 1024
 """Tensors of a sequence that is copied to change it anywhere but at its end."""
 
 
-@dataclass(frozen=True)
 class SequencesToTuples(FunctionPass):
     """Replace what is read out of sequences by the tensors that were put there.
 
