@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import isgenerator
 from typing import Any as AnyValue
 from typing import NoReturn, TypeVar
@@ -57,11 +57,9 @@ __all__ = [
 
 ValueT = TypeVar("ValueT")
 F = TypeVar("F", bound=Callable[..., AnyValue])
-
-
 ReadT = TypeVar("ReadT", bound=Callable[..., AnyValue] | Deferred)
 
-
+_NOWHERE = LazyPackage("")
 _EXPECTED = (Unsupported, TypeInferenceError, ConverterBug, FormatError, LimitError, OSError)
 """What a converter may raise; OSError where it reads a weight."""
 
@@ -207,7 +205,8 @@ class ConverterTable:
                 name = operator if isinstance(operator, str) else operator.name
                 self._load_if_foreign("exports", name, function)
                 if self._written is None:
-                    check_exporter(self.format_name, operator, function, ignored)
+                    check = partial(check_exporter, self.format_name, operator, function, ignored)
+                    (self._home or _NOWHERE).check(innermost(function).__module__, check)
                 elif name not in self._written:
                     raise RelayError(f"{self.format_name}: no operator is called {name}")
                 entries = self._exports.setdefault(name, {})
@@ -226,7 +225,7 @@ class ConverterTable:
         """
         module = sys._getframe(1).f_globals["__name__"]
         for each in pairs:
-            each.check(self.format_name)
+            (self._home or _NOWHERE).check(module, partial(each.check, self.format_name))
             if each.reads:
                 reader = Reader(each, module, self._operands)
                 given = self.imports(
@@ -290,8 +289,9 @@ class ConverterTable:
     def importer(self, name: str, version: int) -> Converter | None:
         """Return the importer for an operator as it stands at a version of the operator set."""
         changes = (1,) if self._changes is None else self._changes.get(name, (1,))
-        self._load("imports", name)
         index = bisect_right(changes, version)
+        if not index or (name, changes[index - 1]) not in self._imports:
+            self._load("imports", name)
         entry = self._imports.get((name, changes[index - 1])) if index else None
         return None if entry is None else entry.converter
 
@@ -482,9 +482,10 @@ class ConverterTable:
         """
         if not isinstance(node.op, OpDef):
             raise Unsupported("a call of a function has no counterpart")
-        body = usual_layout(node) or self.expansion(node.op.name) or node.op.decompose
-        if body is not None and not self.can_export(node, version):
-            decompose(node, body)  # raises the reason for which it was not expanded
+        if not self.can_export(node, version):
+            body = usual_layout(node) or self.expansion(node.op.name) or node.op.decompose
+            if body is not None:
+                decompose(node, body)  # raises the reason for which it was not expanded
         converter = self.exporter(node.op.name, version)
         if converter is None:
             known = self._exports.get(node.op.name)
