@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +10,7 @@ import numpy as np
 import onnx
 
 from serde.core.limits import MAX_PROTOBUF_BYTES, MAX_RANK
+from serde.core.records import dataclass, field
 from serde.core.weights import ArrayWeight, Weight
 from serde.errors import ConverterBug, FormatError, OptionError
 from serde.io.packed import stored_chunks
@@ -86,15 +86,12 @@ def tensors(proto: onnx.ModelProto) -> Iterator[tuple[str, onnx.TensorProto]]:
             continue
         found: list[tuple[str, str, Any]] = []
         prefix = f"{path}." if path else ""
-        known = MESSAGES[kind]
-        for descriptor, value in message.ListFields():
-            if descriptor.number not in known:
-                continue
-            name, child, repeats = known[descriptor.number]
-            if repeats:
-                found += [(child, f"{prefix}{name}[{i}]", each) for i, each in enumerate(value)]
-            else:
+        for name, child, repeats in MESSAGES[kind].values():
+            value = getattr(message, name)
+            if not repeats and message.HasField(name):
                 found.append((child, f"{prefix}{name}", value))
+            elif repeats and value:
+                found += [(child, f"{prefix}{name}[{i}]", each) for i, each in enumerate(value)]
         stack.extend(reversed(found))
 
 

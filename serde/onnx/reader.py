@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from serde.core.limits import MAX_NAME_BYTES, MAX_TENSORS
+from serde.core.records import dataclass, field
 from serde.core.weights import FileRange, FileWeight, OpenFile, Weight
 from serde.errors import FormatError, OptionError
 from serde.io.messages import INLINE_BYTES, FileSource, MemorySource, cut_data
@@ -386,7 +386,7 @@ def _check_text(proto: onnx.ModelProto, path: str | None) -> None:
                 stack.extend([value] if isinstance(value, Message) else value)
             elif descriptor.type == FieldDescriptor.TYPE_STRING:
                 texts = (value,) if isinstance(value, (str, bytes)) else value
-                if any(isinstance(text, bytes) for text in texts):
+                if bytes in map(type, texts):
                     raise FormatError(
                         f"{message.DESCRIPTOR.name}.{descriptor.name}: expected UTF-8", path=path
                     )
