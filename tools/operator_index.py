@@ -1,4 +1,4 @@
-"""Which module registers which operator: ``index.json`` beside the modules.
+"""Which module registers which operator, and what formats there are: ``index.json`` beside them.
 
 ``python tools/operator_index.py`` (as ``make docs`` does) loads every module, sees what
 it registers, and writes that down, so that the registry and the tables of converters load only
@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 from unittest import mock
 
+from serde.bridge.formats import FORMATS, facts_of, get_bridge
 from serde.relay.ir import registry
 from serde.relay.ir.lazy import LazyPackage
 from serde.walk.table import ConverterTable
@@ -58,6 +59,7 @@ def build_indices() -> dict[str, dict[str, Any]]:
     return {
         RELAY: _index_declarations(declared),
         **{package: _index_converters(package, entries) for package in CONVERTERS},
+        "serde.bridge": {name: facts_of(get_bridge(name)) for name in sorted(FORMATS)},
     }
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from serde.bridge.quantizing import QuantizeOptions
     from serde.io.neighbours import Neighbours
 
-__all__ = ["AnyBridge", "Bridge", "ReadOnlyBridge", "WriteOnlyBridge"]
+__all__ = ["AnyBridge", "Bridge", "ReadOnlyBridge", "WriteOnlyBridge", "check_bridge"]
 
 ModelT = TypeVar("ModelT")
 ImportOptionsT = TypeVar("ImportOptionsT", bound=ImportOptions)
@@ -392,3 +392,36 @@ def _bind_whole(
     bound, rest = bind_options(cls, given)
     refuse_options(rest, option_names(cls))
     return bound
+
+
+def check_bridge(name: str, bridge: object) -> AnyBridge:
+    """Return an object that claims to be the bridge of the format `name`.
+
+    Raises:
+        OptionError: It is no bridge, or lacks what every bridge has.
+    """
+    if not isinstance(bridge, Bridge):
+        raise OptionError(f"format {name}: expected a Bridge, found {bridge!r}")
+    wrong = [attribute for attribute, holds in _ATTRIBUTES.items() if not holds(bridge)]
+    if wrong:
+        kind = type(bridge).__name__
+        raise OptionError(f"format {name}: {kind} lacks {', '.join(wrong)}, or has a wrong one")
+    if bridge.name != name:
+        raise OptionError(f"format {name}: the name of its bridge is {bridge.name!r}")
+    return bridge
+
+
+def _is_options(bridge: AnyBridge, attribute: str, base: type) -> bool:
+    """Whether a bridge has a class of options, or says that it has none."""
+    found = getattr(bridge, attribute, False)
+    return found is None or (isinstance(found, type) and issubclass(found, base))
+
+
+_ATTRIBUTES: Mapping[str, Callable[[AnyBridge], bool]] = {
+    "name": lambda bridge: isinstance(getattr(bridge, "name", None), str),
+    "title": lambda bridge: isinstance(getattr(bridge, "title", None), str),
+    "suffixes": lambda bridge: isinstance(getattr(bridge, "suffixes", None), tuple),
+    "import_options": lambda bridge: _is_options(bridge, "import_options", ImportOptions),
+    "export_options": lambda bridge: _is_options(bridge, "export_options", ExportOptions),
+}
+"""Attributes that every bridge has, and whether one is as it must be."""

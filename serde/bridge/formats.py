@@ -8,17 +8,24 @@ entries name a :class:`~serde.bridge.contract.Bridge` object.
 from __future__ import annotations
 
 import importlib
+import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge.contract import AnyBridge, Bridge
-from serde.bridge.options import ExportOptions, ImportOptions
 from serde.errors import FormatError, OptionError
 
-__all__ = ["FORMATS", "PIVOT", "format_names", "get_bridge", "source_bridge", "target_bridge"]
+if TYPE_CHECKING:
+    from serde.bridge.contract import AnyBridge
+
+__all__ = [
+    "FORMATS", "PIVOT", "facts_of", "format_facts", "format_names", "get_bridge",
+    "source_bridge", "target_bridge",
+]  # fmt: skip
 
 ENTRY_POINTS = "serde.formats"
 
@@ -53,10 +60,12 @@ def get_bridge(name: str) -> AnyBridge:
     Raises:
         OptionError: There is no such format, or two packages claim the name.
     """
+    from serde.bridge.contract import check_bridge
+
     spelled = (name, str(name).lower())
     for each in spelled:
         if each in FORMATS:
-            return _check_bridge(each, importlib.import_module(FORMATS[each]).BRIDGE)
+            return check_bridge(each, importlib.import_module(FORMATS[each]).BRIDGE)
     others = _entry_points()
     name = next((each for each in spelled if each in others), name)
     if name not in others:
@@ -65,40 +74,38 @@ def get_bridge(name: str) -> AnyBridge:
         loaded = others[name].load()
     except Exception as error:
         raise OptionError(f"format {name}: {others[name].value} does not load: {error}") from error
-    return _check_bridge(name, loaded)
+    return check_bridge(name, loaded)
 
 
-def _check_bridge(name: str, bridge: object) -> AnyBridge:
-    """Return an object that claims to be the bridge of the format `name`.
+def facts_of(bridge: AnyBridge) -> dict[str, AnyValue]:
+    """Return what tells a format from others, without its bridge."""
+    reads, writes = bridge.import_options is not None, bridge.export_options is not None
+    return {
+        "module": type(bridge).__module__,
+        "title": bridge.title,
+        "reads": reads,
+        "writes": writes,
+        "suffixes": list(bridge.suffixes),
+        "of_targets": [each for each in bridge.suffixes if each not in bridge.read_suffixes],
+    }
+
+
+@cache
+def _index() -> dict[str, dict[str, AnyValue]]:
+    """Return what ``index.json``, which ``make docs`` writes, says of this package's formats."""
+    path = Path(__file__).with_name("index.json")
+    found: AnyValue = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+def format_facts(name: str) -> Mapping[str, AnyValue]:
+    """Return what :func:`facts_of` does; a format of another package is loaded for it.
 
     Raises:
-        OptionError: It is no bridge, or lacks what every bridge has.
+        OptionError: There is no such format, or it does not load.
     """
-    if not isinstance(bridge, Bridge):
-        raise OptionError(f"format {name}: expected a Bridge, found {bridge!r}")
-    wrong = [attribute for attribute, holds in _ATTRIBUTES.items() if not holds(bridge)]
-    if wrong:
-        kind = type(bridge).__name__
-        raise OptionError(f"format {name}: {kind} lacks {', '.join(wrong)}, or has a wrong one")
-    if bridge.name != name:
-        raise OptionError(f"format {name}: the name of its bridge is {bridge.name!r}")
-    return bridge
-
-
-def _is_options(bridge: AnyBridge, attribute: str, base: type) -> bool:
-    """Whether a bridge has a class of options, or says that it has none."""
-    found = getattr(bridge, attribute, False)
-    return found is None or (isinstance(found, type) and issubclass(found, base))
-
-
-_ATTRIBUTES: Mapping[str, Callable[[AnyBridge], bool]] = {
-    "name": lambda bridge: isinstance(getattr(bridge, "name", None), str),
-    "title": lambda bridge: isinstance(getattr(bridge, "title", None), str),
-    "suffixes": lambda bridge: isinstance(getattr(bridge, "suffixes", None), tuple),
-    "import_options": lambda bridge: _is_options(bridge, "import_options", ImportOptions),
-    "export_options": lambda bridge: _is_options(bridge, "export_options", ExportOptions),
-}
-"""Attributes that every bridge has, and whether one is as it must be."""
+    known = _index().get(name, {})
+    return known if known.get("module", "") == FORMATS.get(name) else facts_of(get_bridge(name))
 
 
 _SCANNED: dict[object, dict[str, AnyValue]] = {}
@@ -139,8 +146,9 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
         return get_bridge(format_name)
     first = source[0] if isinstance(source, (tuple, list)) and source else source
     if isinstance(first, (str, os.PathLike)) and os.path.exists(first):
-        for bridge in map(get_bridge, FORMATS):
-            if os.fspath(first).endswith(bridge.suffixes) and bridge.detect(Path(first)):
+        for name in FORMATS:
+            named = os.fspath(first).endswith(tuple(format_facts(name)["suffixes"]))
+            if named and (bridge := get_bridge(name)).detect(Path(first)):
                 return bridge
     broken: list[str] = []
     bridges = [*_load_own(), *_load_others(broken)]
@@ -195,14 +203,14 @@ def target_bridge(path: str | os.PathLike[str], format_name: str | None = None) 
         return get_bridge(format_name)
     text = os.fspath(path).rstrip("/")  # Shells complete the name of a package so.
     broken: list[str] = []
-    for group in (_load_own(), _load_others(broken)):
-        found: dict[int, AnyBridge] = {}
-        for bridge in group:
-            ends = [each for each in bridge.suffixes if each not in bridge.read_suffixes]
-            lengths = [len(each) for each in ends if text.endswith(each)]
-            if bridge.export_options is not None and lengths:
-                found.setdefault(max(lengths), bridge)
+    for names in (sorted(FORMATS), (bridge.name for bridge in _load_others(broken))):
+        found: dict[int, str] = {}
+        for name in names:
+            facts = format_facts(name)
+            lengths = [len(each) for each in facts["of_targets"] if text.endswith(each)]
+            if facts["writes"] and lengths:
+                found.setdefault(max(lengths), name)
         if found:
-            return found[max(found)]
+            return get_bridge(found[max(found)])
     hint = "; ".join([f"name the target's format ({', '.join(format_names())})", *broken])
     raise OptionError(f"{text}: no format is known by this suffix; {hint}")

@@ -28,13 +28,13 @@ class Flag(click.Option):
 
     def __init__(self, *args: Any, aliases: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._aliases = [each for each in aliases if each not in self.opts]
+        self.aliases = [each for each in aliases if each not in self.opts]
         self._defaults: dict[str, str] = {}
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
         """Let the parser know all spellings."""
         shown = self.opts
-        self.opts = [*shown, *self._aliases]
+        self.opts = [*shown, *self.aliases]
         super().add_to_parser(parser, ctx)
         self.opts = shown
 

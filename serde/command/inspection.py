@@ -23,9 +23,7 @@ from serde.relay.transform.cutting import NamedValue, nameable_values
 __all__ = [
     "Inspection",
     "ListedValue",
-    "format_table",
     "inspect_model",
-    "list_formats",
     "list_operators",
     "operator_tables",
 ]
@@ -244,35 +242,3 @@ def operator_tables(found: Mapping[str, list[tuple[str, str]]]) -> list[Table]:
         )
         for name, rows in found.items()
     ]
-
-
-def list_formats() -> list[dict[str, AnyValue]]:
-    """Return name, title, directions and suffixes of each format; a broken one has an error."""
-    rows = []
-    for name in format_names():
-        row: dict[str, AnyValue] = {"name": name}
-        try:
-            bridge = get_bridge(name)
-        except OptionError as error:
-            rows.append({**row, "error": str(error)})
-            continue
-        row["title"] = bridge.title
-        row["reads"] = bridge.import_options is not None
-        row["writes"] = bridge.export_options is not None
-        row["suffixes"] = list(bridge.suffixes)
-        rows.append(row)
-    return rows
-
-
-def format_table(rows: list[dict[str, AnyValue]]) -> Table:
-    """Return the rows of :func:`list_formats` as a table."""
-    return Table(
-        ("format", "title", "reads", "writes", "suffixes"), tuple(_format_row(row) for row in rows)
-    )
-
-
-def _format_row(row: Mapping[str, AnyValue]) -> tuple[str, ...]:
-    if "error" in row:
-        return (row["name"], row["error"], "no", "no", "")
-    answers = ["yes" if row[key] else "no" for key in ("reads", "writes")]
-    return (row["name"], row["title"], *answers, " ".join(row["suffixes"]))

@@ -48,25 +48,26 @@ class FormatCommand(Command):
         super().__init__(*args, **kwargs)
         self._directions = (reads, writes)
         self._generated: dict[tuple[str, ...], list[click.Option]] = {}
-        self._with_others = True
+        self._formats: tuple[str, ...] | None = None
         self.params.append(help_all_option())
 
     @property
     def generated(self) -> list[click.Option]:
-        """The flags made from the formats' options."""
-        from serde.api import convert
-        from serde.bridge.formats import FORMATS, format_names
-        from serde.command.flags import generated_options
+        """The flags made from the options of the formats that are looked at."""
+        from serde.bridge.formats import format_names
 
-        names = tuple(format_names()) if self._with_others else tuple(sorted(FORMATS))
-        if names not in self._generated:
+        names = tuple(format_names()) if self._formats is None else self._formats
+        if names and names not in self._generated:
+            from serde.api import convert
+            from serde.command.flags import generated_options
+
             reads, writes = self._directions
             wanted = {"read": reads, "written": writes, "": writes}
             public: Any = convert
             groups = [each for each in public.groups(names) if wanted[each.direction]]
             classes = [(each.format, each.cls) for each in groups]
             self._generated[names] = generated_options(classes, taken=_BY_HAND)
-        return self._generated[names]
+        return self._generated.get(names, [])
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters of the command, those of the formats before the common ones."""
@@ -77,12 +78,21 @@ class FormatCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give ``--check`` its number where it stands without one.
 
-        Formats of other packages are looked for only where a flag is none of this package's.
+        Formats are looked for only where a flag is none of all commands', and those of other
+        packages only where it is none of this package's.
         """
-        self._with_others = False
-        known = {text for param in self.get_params(ctx) for text in (*param.opts, "--check")}
+        from serde.bridge.formats import FORMATS
+
         given = {arg.partition("=")[0] for arg in args if arg.startswith("--")}
-        self._with_others = not given <= known - {"--help", "--help-all"} or "-h" in args
+        for names in () if ctx.resilient_parsing or "-h" in args else ((), tuple(sorted(FORMATS))):
+            self._formats = names
+            params = self.get_params(ctx)
+            known = {each for p in params for each in (*p.opts, *p.secondary_opts)} | {"--check"}
+            known |= {each for p in params if isinstance(p, Flag) for each in p.aliases}
+            if given <= known - {"--help", "--help-all"}:
+                break
+        else:
+            self._formats = None
         return super().parse_args(ctx, _complete_check_flag(args))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import serde.core.allocation as allocation
@@ -17,7 +16,6 @@ from serde.relay.transform.evaluate_constants import EvaluateConstants
 __all__ = ["FoldEmpty"]
 
 
-@dataclass(frozen=True)
 class FoldEmpty(FunctionPass):
     """Replace by constants what has no elements, and what is made of nothing else.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import serde.core.allocation as allocation
@@ -15,7 +14,6 @@ from serde.relay.transform.base import FunctionPass
 __all__ = ["SettleEmpty"]
 
 
-@dataclass(frozen=True)
 class SettleEmpty(FunctionPass):
     """Replace calls that give no elements by constants, which hold as much."""
 

@@ -45,7 +45,8 @@ def rename_tensors(
     steps = [each for each in model.operations if each.op not in _DECLARED]
     sources = {place: model.sources.get(each.results()[0], "") for place, each in enumerate(steps)}
     last = {source if source in nodes else place: place for place, source in sources.items()}
-    order = sorted(sources, key=lambda place: place not in last.values())
+    named = frozenset(last.values())
+    order = sorted(sources, key=lambda place: place not in named)
     for place in order:
         for name in steps[place].results():
             if name not in renamed:

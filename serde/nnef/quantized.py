@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import ClassVar, Final
 
@@ -53,7 +53,6 @@ def _name(node: Expr) -> str:
     return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
 
 
-@dataclass(frozen=True)
 class _RoundAway(FunctionPass):
     """Write quantisations that round halves to even as those that NNEF has."""
 

@@ -96,7 +96,6 @@ def loses_levels(function: Function) -> bool:
     )
 
 
-@dataclass(frozen=True)
 class LevelsAsPairs(FunctionPass):
     """Write operators on quantised numbers on floats, each result quantised by its own scale.
 
@@ -192,7 +191,6 @@ def _with_own_scales(node: Call) -> Expr:
     return call(_name(node), real, narrow, *node.args[2:], span=node.span, **node.attrs)
 
 
-@dataclass(frozen=True)
 class SumsBetweenPairs(FunctionPass):
     """Quantise the results of products that are added to something, as ONNX Runtime wants it.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import ClassVar, Final
 
@@ -164,7 +163,6 @@ def spell_out(
     )
 
 
-@dataclass(frozen=True)
 class _BytesForNibbles(transform.FunctionPass):
     """Hold weights of 4 bits in 8 where they become floats; their values are the same.
 
@@ -253,7 +251,6 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
     return again.run(result.with_functions(result.functions, checked=False))[0]
 
 
-@dataclass(frozen=True)
 class _CallsIntoBranches(transform.FunctionPass):
     """A call of the function that a condition chooses becomes a choice between two calls."""
 
@@ -277,7 +274,6 @@ def _into_branches(node: Expr) -> Expr:
     return If(chosen.cond, calls[0], calls[1], chosen.span)
 
 
-@dataclass(frozen=True)
 class _DenseAsProduct(transform.FunctionPass):
     """A dense layer on other than two axes becomes a product with the weight turned."""
 

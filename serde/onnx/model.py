@@ -86,15 +86,12 @@ def tensors(proto: onnx.ModelProto) -> Iterator[tuple[str, onnx.TensorProto]]:
             continue
         found: list[tuple[str, str, Any]] = []
         prefix = f"{path}." if path else ""
-        known = MESSAGES[kind]
-        for descriptor, value in message.ListFields():
-            if descriptor.number not in known:
-                continue
-            name, child, repeats = known[descriptor.number]
-            if repeats:
-                found += [(child, f"{prefix}{name}[{i}]", each) for i, each in enumerate(value)]
-            else:
+        for name, child, repeats in MESSAGES[kind].values():
+            value = getattr(message, name)
+            if not repeats and message.HasField(name):
                 found.append((child, f"{prefix}{name}", value))
+            elif repeats and value:
+                found += [(child, f"{prefix}{name}[{i}]", each) for i, each in enumerate(value)]
         stack.extend(reversed(found))
 
 

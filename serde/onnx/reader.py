@@ -386,7 +386,7 @@ def _check_text(proto: onnx.ModelProto, path: str | None) -> None:
                 stack.extend([value] if isinstance(value, Message) else value)
             elif descriptor.type == FieldDescriptor.TYPE_STRING:
                 texts = (value,) if isinstance(value, (str, bytes)) else value
-                if any(isinstance(text, bytes) for text in texts):
+                if bytes in map(type, texts):
                     raise FormatError(
                         f"{message.DESCRIPTOR.name}.{descriptor.name}: expected UTF-8", path=path
                     )

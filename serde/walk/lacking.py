@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Final
 
@@ -36,6 +37,7 @@ def why_not_called(node: Call) -> str:
     return _DATA if known else "what is called is only known when the model runs"
 
 
+@lru_cache(maxsize=2**10)
 def require_countable(type_: Type | None) -> None:
     """Refuse tensors whose elements int64 cannot count with room to spare.
 

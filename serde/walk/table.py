@@ -55,13 +55,9 @@ F = TypeVar("F", bound=Callable[..., AnyValue])
 Schema = Callable[[str, int, Call], Unsupported | None]
 ReadT = TypeVar("ReadT", bound=Callable[..., AnyValue] | Deferred)
 
-
+_NOWHERE = LazyPackage("")
 _EXPECTED = (Unsupported, TypeInferenceError, ConverterBug, FormatError, LimitError, OSError)
 """What a converter may raise; OSError where it reads a weight."""
-
-
-def _identity(raw: AnyValue, _hint: AnyValue) -> AnyValue:
-    return raw
 
 
 def _emit(
@@ -98,7 +94,7 @@ class ConverterTable:
         format_name: str,
         *,
         changes: Mapping[str, Sequence[int]] | None = None,
-        decode: Decode = _identity,
+        decode: Decode = lambda raw, _hint: raw,
         home: str | None = None,
         targets: Collection[int] | None = None,
         written: Collection[str] | None = None,
@@ -209,7 +205,9 @@ class ConverterTable:
                 name = operator if isinstance(operator, str) else operator.name
                 self._load_if_foreign("exports", name, function)
                 if self._written is None:
-                    check_exporter(self.format_name, operator, function, ignored, takes)
+                    facts = self.format_name, operator, function, ignored, takes
+                    check = partial(check_exporter, *facts)
+                    (self._home or _NOWHERE).check(innermost(function).__module__, check)
                 elif name not in self._written:
                     raise RelayError(f"{self.format_name}: no operator is called {name}")
                 entries = self._exports.setdefault(name, {})
@@ -230,7 +228,7 @@ class ConverterTable:
         """
         module = sys._getframe(1).f_globals["__name__"]
         for each in pairs:
-            each.check(self.format_name)
+            (self._home or _NOWHERE).check(module, partial(each.check, self.format_name))
             if each.reads:
                 reader = Reader(each, module, self._operands)
                 given = self.imports(
@@ -300,8 +298,9 @@ class ConverterTable:
     def importer(self, name: str, version: int) -> Converter | None:
         """Return the importer for an operator as it stands at a version of the operator set."""
         changes = (1,) if self._changes is None else self._changes.get(name, (1,))
-        self._load("imports", name)
         index = bisect_right(changes, version)
+        if not index or (name, changes[index - 1]) not in self._imports:
+            self._load("imports", name)
         entry = self._imports.get((name, changes[index - 1])) if index else None
         return None if entry is None else entry.converter
 

@@ -91,6 +91,12 @@ def test_version_and_help_do_not_load_numpy(flag: str) -> None:
     assert not loaded_by(flag) & {"numpy", "onnx", "serde.bridge", "serde.relay"}
 
 
+def test_the_table_of_formats_is_shown_without_loading_any() -> None:
+    modules = loaded_by("formats")
+    assert not modules & {"numpy", "onnx", "serde.relay.ir", "serde.walk"}
+    assert [name for name in modules if name.endswith(".bridge")] == ["serde.bridge"]
+
+
 @pytest.fixture(scope="module")
 def small_net(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dense layer as ONNX."""

@@ -16,6 +16,7 @@ PACKAGES = (
     "serde.mxnet.ops",
     "serde.coreml.mlprogram.ops",
     "serde.coreml.neuralnetwork.ops",
+    "serde.bridge",
 )
 
 

@@ -17,7 +17,7 @@ from serde.relay.ir.types import TupleType
 
 __all__ = ["Namespace", "builder_names", "lookup_builder", "wrap_tuple"]
 
-_DERIVED: dict[str, Callable[..., AnyValue]] = {}
+_DERIVED: dict[str, AnyValue] = {}
 
 _QNN: Final = "serde.relay.transform.tvm.qnn"
 _CONFIG: Final = "serde.relay.op.qnn.requantize_config"
@@ -78,7 +78,7 @@ def lookup_builder(path: str) -> AnyValue:
     if definition is not None:
         return _DERIVED.setdefault(path, _derived_builder(definition))
     if any(known.startswith(f"{path}.") for known in builder_paths()):
-        return Namespace(path)
+        return _DERIVED.setdefault(path, Namespace(path))
     return None
 
 
@@ -128,8 +128,9 @@ def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
                 signature.bind(*args, **kwargs)
             except TypeError as error:
                 raise TypeInferenceError(f"{definition.name}: {error}") from None
-        given = {name: bound[shown[name]] for name in parameters if shown[name] in bound}
-        given = {**arguments.defaults, **given}
+        if arguments.names:
+            bound = {name: bound[shown[name]] for name in parameters if shown[name] in bound}
+        given = {**arguments.defaults, **bound}
         for name, convert in arguments.convert.items():
             given[name] = convert(given.get(name, parameters[name].default))
         operands = [given.pop(operand.name, None) for operand in definition.operands]

@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import pkgutil
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any as AnyValue
 
@@ -27,6 +28,7 @@ class LazyPackage:
         self.name = name
         self._complete = False
         self._loaded: set[str] = set()
+        self._checks: list[Callable[[], None]] = []
 
     @cached_property
     def index(self) -> dict[str, AnyValue]:
@@ -60,3 +62,12 @@ class LazyPackage:
         for info in sorted(pkgutil.walk_packages(path, f"{self.name}."), key=lambda i: i.name):
             importlib.import_module(info.name)
         self._complete = True
+        while self._checks:
+            self._checks.pop()()
+
+    def check(self, module: str, check: Callable[[], None]) -> None:
+        """Check what a module registers; what one of the package does, when all are loaded."""
+        if self.has(module):
+            self._checks.append(check)
+        else:
+            check()

@@ -121,6 +121,7 @@ class OpDef(Op):
     """
 
     __slots__ = (
+        "_declared",
         "arguments",
         "attributes",
         "by_value",
@@ -157,22 +158,28 @@ class OpDef(Op):
         self.by_value = frozenset(by_value)
         self.meta_class = meta_class
         self.doc = inspect.getdoc(kernel) or ""
-        self.operands, self.attributes, self.fields = read_schema(name, kernel)
-        self.kernel, self.infer = (gather(each, self.attributes) for each in (kernel, infer))
-        self.decompose, self.complete = (
-            None if each is None else gather(each, self.attributes)
-            for each in (decompose, complete)
-        )
-        self.carries = tuple(
-            name for name, each in self.attributes.items() if "Function" in each.annotation
-        )
-        unknown = self.by_value - {operand.name for operand in self.operands}
-        if unknown:
-            raise RelayError(f"{name}: by_value names no operand: {sorted(unknown)}")
+        self._declared = kernel, infer, decompose, complete
         given = [trait() if isinstance(trait, type) else trait for trait in traits]
         self.traits: dict[type[Trait], Trait] = {type(trait): trait for trait in given}
         if len(self.traits) < len(given):
             raise RelayError(f"{name}: a trait is stated twice")
+
+    def __getattr__(self, name: str) -> AnyValue:
+        """Read the signature, which is costly, when something of it is first asked for."""
+        if name == "_declared":
+            raise AttributeError(name)
+        kernel, infer, decompose, complete = self._declared
+        operands, attributes, self.fields = read_schema(self.name, kernel)
+        self.operands, self.attributes = operands, attributes
+        self.kernel, self.infer = (gather(each, attributes) for each in (kernel, infer))
+        self.decompose, self.complete = (
+            None if each is None else gather(each, attributes) for each in (decompose, complete)
+        )
+        self.carries = tuple(n for n, each in attributes.items() if "Function" in each.annotation)
+        unknown = self.by_value - {operand.name for operand in operands}
+        if unknown:
+            raise RelayError(f"{self.name}: by_value names no operand: {sorted(unknown)}")
+        return object.__getattribute__(self, name)
 
     @property
     def num_inputs(self) -> int:
@@ -254,9 +261,10 @@ def relay_op(
     """
 
     def declare(kernel: Kernel) -> Kernel:
-        if name in _OPS or (not _PACKAGE.has(kernel.__module__) and find(name) is not None):
+        foreign = not _PACKAGE.has(kernel.__module__)
+        if name in _OPS or (foreign and find(name) is not None):
             raise RelayError(f"{name} is declared twice")
-        _OPS[name] = OpDef(
+        made = OpDef(
             name,
             kernel,
             infer,
@@ -268,6 +276,9 @@ def relay_op(
             meta_class=meta_class,
             arguments=arguments,
         )
+        if foreign:
+            made.operands  # noqa: B018 - Read, so that what is wrong is refused here.
+        _OPS[name] = made
         return kernel
 
     return declare
@@ -426,17 +437,19 @@ def call(name: str, /, *operands: AnyValue, span: Span | None = None, **attrs: A
 
 
 def _as_argument(name: str, operand: Operand, value: AnyValue) -> Expr:
+    if isinstance(value, Expr):
+        return value
     if value is None and operand.optional:
         return Tuple(())
     if isinstance(value, TupleWrapper):
-        value = list(value) if operand.variadic else value.tuple_value
+        if not operand.variadic:
+            return value.tuple_value
+        value = list(value)
     if isinstance(value, (list, tuple)):
-        value = Tuple([astuple(item) for item in value])
-    if not isinstance(value, Expr):
-        raise TypeInferenceError(
-            f"{name}: operand {operand.name}: expected an expression, found {value!r}"
-        )
-    return value
+        return Tuple([astuple(item) for item in value])
+    raise TypeInferenceError(
+        f"{name}: operand {operand.name}: expected an expression, found {value!r}"
+    )
 
 
 def infer_call(node: Call) -> Type | None:

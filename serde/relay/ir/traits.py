@@ -27,7 +27,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
 class Trait:
     """A fact about an operator."""
 

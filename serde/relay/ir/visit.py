@@ -287,27 +287,24 @@ def rewrite(
     if memo is None:
         return _rewrite_in_order(root, replace)
     done = memo
-    stack: list[Expr | None] = [root]
-    opened: list[Expr] = []
+    stack = [root]
     while stack:
-        node = stack.pop()
-        if node is None:
-            node = opened.pop()
-            if node not in done:
-                parts = [done[child] for child in node.below]
-                same = all(map(is_, parts, node.below))
-                done[node] = replace(node, node if same else rebuild(node, parts))
-        elif node not in done:
-            try:
-                below = node.below
-            except AttributeError:
-                raise _no_expression(node) from None
-            if below:
-                opened.append(node)
-                stack.append(None)
-                stack.extend(reversed(below))
-            else:
-                done[node] = replace(node, node)
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+            continue
+        try:
+            below = node.below
+        except AttributeError:
+            raise _no_expression(node) from None
+        waiting = [child for child in below if child not in done]
+        if waiting:
+            stack.extend(reversed(waiting))
+            continue
+        stack.pop()
+        parts = [done[child] for child in below]
+        same = all(map(is_, parts, below))
+        done[node] = replace(node, node if same else rebuild(node, parts))
     return done[root]
 
 

@@ -25,7 +25,7 @@ _FOR_OTHERS: Final = ("Compiler", "SkipOptimization")
 class Pass(ABC):
     """A named transformation of a module that keeps its meaning.
 
-    Passes are frozen dataclasses: their options are their fields. The module
+    Passes with options are frozen dataclasses: these are their fields. The module
     given is not changed, and what comes out satisfies :func:`serde.relay.ir.verify`.
 
     Attributes:
@@ -37,6 +37,15 @@ class Pass(ABC):
     name: ClassVar[str]
     opt_level: ClassVar[int] = 0
     required: ClassVar[Sequence[str]] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
     @property
     def info(self) -> PassInfo:
@@ -154,6 +163,15 @@ class Sequential(Pass):
             raise TypeError(f"required must be a list of names, found {required!r}")
         self.passes: tuple[Pass, ...] = tuple(passes or ())
         self._info = PassInfo(opt_level, name, tuple(required or ()))
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
     @property
     def info(self) -> PassInfo:

@@ -22,7 +22,6 @@ __all__ = ["CountLoops"]
 _SWAPPED = {"greater": "less", "greater_equal": "less_equal"}
 
 
-@dataclass(frozen=True)
 class CountLoops(FunctionPass):
     """Give a ``serde.loop`` without a limit the one that its condition amounts to.
 

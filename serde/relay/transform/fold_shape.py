@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any as AnyValue
 from typing import ClassVar
@@ -102,7 +101,6 @@ _INTEGERS = ("int", "uint", "bool")
 """What the dtypes of tensors begin with that are followed."""
 
 
-@dataclass(frozen=True)
 class FoldShape(FunctionPass):
     """Make shape arithmetic constants, and operators that read shapes static.
 
@@ -438,7 +436,9 @@ def _static(node: Expr, values: Values) -> Expr:
 
 def _like(node: Call, name: str) -> Call | None:
     type_ = node.type
-    if not isinstance(type_, TensorType) or any(isinstance(dim, Any) for dim in type_.shape):
+    if not name.endswith("_like") or not isinstance(type_, TensorType):
+        return None
+    if any(isinstance(dim, Any) for dim in type_.shape):
         return None
     data = node.args[0] if node.args else None
     if name == "reshape_like" and 0 not in type_.shape:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.ir.infer import infer_module
@@ -12,7 +11,6 @@ from serde.relay.transform.base import Pass
 __all__ = ["InferType"]
 
 
-@dataclass(frozen=True)
 class InferType(Pass):
     """Find the type of every expression, and note it there.
 

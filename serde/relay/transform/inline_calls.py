@@ -127,7 +127,6 @@ def _has_symbol(value: object) -> bool:
     return isinstance(value, SymDim)
 
 
-@dataclass(frozen=True)
 class ToGraphNormalForm(FunctionPass):
     """Let the value of a let stand where its variable stands.
 

@@ -56,7 +56,6 @@ def _prelude() -> IRModule:
     return mod
 
 
-@dataclass(frozen=True)
 class ListsToSequences(Pass):
     """Replace the lists of tensors of a program by sequences, and matches on them by choices.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import ClassVar
 
@@ -25,7 +24,6 @@ _DRAWS_IN_TRAINING = "nn.dropout"
 """Where it is kept, the model goes on training, and equal ones drop different elements."""
 
 
-@dataclass(frozen=True)
 class MergeEqualNodes(FunctionPass):
     """Let equal calls, tuples, fields and constants be one node.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -38,7 +37,6 @@ _UNARY = {
 _TARGETS = ("int8", "uint8", "int16", "uint16")
 
 
-@dataclass(frozen=True)
 class QuantizedAsFloat(FunctionPass):
     """Write quantised operators as dequantisation, the operator on floats, and quantisation.
 

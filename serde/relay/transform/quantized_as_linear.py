@@ -22,7 +22,6 @@ _BYTES: Final = ("int8", "uint8")
 _WINDOW: Final = ("strides", "padding", "dilation", "groups")
 
 
-@dataclass(frozen=True)
 class QuantizedAsLinear(FunctionPass):
     """Write a convolution or product between linear operators as one quantised operator.
 

@@ -46,7 +46,6 @@ __all__ = ["RaiseRecursion"]
 _COUNT = TensorType((), "int64")
 
 
-@dataclass(frozen=True)
 class RaiseRecursion(Pass):
     """Replace functions that call themselves last by ``serde.loop`` or ``serde.scan``.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +20,6 @@ _End = int | tuple[Expr, int]
 """Where a slice ends along an axis: at a number, or at a tensor's length along one of its axes."""
 
 
-@dataclass(frozen=True)
 class RaiseSliceLike(FunctionPass):
     """Write slices to the lengths of other tensors, along the same axes, as ``slice_like``.
 

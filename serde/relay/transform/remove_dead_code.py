@@ -20,7 +20,6 @@ from serde.relay.transform.dead_state import without_dead_states
 __all__ = ["RemoveDeadCode", "RemoveUnusedFunctions", "unused_params"]
 
 
-@dataclass(frozen=True)
 class RemoveDeadCode(FunctionPass):
     """Remove lets whose variable is unused, unused tuple fields and unreachable functions.
 

@@ -32,7 +32,6 @@ _MOST_COPIED: Final = 1024
 """Tensors of a sequence that is copied to change it anywhere but at its end."""
 
 
-@dataclass(frozen=True)
 class SequencesToTuples(FunctionPass):
     """Replace what is read out of sequences by the tensors that were put there.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.ir.module import IRModule
@@ -15,7 +14,6 @@ __all__ = ["AnnotateSpans"]
 _SOURCE = "GeneratedSource"
 
 
-@dataclass(frozen=True)
 class AnnotateSpans(Pass):
     """Print a module, and give each call, function and branch its place in the text as its span.
 

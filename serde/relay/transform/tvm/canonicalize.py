@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.core.weights import numpy_dtype
@@ -18,7 +17,6 @@ from serde.relay.transform.tvm.typed import TypedPass
 __all__ = ["CanonicalizeCast", "CanonicalizeOps"]
 
 
-@dataclass(frozen=True)
 class CanonicalizeCast(TypedPass):
     """Give each elementwise user of a widening cast a cast of its own.
 
@@ -79,7 +77,6 @@ def _is_widening(node: Expr) -> bool:
     return numpy_dtype(source.dtype).itemsize < numpy_dtype(node.type.dtype).itemsize
 
 
-@dataclass(frozen=True)
 class CanonicalizeOps(TypedPass):
     """Write ``nn.bias_add`` as ``add`` of the bias with axes of length 1 after its own."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +16,6 @@ __all__ = ["DivToMul"]
 _DTYPES = ("float16", "float32", "float64")
 
 
-@dataclass(frozen=True)
 class DivToMul(TvmFunctionPass):
     """Multiply by the inverse instead of dividing by a constant.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.errors import RelayError
@@ -15,7 +14,6 @@ from serde.relay.transform.tvm.typed import TypedPass, is_call
 __all__ = ["DynamicToStatic"]
 
 
-@dataclass(frozen=True)
 class DynamicToStatic(TypedPass):
     """Give operators below ``dyn.`` whose shape is a constant their static form.
 

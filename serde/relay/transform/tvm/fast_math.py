@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.ir.expr import Call, Expr, Function
@@ -20,7 +19,6 @@ _FAST = {
 }
 
 
-@dataclass(frozen=True)
 class FastMath(TypedPass):
     """Let a target approximate ``exp``, ``tanh``, ``erf`` and ``nn.softmax``.
 

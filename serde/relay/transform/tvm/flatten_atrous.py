@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.ir.expr import Call, Expr, Function
@@ -15,7 +14,6 @@ from serde.relay.transform.tvm.typed import TypedPass, operator_of
 __all__ = ["FlattenAtrousConv"]
 
 
-@dataclass(frozen=True)
 class FlattenAtrousConv(TypedPass):
     """Turn ``space_to_batch_nd``, ``conv2d``, ``batch_to_space_nd`` into a dilated ``conv2d``.
 

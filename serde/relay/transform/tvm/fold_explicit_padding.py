@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.dataflow_pattern import DFPatternCallback, is_op, rewrite, wildcard
@@ -21,7 +20,6 @@ _POOLS = ("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
 _MAXIMA = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
 
 
-@dataclass(frozen=True)
 class FoldExplicitPadding(TypedPass):
     """Let a convolution or a pooling pad by itself what ``nn.pad`` pads before it.
 

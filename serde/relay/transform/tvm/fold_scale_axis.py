@@ -28,7 +28,6 @@ from serde.relay.transform.tvm.typed import TypedPass, is_call, operator_of
 __all__ = ["BackwardFoldScaleAxis", "FoldScaleAxis", "ForwardFoldScaleAxis"]
 
 
-@dataclass(frozen=True)
 class ForwardFoldScaleAxis(TypedPass):
     """Fold ``multiply`` by a scale of channels into the layers that it feeds.
 
@@ -52,7 +51,6 @@ class ForwardFoldScaleAxis(TypedPass):
         return result if isinstance(result, Function) else function
 
 
-@dataclass(frozen=True)
 class BackwardFoldScaleAxis(TypedPass):
     """Fold ``multiply`` by a scale of channels into the layer that feeds it alone.
 

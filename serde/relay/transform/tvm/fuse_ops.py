@@ -73,7 +73,6 @@ class FuseOps(TypedPass):
         return result if isinstance(result, Function) else function
 
 
-@dataclass(frozen=True)
 class DefuseOps(TvmFunctionPass):
     """Put the body of each function with ``Primitive`` where it is called: undo :class:`FuseOps`.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.errors import RelayError
@@ -18,7 +17,6 @@ from serde.relay.transform.inline_calls import symbols_agree
 __all__ = ["Inline"]
 
 
-@dataclass(frozen=True)
 class Inline(Pass):
     """Inline the global functions with the attribute ``Inline``.
 

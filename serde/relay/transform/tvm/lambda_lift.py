@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.ir.bodies import substitute
@@ -18,7 +17,6 @@ from serde.relay.transform.base import ModulePass
 __all__ = ["LambdaLift"]
 
 
-@dataclass(frozen=True)
 class LambdaLift(ModulePass):
     """Make a global function of every local one.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.dataflow_pattern.graph import inputs_of
@@ -22,7 +21,6 @@ from serde.relay.transform.tvm.annotated_regions import (
 __all__ = ["MergeCompilerRegions"]
 
 
-@dataclass(frozen=True)
 class MergeCompilerRegions(Pass):
     """Join regions that :class:`AnnotateTarget` made with those of the same target that feed them.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.ir.adt import Constructor, Match
@@ -21,7 +20,6 @@ _Visit = Generator["tuple[Expr, Var | None]", Expr, Expr]
 """Asks for what nodes become, and the variable each is to be bound to; returns its own."""
 
 
-@dataclass(frozen=True)
 class ToBasicBlockNormalForm(TypedPass):
     """Bind by a let what is shared between blocks, in the innermost block around its uses.
 
@@ -37,7 +35,6 @@ class ToBasicBlockNormalForm(TypedPass):
         return bind_values(function, every=False)
 
 
-@dataclass(frozen=True)
 class ToANormalForm(TypedPass):
     """Bind every value by a let, in the order of evaluation, so that operands are names.
 

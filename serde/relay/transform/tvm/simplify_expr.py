@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.dataflow_pattern import DFPatternCallback, rewrite
@@ -66,7 +65,6 @@ _AFTER_LAYOUTS: tuple[Callable[[], DFPatternCallback], ...] = (
 )
 
 
-@dataclass(frozen=True)
 class SimplifyExpr(TypedPass):
     """Apply TVM's rewrites until nothing changes.
 
@@ -92,7 +90,6 @@ class SimplifyExpr(TypedPass):
         return _apply(_ALL, function)
 
 
-@dataclass(frozen=True)
 class SimplifyExprPostAlterOp(TypedPass):
     """Apply those of :class:`SimplifyExpr` that tidy up after a change of layouts.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any as AnyValue
 from typing import ClassVar
@@ -19,7 +18,6 @@ from serde.relay.transform.tvm.typed import TypedPass, is_call, operator_of, sca
 __all__ = ["SimplifyInference"]
 
 
-@dataclass(frozen=True)
 class SimplifyInference(TypedPass):
     """Spell out norms and drop dropout.
 

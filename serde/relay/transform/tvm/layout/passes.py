@@ -51,7 +51,6 @@ class ConvertLayout(TypedPass):
         return _Converter(self.desired_layouts).run(function)
 
 
-@dataclass(frozen=True)
 class AlterOpLayout(TypedPass):
     """Let each operator be replaced by what its attribute ``FTVMAlterOpLayout`` makes of it.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.transform.tvm.by_attribute import RewriteByAttribute
@@ -10,7 +9,6 @@ from serde.relay.transform.tvm.by_attribute import RewriteByAttribute
 __all__ = ["CanonicalizeOps", "Legalize"]
 
 
-@dataclass(frozen=True)
 class CanonicalizeOps(RewriteByAttribute):
     """Write quantised operators in plain Relay, in integers alone where they are so.
 
@@ -31,7 +29,6 @@ class CanonicalizeOps(RewriteByAttribute):
         return "FTVMQnnCanonicalize"
 
 
-@dataclass(frozen=True)
 class Legalize(RewriteByAttribute):
     """Write quantised operators in the form that suits every target.
 
