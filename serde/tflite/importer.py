@@ -1,0 +1,226 @@
+"""The walk over a TFLite model into Relay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any as AnyValue
+
+from serde.core.garbage_collection import pause_garbage_collection
+from serde.core.report import Report
+from serde.errors import OptionError, Unsupported, raise_if_refused
+from serde.relay.ir.dims import Any, DimLike
+from serde.relay.ir.expr import Expr, Span, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.unique_names import UniqueNames
+from serde.tflite.import_context import ImportContext
+from serde.tflite.model import Operator, Signature, Subgraph, Tensor, TfliteModel
+from serde.tflite.ops import TABLE
+from serde.tflite.ops.table import CODES, INTEGERS
+from serde.tflite.options import TfliteImportOptions
+from serde.tflite.quantization import is_quantized, to_codes, to_numbers
+from serde.walk.assembly import Assembly
+from serde.walk.fallback import ImportFallback
+from serde.walk.holes import Hole
+from serde.walk.importer import Graph, ImportWalk, Node
+from serde.walk.inputs import check_rank
+from serde.walk.scope import Scope as BaseScope
+
+__all__ = ["chosen_interface", "declared_type", "to_relay"]
+
+
+class Scope(BaseScope[int, Expr]):
+    """The values of a graph by the numbers of tensors; graphs see nothing of one another."""
+
+    def inner(self, label: str, **changes: AnyValue) -> Scope:
+        """Return a new scope for a graph that this one uses."""
+        return super().inner(label, **{**changes, "parent": None})
+
+
+_KINDS = frozenset(("resource", "variant", "string"))
+"""Types of tensors that are no numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A graph, and what its inputs and outputs are called.
+
+    Attributes:
+        subgraph: Its number.
+        inputs: Numbers of tensors by name.
+        outputs: Likewise.
+    """
+
+    subgraph: int
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, int]
+
+
+def chosen_interface(model: TfliteModel, key: str | None) -> Interface:
+    """Return the graph that a signature runs; without one the first, by the only signature for it.
+
+    Raises:
+        OptionError: There is no such signature.
+    """
+    known = {each.key: each for each in model.signatures}
+    if key is not None and key not in known:
+        found = ", ".join(map(repr, known)) or "none"
+        raise OptionError(f"signature: there is no {key!r}; there are {found}")
+    own = [each for each in model.signatures if each.subgraph == 0]
+    signature = known[key] if key is not None else (own[0] if len(own) == 1 else None)
+    if signature is not None and _covers(model, signature):
+        return Interface(signature.subgraph, signature.inputs, signature.outputs)
+    graph = model.subgraphs[0 if signature is None else signature.subgraph]
+    names = UniqueNames()
+    inputs = {names.reserve(graph.tensors[i].name or "input"): i for i in graph.inputs}
+    outputs = {names.reserve(graph.tensors[i].name or "output"): i for i in graph.outputs}
+    return Interface(0 if signature is None else signature.subgraph, inputs, outputs)
+
+
+def _covers(model: TfliteModel, signature: Signature) -> bool:
+    graph = model.subgraphs[signature.subgraph]
+    named = sorted(signature.inputs.values()), sorted(set(signature.outputs.values()))
+    return named == (sorted(graph.inputs), sorted(set(graph.outputs)))
+
+
+def declared_type(tensor: Tensor) -> TensorType:
+    """Return the type of a tensor, with anonymous lengths where they are open.
+
+    Raises:
+        Unsupported: It is no tensor of numbers.
+    """
+    if tensor.dtype in _KINDS:
+        raise Unsupported(f"a tensor of the type {tensor.dtype}")
+    return TensorType([Any() if each < 0 else each for each in tensor.shape], tensor.dtype)
+
+
+@pause_garbage_collection()
+def to_relay(model: TfliteModel, options: TfliteImportOptions, report: Report) -> RelayModel:
+    """Return a model as Relay.
+
+    Raises:
+        OptionError: An option names no input, or no signature.
+        UnsupportedModelError: Some operators cannot be converted.
+    """
+    interface = chosen_interface(model, options.signature)
+    walk = _Walk(model, report, ImportFallback.of("tflite", options), interface)
+    scope = Scope(source=model.path)
+    graph = model.subgraphs[interface.subgraph]
+    report.nodes = len(graph.operators)
+    entries = [_Input(name, graph.tensors[index], index) for name, index in walk.ordered_inputs()]
+    found = walk.read(interface.subgraph, scope)
+    given = options.input_shapes, options.input_dtypes
+    inputs = walk.inputs(entries, scope, *given, fixed=options.fix_inputs)
+    order = [index for _, index in walk.ordered_outputs()]
+    outputs = walk.run(Graph(found.inputs, found.nodes, order), scope)
+    raise_if_refused(report)
+    walk.fallback.note_unused(report)
+    meta = ModelMeta(
+        inputs=tuple(each.name_hint for each in inputs),
+        outputs=tuple(name for name, _ in walk.ordered_outputs()),
+        source_format="tflite",
+        source_version="3",
+        extra={"description": model.description} if model.description else {},
+    )
+    names = {graph.tensors[index].name: value for index, value in scope.expressions().items()}
+    return walk.assembly.model(inputs, outputs, meta, names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    name: str
+    tensor: Tensor
+    index: int
+
+
+class _Walk(ImportWalk[int, Operator, Scope]):
+    """State of one conversion; graphs go by their numbers."""
+
+    def __init__(
+        self, model: TfliteModel, report: Report, fallback: ImportFallback, interface: Interface
+    ) -> None:
+        super().__init__(report, Assembly([*interface.inputs, *interface.outputs]), fallback)
+        self._model = model
+        self._interface = interface
+        self._graphs: dict[Scope, Subgraph] = {}
+
+    def ordered_inputs(self) -> list[tuple[str, int]]:
+        """Return inputs in the order of the graph."""
+        order = self._model.subgraphs[self._interface.subgraph].inputs
+        return sorted(self._interface.inputs.items(), key=lambda each: order.index(each[1]))
+
+    def ordered_outputs(self) -> list[tuple[str, int]]:
+        """Return outputs in the order of the graph."""
+        order = self._model.subgraphs[self._interface.subgraph].outputs
+        return sorted(self._interface.outputs.items(), key=lambda each: order.index(each[1]))
+
+    def declare(
+        self, entry: _Input, shape: Sequence[DimLike] | None, dtype: str | None, scope: Scope
+    ) -> Var:
+        """Return the variable for an input, and define its number."""
+        declared = declared_type(entry.tensor)
+        if shape is not None:
+            check_rank(entry.name, shape, declared.shape)
+        if dtype is not None and dtype != declared.dtype:
+            raise OptionError(f"input_dtypes: {entry.name} is {declared.dtype}, not {dtype}")
+        lengths = declared.shape if shape is None else shape
+        variable = Var(entry.name, TensorType(lengths, declared.dtype), Span(entry.name))
+        scope.define(entry.index, variable)
+        return variable
+
+    def read(self, graph: int, scope: Scope) -> Graph[Operator]:
+        """Return a graph as the walk sees it, and define the tensors that have values."""
+        found = self._model.subgraphs[graph]
+        self._graphs[scope] = found
+        for index, tensor in enumerate(found.tensors):
+            if tensor.values is not None and tensor.dtype not in _KINDS and tensor.sparsity is None:
+                scope.define(index, self.assembly.tensor(tensor.values, tensor.name or f"t{index}"))
+        return Graph(found.inputs, self._nodes(found), found.outputs)
+
+    def _nodes(self, graph: Subgraph) -> Iterator[Node[Operator]]:
+        for number, each in enumerate(graph.operators):
+            first = graph.tensors[each.outputs[0]].name if each.outputs else ""
+            yield Node(each.name, first or f"{each.name}_{number}", each.outputs, each)
+
+    def convert(self, node: Node[Operator], scope: Scope, label: str) -> Sequence[Expr]:
+        """Return what an operator gives."""
+        operator, graph = node.source, self._graphs[scope]
+        given = [None if i < 0 else graph.tensors[i] for i in operator.inputs]
+        made = [None if i < 0 else graph.tensors[i] for i in operator.outputs]
+        inputs = [self._value(i, label, scope) for i in operator.inputs]
+        ctx = ImportContext(label, given, made, operator.custom, self, scope)
+        if any(isinstance(each, Hole) for each in inputs):
+            inputs = [Hole() if each is None or isinstance(each, Hole) else each for each in inputs]
+        elif self._is_exact(operator, given, made):
+            return self.call(INTEGERS, ctx, operator.name, inputs, operator.options)
+        elif operator.name not in CODES:
+            inputs = [
+                each if each is None else to_numbers(each, tensor)
+                for each, tensor in zip(inputs, given, strict=True)
+            ]
+        found = self.call(TABLE, ctx, operator.name, inputs, operator.options)
+        if operator.name in CODES:
+            return found
+        return [self._coded(each, tensor) for each, tensor in zip(found, made, strict=False)]
+
+    def _is_exact(
+        self, operator: Operator, given: Sequence[Tensor | None], made: Sequence[Tensor | None]
+    ) -> bool:
+        """Whether an operator is one on codes, by arithmetic of their own."""
+        quantized = given and made and is_quantized(given[0]) and is_quantized(made[0])
+        return bool(quantized) and INTEGERS.importer(operator.name, 1) is not None
+
+    def _coded(self, x: Expr, tensor: Tensor | None) -> Expr:
+        """Return the codes of what an operator on numbers gives."""
+        if tensor is None or isinstance(x, Hole) or not is_quantized(tensor):
+            return x
+        return self.assembly.fold(to_codes(x, tensor))
+
+    def _value(self, index: int, label: str, scope: Scope) -> Expr | None:
+        if index < 0:
+            return None
+        found = scope.find(index)
+        if found is None:
+            raise scope.fault(f"tensor {index} is read before anything gives it", label)
+        return found

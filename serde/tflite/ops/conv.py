@@ -1,0 +1,212 @@
+"""Convolutions. Channels come last; filters hold output channels first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any as AnyValue
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Expr
+from serde.tflite.import_context import ImportContext
+from serde.tflite.ops.table import INTEGERS, OPS
+from serde.tflite.ops.window import padding_of
+from serde.tflite.quantization import rescaled, scale_product, zero_point
+
+__all__: list[str] = []
+
+_SPATIAL = {2: "HW", 3: "DHW"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvOptions:
+    """Options that the convolutions share."""
+
+    padding: int = 0
+    stride_w: int = 0
+    stride_h: int = 0
+    dilation_w_factor: int = 1
+    dilation_h_factor: int = 1
+    fused_activation_function: int = 0
+
+    def strides(self) -> tuple[int, ...]:
+        """Return the strides along the spatial axes."""
+        return self.stride_h, self.stride_w
+
+    def dilation(self) -> tuple[int, ...]:
+        """Return the dilation along the spatial axes."""
+        return self.dilation_h_factor, self.dilation_w_factor
+
+    def window(self, ctx: ImportContext, x: Expr, kernel: tuple[int, ...]) -> dict[str, AnyValue]:
+        """Return how the filter moves, as Relay's attributes have it."""
+        strides, dilation = self.strides(), self.dilation()
+        return {
+            "strides": strides,
+            "padding": padding_of(ctx, x, self.padding, kernel, strides, dilation),
+            "dilation": dilation,
+            "kernel_size": kernel,
+            "data_layout": f"N{_SPATIAL[len(kernel)]}C",
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conv3dOptions(ConvOptions):
+    """Options of convolutions over three axes."""
+
+    stride_d: int = 0
+    dilation_d_factor: int = 1
+
+    def strides(self) -> tuple[int, ...]:
+        """Return the strides along the spatial axes."""
+        return self.stride_d, self.stride_h, self.stride_w
+
+    def dilation(self) -> tuple[int, ...]:
+        """Return the dilation along the spatial axes."""
+        return self.dilation_d_factor, self.dilation_h_factor, self.dilation_w_factor
+
+
+def _direct(
+    ctx: ImportContext, x: Expr, filter_: Expr, conv: ConvOptions
+) -> tuple[Expr, dict[str, AnyValue]]:
+    """Return the filter, and attributes of a convolution.
+
+    Groups are not told: the channels of the input divided by those of the filter.
+    """
+    channels, *kernel, inner = ctx.static_shape(filter_, 4)
+    (given,) = ctx.static_lengths(x, [3])
+    if inner < 1 or given % inner:
+        raise Unsupported(f"{given} channels by a filter of {ctx.type(filter_)!r}")
+    window = conv.window(ctx, x, tuple(kernel))
+    return filter_, {
+        **window,
+        "groups": given // inner,
+        "channels": channels,
+        "kernel_layout": "OHWI",
+    }
+
+
+def _depthwise(
+    ctx: ImportContext, x: Expr, filter_: Expr, conv: ConvOptions
+) -> tuple[Expr, dict[str, AnyValue]]:
+    """Return the same of a filter of [1, height, width, channels of the output]."""
+    first, *kernel, channels = ctx.static_shape(filter_, 4)
+    (given,) = ctx.static_lengths(x, [3])
+    if first != 1 or given < 1 or channels % given:
+        raise Unsupported(f"{given} channels by a depthwise filter of {ctx.type(filter_)!r}")
+    window = conv.window(ctx, x, tuple(kernel))
+    return relay.reshape(filter_, (*kernel, channels, 1)), {
+        **window,
+        "groups": given,
+        "channels": channels,
+        "kernel_layout": "HWOI",
+    }
+
+
+def _finish(ctx: ImportContext, found: Expr, bias: Expr | None, function: int) -> Expr:
+    if bias is not None:
+        found = relay.nn.bias_add(found, bias, axis=-1)
+    return ctx.activated(found, function)
+
+
+@OPS.imports("CONV_2D", ignored=("quantized_bias_type",))
+def import_conv_2d(
+    ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
+) -> Expr:
+    weight, attributes = _direct(ctx, x, filter_, conv)
+    found = relay.nn.conv2d(x, weight, **attributes)
+    return _finish(ctx, found, bias, conv.fused_activation_function)
+
+
+@OPS.imports("DEPTHWISE_CONV_2D", ignored=("depth_multiplier",))
+def import_depthwise_conv_2d(
+    ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
+) -> Expr:
+    weight, attributes = _depthwise(ctx, x, filter_, conv)
+    found = relay.nn.conv2d(x, weight, **attributes)
+    return _finish(ctx, found, bias, conv.fused_activation_function)
+
+
+def _sum_of_codes(
+    ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None, attributes: dict[str, AnyValue]
+) -> Expr:
+    """Return sums of products of codes without their zero points, and the bias added to them."""
+    given, filters = ctx.tensor(0), ctx.tensor(1)
+    one = ctx.const(1.0, "float32")
+    zeros = zero_point(given), zero_point(filters)
+    found = relay.qnn.op.conv2d(x, weight, *zeros, one, one, **attributes)
+    return found if bias is None else relay.nn.bias_add(found, bias, axis=-1)
+
+
+@INTEGERS.imports("CONV_2D", ignored=("quantized_bias_type",))
+def import_integer_conv_2d(
+    ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
+) -> Expr:
+    weight, attributes = _direct(ctx, x, filter_, conv)
+    sums = _sum_of_codes(ctx, x, weight, bias, attributes)
+    scale = scale_product(ctx.tensor(0), ctx.tensor(1))
+    return rescaled(sums, scale, ctx.result(), conv.fused_activation_function)
+
+
+@INTEGERS.imports("DEPTHWISE_CONV_2D", ignored=("depth_multiplier",))
+def import_integer_depthwise_conv_2d(
+    ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
+) -> Expr:
+    weight, attributes = _depthwise(ctx, x, filter_, conv)
+    sums = _sum_of_codes(ctx, x, weight, bias, attributes)
+    scale = scale_product(ctx.tensor(0), ctx.tensor(1))
+    return rescaled(sums, scale, ctx.result(), conv.fused_activation_function)
+
+
+@OPS.imports("CONV_3D")
+def import_conv_3d(
+    ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: Conv3dOptions
+) -> Expr:
+    *kernel, inner, channels = ctx.static_shape(filter_, 5)
+    (given,) = ctx.static_lengths(x, [4])
+    found = relay.nn.conv3d(
+        x,
+        filter_,
+        **conv.window(ctx, x, tuple(kernel)),
+        groups=given // max(inner, 1),
+        channels=channels,
+        kernel_layout="DHWIO",
+    )
+    return _finish(ctx, found, bias, conv.fused_activation_function)
+
+
+@OPS.imports("TRANSPOSE_CONV", ignored=("quantized_bias_type",))
+def import_transpose_conv(
+    ctx: ImportContext,
+    output_shape: Expr,
+    filter_: Expr,
+    x: Expr,
+    bias: Expr | None = None,
+    *,
+    padding: int = 0,
+    stride_w: int = 0,
+    stride_h: int = 0,
+    fused_activation_function: int = 0,
+) -> Expr:
+    """The padding is that of the convolution whose input has the shape given."""
+    channels, *kernel, _ = ctx.static_shape(filter_, 4)
+    shape, lengths = ctx.ints(output_shape), ctx.static_lengths(x, (1, 2))
+    strides = (stride_h, stride_w)
+    pads, more = [], []
+    for n, out, k, s in zip(lengths, shape[1:3], kernel, strides, strict=True):
+        total = max((n - 1) * s + k - out, 0) if padding == 0 else 0
+        pads.append((total // 2, total - total // 2))
+        more.append(out - ((n - 1) * s + k - total))
+    if min(more) < 0 or any(each >= s for each, s in zip(more, strides, strict=True)):
+        raise Unsupported(f"an output of {list(shape)} of an input of {ctx.type(x)!r}")
+    found = relay.nn.conv2d_transpose(
+        x,
+        filter_,
+        strides=strides,
+        padding=(*(each[0] for each in pads), *(each[1] for each in pads)),
+        channels=channels,
+        kernel_size=tuple(kernel),
+        data_layout="NHWC",
+        kernel_layout="OHWI",
+        output_padding=tuple(more),
+    )
+    return _finish(ctx, found, bias, fused_activation_function)

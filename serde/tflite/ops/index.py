@@ -1,0 +1,255 @@
+"""Parts of tensors, by position or by value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Expr
+from serde.tflite.import_context import ImportContext
+from serde.tflite.ops.table import CODES, OPS
+
+CODES.update(("SLICE", "STRIDED_SLICE", "GATHER", "GATHER_ND", "SCATTER_ND", "WHERE", "UNIQUE"))
+CODES.update(("EMBEDDING_LOOKUP", "TOPK_V2", "DYNAMIC_UPDATE_SLICE", "ARG_MAX", "ARG_MIN"))
+
+_MOST = 2**31 - 1
+
+
+@OPS.imports("SLICE")
+def import_slice(ctx: ImportContext, x: Expr, begin: Expr, size: Expr) -> Expr:
+    """A size of -1 is what is left."""
+    if not ctx.is_constant(begin) or not ctx.is_constant(size):
+        sizes = relay.cast(size, "int64"), relay.cast(begin, "int64")
+        return relay.strided_slice(x, sizes[1], sizes[0], slice_mode="size")
+    starts, sizes_ = ctx.ints(begin), ctx.ints(size)
+    ends = [_MOST if n == -1 else first + n for first, n in zip(starts, sizes_, strict=True)]
+    return relay.strided_slice(x, starts, ends)
+
+
+@OPS.imports("STRIDED_SLICE")
+def import_strided_slice(
+    ctx: ImportContext,
+    x: Expr,
+    begin: Expr,
+    end: Expr,
+    strides: Expr,
+    *,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    offset: bool = False,
+) -> Expr:
+    """Bits of the masks stand for entries of the operands."""
+    steps = ctx.ints(strides)
+    axis, entries = 0, list[tuple[int, int]]()
+    added, dropped, kept = list[int](), list[int](), 0
+    real = sum(not (new_axis_mask | ellipsis_mask) >> i & 1 for i in range(len(steps)))
+    for i in range(len(steps)):
+        if ellipsis_mask >> i & 1:
+            skipped = ctx.rank(x) - real
+            axis, kept = axis + skipped, kept + skipped
+        elif new_axis_mask >> i & 1:
+            added.append(kept)
+            kept += 1
+        else:
+            entries.append((i, axis))
+            if shrink_axis_mask >> i & 1:
+                dropped.append(axis)
+            else:
+                kept += 1
+            axis += 1
+    found = _sliced(ctx, x, begin, end, steps, entries, begin_mask, end_mask, dropped, offset)
+    if dropped:
+        found = relay.squeeze(found, axis=dropped)
+    for each in added:
+        found = relay.expand_dims(found, axis=each)
+    return found
+
+
+def _sliced(
+    ctx: ImportContext,
+    x: Expr,
+    begin: Expr,
+    end: Expr,
+    steps: Sequence[int],
+    entries: Sequence[tuple[int, int]],
+    begin_mask: int,
+    end_mask: int,
+    dropped: Sequence[int],
+    offset: bool,
+) -> Expr:
+    """Return the slices along the axes that entries stand for."""
+    starts, ends = ctx.ints(begin), ctx.ints(end)
+    first, last, strides, axes = [], [], [], []
+    for i, axis in entries:
+        step = 1 if axis in dropped else steps[i]
+        if axis in dropped:
+            low, high = starts[i], starts[i] + 1 or _MOST
+        else:
+            low = (0 if step > 0 else _MOST) if begin_mask >> i & 1 else starts[i]
+            high = starts[i] + ends[i] if offset else ends[i]
+            high = (_MOST if step > 0 else -_MOST) if end_mask >> i & 1 else high
+        first.append(low)
+        last.append(high)
+        strides.append(step)
+        axes.append(axis)
+    return relay.strided_slice(x, first, last, strides, axes=axes)
+
+
+@OPS.imports("GATHER")
+def import_gather(
+    ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0
+) -> Expr:
+    batch = batch_dims + ctx.rank(indices) if batch_dims < 0 else batch_dims
+    return relay.take(x, indices, axis=ctx.axis(x, axis), batch_dims=batch)
+
+
+@OPS.imports("GATHER_ND")
+def import_gather_nd(ctx: ImportContext, x: Expr, indices: Expr) -> Expr:
+    return relay.serde.gather_nd(x, indices)
+
+
+@OPS.imports("SCATTER_ND")
+def import_scatter_nd(ctx: ImportContext, indices: Expr, updates: Expr, shape: Expr) -> Expr:
+    """Updates of one place are added."""
+    dims = ctx.dims(shape)
+    rank = ctx.rank(indices)
+    zeros = relay.zeros(shape if dims is None else dims, ctx.type(updates).dtype)
+    moved = relay.transpose(indices, (rank - 1, *range(rank - 1)))
+    return relay.scatter_nd(zeros, moved, updates, mode="add")
+
+
+@OPS.imports("ONE_HOT")
+def import_one_hot(
+    ctx: ImportContext, indices: Expr, depth: Expr, on: Expr, off: Expr, *, axis: int = 0
+) -> Expr:
+    return relay.one_hot(indices, on, off, int(ctx.item(depth)), axis, ctx.type(on).dtype)
+
+
+@OPS.imports("WHERE")
+def import_where(ctx: ImportContext, condition: Expr) -> Expr:
+    return relay.cast(relay.argwhere(condition), "int64")
+
+
+@OPS.imports("TOPK_V2")
+def import_topk_v2(ctx: ImportContext, x: Expr, k: Expr) -> Sequence[Expr]:
+    return list(relay.topk(x, int(ctx.item(k)), axis=-1, ret_type="both", dtype="int32"))
+
+
+def _extreme(ctx: ImportContext, x: Expr, axis: Expr, operator: str) -> Expr:
+    made = ctx.made[0]
+    find = relay.argmax if operator == "max" else relay.argmin
+    found = find(x, axis=int(ctx.item(axis)))
+    return relay.cast(found, "int64" if made is None else made.dtype)
+
+
+@OPS.imports("ARG_MAX")
+def import_arg_max(ctx: ImportContext, x: Expr, axis: Expr, *, output_type: int = 0) -> Expr:
+    return _extreme(ctx, x, axis, "max")
+
+
+@OPS.imports("ARG_MIN")
+def import_arg_min(ctx: ImportContext, x: Expr, axis: Expr, *, output_type: int = 0) -> Expr:
+    return _extreme(ctx, x, axis, "min")
+
+
+@OPS.imports("UNIQUE")
+def import_unique(ctx: ImportContext, x: Expr, *, idx_out_type: int = 2) -> Sequence[Expr]:
+    """Values stand in the order in which they first occur."""
+    made = ctx.made[1]
+    values, indices, _, count = relay.unique(x, is_sorted=False)
+    zero = ctx.const([0], "int32")
+    kept = relay.strided_slice(values, zero, count)
+    return [kept, relay.cast(indices, "int32" if made is None else made.dtype)]
+
+
+@OPS.imports("CUMSUM")
+def import_cumsum(
+    ctx: ImportContext, x: Expr, axis: Expr, *, exclusive: bool = False, reverse: bool = False
+) -> Expr:
+    return relay.serde.cumsum(x, int(ctx.item(axis)), exclusive, reverse)
+
+
+@OPS.imports("BUCKETIZE")
+def import_bucketize(ctx: ImportContext, x: Expr, *, boundaries: Sequence[float] = ()) -> Expr:
+    """The number of boundaries at or below each element."""
+    edges = ctx.const(np.asarray(boundaries, np.float32), "float32")
+    return relay.searchsorted(edges, relay.cast(x, "float32"), right=True, dtype="int32")
+
+
+@OPS.imports("DYNAMIC_UPDATE_SLICE")
+def import_dynamic_update_slice(ctx: ImportContext, x: Expr, update: Expr, start: Expr) -> Expr:
+    """The region is moved to where it lies in the tensor."""
+    room = np.subtract(ctx.static_shape(x), ctx.static_shape(update))
+    low = relay.maximum(start, ctx.const(0, ctx.type(start).dtype))
+    first = relay.minimum(low, ctx.const(room, ctx.type(start).dtype))
+    end = relay.add(first, ctx.const(ctx.static_shape(update), ctx.type(start).dtype))
+    return relay.strided_set(x, update, first, end)
+
+
+@OPS.imports("EMBEDDING_LOOKUP")
+def import_embedding_lookup(ctx: ImportContext, ids: Expr, table: Expr) -> Expr:
+    """Indices come first."""
+    return relay.take(table, ids, axis=0)
+
+
+@OPS.imports("SEGMENT_SUM")
+def import_segment_sum(ctx: ImportContext, x: Expr, ids: Expr) -> Expr:
+    if not ctx.is_constant(ids):
+        raise Unsupported("segments that are known at run time alone decide the shape")
+    return relay.segment_sum(x, ids, int(max(ctx.ints(ids), default=-1)) + 1)
+
+
+def _unsorted_segment(
+    ctx: ImportContext, x: Expr, ids: Expr, count: Expr, mode: str, start: float
+) -> Expr:
+    """Segments without an element hold what the reduction begins with."""
+    type_ = ctx.type(x)
+    rank = ctx.rank(ids)
+    shape = (int(ctx.item(count)), *type_.shape[rank:])
+    first = relay.full(ctx.const(start, type_.dtype), shape, type_.dtype)
+    return relay.scatter_nd(first, relay.expand_dims(ids, axis=0), x, mode=mode)
+
+
+def _limit(dtype: str, lowest: bool) -> float:
+    limits = np.finfo(dtype) if np.dtype(dtype).kind == "f" else np.iinfo(dtype)
+    return limits.min if lowest else limits.max
+
+
+@OPS.imports("UNSORTED_SEGMENT_SUM")
+def import_unsorted_segment_sum(ctx: ImportContext, x: Expr, ids: Expr, count: Expr) -> Expr:
+    return _unsorted_segment(ctx, x, ids, count, "add", 0)
+
+
+@OPS.imports("UNSORTED_SEGMENT_PROD")
+def import_unsorted_segment_prod(ctx: ImportContext, x: Expr, ids: Expr, count: Expr) -> Expr:
+    return _unsorted_segment(ctx, x, ids, count, "mul", 1)
+
+
+@OPS.imports("UNSORTED_SEGMENT_MAX")
+def import_unsorted_segment_max(ctx: ImportContext, x: Expr, ids: Expr, count: Expr) -> Expr:
+    return _unsorted_segment(ctx, x, ids, count, "max", _limit(ctx.type(x).dtype, True))
+
+
+@OPS.imports("UNSORTED_SEGMENT_MIN")
+def import_unsorted_segment_min(ctx: ImportContext, x: Expr, ids: Expr, count: Expr) -> Expr:
+    return _unsorted_segment(ctx, x, ids, count, "min", _limit(ctx.type(x).dtype, False))
+
+
+@OPS.imports("SPARSE_TO_DENSE")
+def import_sparse_to_dense(
+    ctx: ImportContext,
+    indices: Expr,
+    shape: Expr,
+    values: Expr,
+    default: Expr,
+    *,
+    validate_indices: bool = False,
+) -> Expr:
+    dims = ctx.dims(shape)
+    return relay.sparse_to_dense(indices, shape if dims is None else dims, values, default)

@@ -1,0 +1,209 @@
+"""Shapes and arrangements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.relay.ir.expr import Expr
+from serde.tflite.import_context import ImportContext
+from serde.tflite.ops.table import CODES, OPS
+from serde.tflite.schema import code_names
+
+CODES.update(
+    ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "PACK", "UNPACK", "SPLIT", "SPLIT_V"),
+)
+CODES.update(("TILE", "BROADCAST_TO", "REVERSE_V2", "REVERSE_SEQUENCE", "SHAPE", "RANK"))
+CODES.update(("SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "BATCH_TO_SPACE_ND", "MATRIX_DIAG"))
+CODES.update(("MATRIX_SET_DIAG", "FILL", "RANGE", "BROADCAST_ARGS"))
+
+
+def pairs_of(ctx: ImportContext, x: Expr) -> list[tuple[int, int]]:
+    """Return the rows of a constant of two columns."""
+    return [(int(before), int(after)) for before, after in ctx.constant(x).reshape(-1, 2)]
+
+
+@OPS.imports("RESHAPE")
+def import_reshape(
+    ctx: ImportContext, x: Expr, shape: Expr | None = None, *, new_shape: AnyValue = None
+) -> Expr:
+    """The operand counts where there is one; then the options; then what the file declares."""
+    if shape is not None:
+        dims = ctx.partial_dims(shape)
+        return relay.reshape(x, shape if dims is None else dims)
+    if new_shape is not None and len(new_shape):
+        return relay.reshape(x, tuple(map(int, new_shape)))
+    made = ctx.made[0]
+    return relay.reshape(x, () if made is None else made.shape)
+
+
+@OPS.imports("SQUEEZE")
+def import_squeeze(ctx: ImportContext, x: Expr, *, squeeze_dims: AnyValue = None) -> Expr:
+    axes = [] if squeeze_dims is None else [int(each) for each in squeeze_dims]
+    if axes:
+        return relay.squeeze(x, axis=axes)
+    shape = ctx.static_shape(x)
+    return relay.squeeze(x, axis=[i for i, length in enumerate(shape) if length == 1])
+
+
+@OPS.imports("EXPAND_DIMS")
+def import_expand_dims(ctx: ImportContext, x: Expr, axis: Expr) -> Expr:
+    return relay.expand_dims(x, axis=int(ctx.item(axis)))
+
+
+@OPS.imports("TRANSPOSE")
+def import_transpose(ctx: ImportContext, x: Expr, perm: Expr) -> Expr:
+    return relay.transpose(x, ctx.ints(perm))
+
+
+@OPS.imports("SHAPE")
+def import_shape(ctx: ImportContext, x: Expr, *, out_type: int = 0) -> Expr:
+    made = ctx.made[0]
+    dtype = code_names("TensorType")[out_type].lower() if made is None else made.dtype
+    return relay.shape_of(x, dtype)
+
+
+@OPS.imports("RANK")
+def import_rank(ctx: ImportContext, x: Expr) -> Expr:
+    return ctx.const(ctx.rank(x), "int32")
+
+
+@OPS.imports("PACK")
+def import_pack(ctx: ImportContext, *values: Expr, axis: int = 0, values_count: int = 0) -> Expr:
+    return relay.stack(values, axis=axis)
+
+
+@OPS.imports("UNPACK")
+def import_unpack(ctx: ImportContext, x: Expr, *, axis: int = 0, num: int = 0) -> Sequence[Expr]:
+    count = ctx.outputs
+    parts = [x] if count == 1 else list(relay.split(x, count, axis=ctx.axis(x, axis)))
+    return [relay.squeeze(each, axis=[axis]) for each in parts]
+
+
+@OPS.imports("SPLIT")
+def import_split(ctx: ImportContext, axis: Expr, x: Expr, *, num_splits: int = 0) -> Sequence[Expr]:
+    """The axis is the first operand."""
+    if ctx.outputs == 1:
+        return [x]
+    return list(relay.split(x, ctx.outputs, axis=ctx.axis(x, int(ctx.item(axis)))))
+
+
+@OPS.imports("SPLIT_V")
+def import_split_v(
+    ctx: ImportContext, x: Expr, sizes: Expr, axis: Expr, *, num_splits: int = 0
+) -> Sequence[Expr]:
+    """One size may be -1: what is left."""
+    where, lengths = ctx.axis(x, int(ctx.item(axis))), list(ctx.ints(sizes))
+    if len(lengths) == 1:
+        return [x]
+    if -1 in lengths:
+        (whole,) = ctx.static_lengths(x, [where])
+        lengths[lengths.index(-1)] = whole - sum(lengths) - 1
+    ends = [int(end) for end in np.cumsum(lengths[:-1])]
+    return list(relay.split(x, ends, axis=where))
+
+
+@OPS.imports("TILE")
+def import_tile(ctx: ImportContext, x: Expr, multiples: Expr) -> Expr:
+    return relay.tile(x, ctx.ints(multiples) if ctx.is_constant(multiples) else multiples)
+
+
+@OPS.imports("BROADCAST_TO")
+def import_broadcast_to(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
+    dims = ctx.dims(shape)
+    return relay.broadcast_to(x, shape if dims is None else dims)
+
+
+@OPS.imports("BROADCAST_ARGS")
+def import_broadcast_args(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+    shape = np.broadcast_shapes(ctx.ints(x), ctx.ints(y))
+    return ctx.const(shape, ctx.type(x).dtype)
+
+
+@OPS.imports("FILL")
+def import_fill(ctx: ImportContext, dims: Expr, value: Expr) -> Expr:
+    shape = ctx.dims(dims)
+    return relay.full(value, dims if shape is None else shape, ctx.type(value).dtype)
+
+
+@OPS.imports("RANGE")
+def import_range(ctx: ImportContext, start: Expr, limit: Expr, delta: Expr) -> Expr:
+    return relay.arange(start, limit, delta, dtype=ctx.type(start).dtype)
+
+
+@OPS.imports("REVERSE_V2")
+def import_reverse_v2(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
+    for axis in ctx.ints(axes):
+        x = relay.reverse(x, axis=axis)
+    return x
+
+
+@OPS.imports("REVERSE_SEQUENCE")
+def import_reverse_sequence(
+    ctx: ImportContext, x: Expr, lengths: Expr, *, seq_dim: int = 0, batch_dim: int = 0
+) -> Expr:
+    return relay.reverse_sequence(x, lengths, seq_dim, batch_dim)
+
+
+@OPS.imports("SPACE_TO_DEPTH")
+def import_space_to_depth(ctx: ImportContext, x: Expr, *, block_size: int = 0) -> Expr:
+    return relay.nn.space_to_depth(x, block_size, layout="NHWC")
+
+
+@OPS.imports("DEPTH_TO_SPACE")
+def import_depth_to_space(ctx: ImportContext, x: Expr, *, block_size: int = 0) -> Expr:
+    return relay.nn.depth_to_space(x, block_size, layout="NHWC", mode="DCR")
+
+
+@OPS.imports("SPACE_TO_BATCH_ND")
+def import_space_to_batch_nd(
+    ctx: ImportContext, x: Expr, block_shape: Expr, paddings: Expr
+) -> Expr:
+    return relay.nn.space_to_batch_nd(x, ctx.ints(block_shape), pairs_of(ctx, paddings))
+
+
+@OPS.imports("BATCH_TO_SPACE_ND")
+def import_batch_to_space_nd(ctx: ImportContext, x: Expr, block_shape: Expr, crops: Expr) -> Expr:
+    return relay.nn.batch_to_space_nd(x, ctx.ints(block_shape), pairs_of(ctx, crops))
+
+
+@OPS.imports("PAD")
+def import_pad(ctx: ImportContext, x: Expr, paddings: Expr) -> Expr:
+    return relay.nn.pad(x, pairs_of(ctx, paddings))
+
+
+@OPS.imports("PADV2")
+def import_padv2(ctx: ImportContext, x: Expr, paddings: Expr, value: Expr) -> Expr:
+    return relay.nn.pad(x, pairs_of(ctx, paddings), value)
+
+
+@OPS.imports("MIRROR_PAD")
+def import_mirror_pad(ctx: ImportContext, x: Expr, paddings: Expr, *, mode: int = 0) -> Expr:
+    return relay.nn.mirror_pad(x, pairs_of(ctx, paddings), ("REFLECT", "SYMMETRIC")[mode])
+
+
+@OPS.imports("MATRIX_DIAG")
+def import_matrix_diag(ctx: ImportContext, diagonal: Expr) -> Expr:
+    type_ = ctx.type(diagonal)
+    shape = (*type_.shape, type_.shape[-1])
+    return relay.matrix_set_diag(relay.zeros(shape, type_.dtype), diagonal)
+
+
+@OPS.imports("MATRIX_SET_DIAG")
+def import_matrix_set_diag(ctx: ImportContext, x: Expr, diagonal: Expr) -> Expr:
+    return relay.matrix_set_diag(x, diagonal)
+
+
+@OPS.imports("DILATE")
+def import_dilate(ctx: ImportContext, x: Expr, dilations: Expr, value: Expr) -> Expr:
+    return relay.nn.dilate(x, ctx.ints(dilations), float(ctx.item(value)))
+
+
+@OPS.imports("CONCATENATION")
+def import_concatenation(
+    ctx: ImportContext, *values: Expr, axis: int = 0, fused_activation_function: int = 0
+) -> Expr:
+    return ctx.activated(relay.concatenate(values, axis=axis), fused_activation_function)

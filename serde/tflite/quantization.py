@@ -1,0 +1,173 @@
+"""Codes of quantised tensors, the numbers that they stand for, and arithmetic on codes.
+
+A number is ``(code - zero_point) * scale``. Sums of products of codes have the product of the
+scales; the reference kernels bring them to the scale of the result by a mantissa of 31 bits and a
+shift, which is what Relay's ``qnn.requantize`` does. Ties go up or away from zero by operator.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.core.weights import Array
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.types import TensorType
+from serde.tflite.model import Quantization, Tensor
+
+__all__ = [
+    "is_quantized",
+    "limited",
+    "one_scale",
+    "parameters",
+    "rescaled",
+    "scale_product",
+    "to_codes",
+    "to_numbers",
+    "zero_point",
+]
+
+_CODES = frozenset(("int4", "int8", "uint8", "int16", "int32"))
+_LIMITS = {1: (0.0, None), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
+"""What fused activations limit numbers to."""
+
+
+def is_quantized(tensor: Tensor | None) -> bool:
+    """Whether the elements of a tensor are codes."""
+    if tensor is None or tensor.quantization is None:
+        return False
+    return tensor.dtype in ("int4", "int8", "uint8", "int16")
+
+
+def parameters(tensor: Tensor) -> Quantization:
+    """Return how codes of a tensor stand for numbers.
+
+    Raises:
+        Unsupported: It does not say so, or by blocks.
+    """
+    found = tensor.quantization
+    if found is None:
+        raise Unsupported(f"{tensor.name} is not quantised")
+    if found.block is not None:
+        raise Unsupported(f"{tensor.name} is quantised by blocks")
+    return found
+
+
+def one_scale(tensor: Tensor) -> tuple[float, int]:
+    """Return the only scale of a tensor and its zero point.
+
+    Raises:
+        Unsupported: There are several.
+    """
+    found = parameters(tensor)
+    if len(found.scales) != 1:
+        raise Unsupported(f"{tensor.name} has {len(found.scales)} scales")
+    return float(found.scales[0]), int(found.zero_points[0])
+
+
+def zero_point(tensor: Tensor) -> Expr:
+    """Return the zero point of a tensor.
+
+    Raises:
+        Unsupported: There are several.
+    """
+    zeros = np.unique(parameters(tensor).zero_points)
+    if len(zeros) != 1:
+        raise Unsupported(f"{tensor.name} has several zero points")
+    return Constant(zeros.astype(np.int32).reshape(()))
+
+
+def scale_product(*tensors: Tensor) -> Array:
+    """Return the product of the scales of tensors, of which one may have several."""
+    return np.prod(np.broadcast_arrays(*(parameters(x).scales.astype("f8") for x in tensors)), 0)
+
+
+def to_numbers(x: Expr, tensor: Tensor | None) -> Expr:
+    """Return what the codes of a tensor stand for, as float32."""
+    if tensor is None or tensor.quantization is None or tensor.dtype not in _CODES:
+        return x
+    scale, zero, axis = _constants(tensor)
+    return relay.qnn.op.dequantize(x, scale, zero, axis)
+
+
+def to_codes(x: Expr, tensor: Tensor) -> Expr:
+    """Return the codes of numbers."""
+    scale, zero, axis = _constants(tensor)
+    return relay.qnn.op.quantize(x, scale, zero, axis, tensor.dtype)
+
+
+def _constants(tensor: Tensor) -> tuple[Expr, Expr, int]:
+    """Return scales, zero points and the axis that they belong to."""
+    found = parameters(tensor)
+    if len(found.scales) == 1:
+        zero = found.zero_points[:1].astype(np.int32).reshape(())
+        return Constant(found.scales.reshape(())), Constant(zero), -1
+    zeros = np.broadcast_to(found.zero_points.astype(np.int32), found.scales.shape)
+    axis = found.axis if found.axis < len(tensor.shape) else len(tensor.shape) - 1
+    return Constant(found.scales), Constant(np.array(zeros)), axis
+
+
+def rescaled(
+    x: Expr,
+    scale: Array,
+    made: Tensor,
+    function: int = 0,
+    *,
+    rounding: Literal["UPWARD", "TONEAREST"] = "UPWARD",
+) -> Expr:
+    """Return integers of a scale as the codes of a tensor, limited by a fused activation.
+
+    Args:
+        x: The integers, of zero point 0.
+        scale: Their scale, or one for each entry of the last axis.
+        made: The tensor.
+        function: The activation.
+        rounding: Where ties go: up, or away from zero.
+
+    Raises:
+        Unsupported: The tensor has several scales, or sums are wider than 32 bits.
+    """
+    if isinstance(x.type, TensorType) and x.type.dtype == "int64":
+        raise Unsupported("sums of 64 bits")
+    to_scale, to_zero = one_scale(made)
+    factors = np.asarray(scale, np.float32)
+    found = relay.qnn.op.requantize(
+        x,
+        Constant(factors if factors.size > 1 else factors.reshape(())),
+        Constant(np.zeros((), np.int32)),
+        Constant(np.array(to_scale, np.float32)),
+        Constant(np.array(to_zero, np.int32)),
+        axis=-1,
+        rounding=rounding,
+        compute_dtype="int64",
+        out_dtype=made.dtype,
+    )
+    return limited(found, made, function)
+
+
+def limited(x: Expr, made: Tensor, function: int) -> Expr:
+    """Return codes that a fused activation limits.
+
+    Raises:
+        Unsupported: The activation is one that engines leave out without a word.
+    """
+    if function == 0:
+        return x
+    if function not in _LIMITS:
+        raise Unsupported(f"the fused activation {function}, which LiteRT's kernels leave out")
+    scale, zero = one_scale(made)
+    kind = np.iinfo(made.dtype)
+    low, high = _LIMITS[function]
+    least = max(kind.min, zero + _rounded(low / scale))
+    most = kind.max if high is None else min(kind.max, zero + _rounded(high / scale))
+    if (least, most) == (kind.min, kind.max):
+        return x
+    return relay.clip(x, float(least), float(most))
+
+
+def _rounded(x: float) -> int:
+    """Return the nearest integer, of a tie the one away from zero."""
+    return int(np.copysign(np.floor(abs(x) + 0.5), x))
