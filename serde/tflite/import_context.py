@@ -11,7 +11,7 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
-from serde.tflite.model import Tensor
+from serde.tflite.model import Operator, Tensor
 from serde.walk import import_context as walk
 
 __all__ = ["ImportContext"]
@@ -26,22 +26,22 @@ class ImportContext(walk.ImportContext):
     Attributes:
         given: The tensors that the operator reads, as the file declares them.
         made: Those that it gives.
-        custom: Options of a custom operator, as it has them.
+        operator: The operator.
     """
 
     def __init__(
         self,
         node: str,
+        operator: Operator,
         given: Sequence[Tensor | None],
         made: Sequence[Tensor | None],
-        custom: bytes = b"",
         walk_: AnyValue = None,
         scope: AnyValue = None,
     ) -> None:
         super().__init__(1, node, len(made), walk_, scope)
         self.given = given
         self.made = made
-        self.custom = custom
+        self.operator = operator
 
     def tensor(self, index: int) -> Tensor:
         """Return a tensor that the operator reads, as the file declares it.
@@ -86,6 +86,14 @@ class ImportContext(walk.ImportContext):
         low, high = _ACTIVATIONS[function]
         return relay.nn.relu(x) if high == np.inf else relay.clip(x, low, high)
 
-    def subgraph_number(self, number: int, *args: Expr, label: str) -> list[Expr]:
-        """Return what another graph of the model gives for arguments."""
-        return self.subgraph(number, *args, label=label)
+    def update(self, operand: int, value: Expr) -> None:
+        """Give a variable tensor that the operator reads another value."""
+        self._importer.update(self._scope, self.operator.inputs[operand], value)
+
+    def resource(self, handle: Expr) -> Expr:
+        """Return the value of a resource."""
+        return self._importer.resource(handle)
+
+    def assign(self, handle: Expr, value: Expr) -> None:
+        """Give a resource another value."""
+        self._importer.assign(handle, value)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
+
+import numpy as np
 
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report
+from serde.core.weights import numpy_dtype
 from serde.errors import OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.dims import Any, DimLike
-from serde.relay.ir.expr import Expr, Span, Var
+from serde.relay.ir.expr import Constant, Expr, Span, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.unique_names import UniqueNames
 from serde.tflite.import_context import ImportContext
@@ -20,9 +24,9 @@ from serde.tflite.ops import TABLE
 from serde.tflite.ops.table import CODES, INTEGERS
 from serde.tflite.options import TfliteImportOptions
 from serde.tflite.quantization import is_quantized, to_codes, to_numbers
+from serde.tflite.states import Handle, State, declared_states, init_graphs
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
-from serde.walk.holes import Hole
 from serde.walk.importer import Graph, ImportWalk, Node
 from serde.walk.inputs import check_rank
 from serde.walk.scope import Scope as BaseScope
@@ -109,19 +113,26 @@ def to_relay(model: TfliteModel, options: TfliteImportOptions, report: Report) -
     graph = model.subgraphs[interface.subgraph]
     report.nodes = len(graph.operators)
     entries = [_Input(name, graph.tensors[index], index) for name, index in walk.ordered_inputs()]
+    walk.initialize(graph, scope)
     found = walk.read(interface.subgraph, scope)
     given = options.input_shapes, options.input_dtypes
+    entries += walk.state_entries(graph)
     inputs = walk.inputs(entries, scope, *given, fixed=options.fix_inputs)
     order = [index for _, index in walk.ordered_outputs()]
     outputs = walk.run(Graph(found.inputs, found.nodes, order), scope)
     raise_if_refused(report)
+    later = walk.later_values()
+    outputs += later.values()
     walk.fallback.note_unused(report)
     meta = ModelMeta(
         inputs=tuple(each.name_hint for each in inputs),
-        outputs=tuple(name for name, _ in walk.ordered_outputs()),
+        outputs=(*(name for name, _ in walk.ordered_outputs()), *later),
         source_format="tflite",
         source_version="3",
-        extra={"description": model.description} if model.description else {},
+        extra={
+            **({"description": model.description} if model.description else {}),
+            **{f"{name}.state": to for name, to in zip(walk.states, later, strict=True)},
+        },
     )
     names = {graph.tensors[index].name: value for index, value in scope.expressions().items()}
     return walk.assembly.model(inputs, outputs, meta, names)
@@ -131,11 +142,15 @@ def to_relay(model: TfliteModel, options: TfliteImportOptions, report: Report) -
 class _Input:
     name: str
     tensor: Tensor
-    index: int
+    index: int | None
 
 
 class _Walk(ImportWalk[int, Operator, Scope]):
-    """State of one conversion; graphs go by their numbers."""
+    """State of one conversion; graphs go by their numbers.
+
+    Attributes:
+        states: What is kept from one run to the next, by the name of its input.
+    """
 
     def __init__(
         self, model: TfliteModel, report: Report, fallback: ImportFallback, interface: Interface
@@ -144,6 +159,9 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         self._model = model
         self._interface = interface
         self._graphs: dict[Scope, Subgraph] = {}
+        self._names = UniqueNames([*interface.inputs, *interface.outputs])
+        self._resources: dict[str, Expr] = {}
+        self.states: dict[str, State] = {}
 
     def ordered_inputs(self) -> list[tuple[str, int]]:
         """Return inputs in the order of the graph."""
@@ -166,16 +184,80 @@ class _Walk(ImportWalk[int, Operator, Scope]):
             raise OptionError(f"input_dtypes: {entry.name} is {declared.dtype}, not {dtype}")
         lengths = declared.shape if shape is None else shape
         variable = Var(entry.name, TensorType(lengths, declared.dtype), Span(entry.name))
-        scope.define(entry.index, variable)
+        if entry.index is None:
+            self._resources[self.states[entry.name].name] = variable
+        else:
+            scope.define(entry.index, variable)
         return variable
+
+    def initialize(self, graph: Subgraph, scope: Scope) -> None:
+        """Run the graphs that give resources their first values."""
+        for number in init_graphs(graph):
+            if number >= len(self._model.subgraphs):
+                raise scope.fault(f"there is no subgraph {number}")
+            self.evaluate(number, scope.inner(f"CALL_ONCE/{number}"), [])
+
+    def state_entries(self, graph: Subgraph) -> list[_Input]:
+        """Return what is kept as inputs; the report tells the first values."""
+        for each in declared_states(graph):
+            name = self._names.reserve(each.name)
+            self.states[name] = each
+            tensor = each.tensor
+            first = "zeros" if tensor.values is None else f"the data of {tensor.name!r}"
+            if each.index is None:
+                first = "what the model assigns first"
+                known = self._resources.get(each.name)
+                if known is not None and isinstance(known.type, TensorType):
+                    each.tensor = replace(tensor, shape=known.type.concrete_shape or tensor.shape)
+                    value = self.assembly.known(known)
+                    if value is not None and value.size and (value == value.flat[0]).all():
+                        first = f"{value.flat[0]} everywhere"
+            self.report.notes.append(f"{name} is a state: an input, at first {first}")
+        return [_Input(name, each.tensor, each.index) for name, each in self.states.items()]
+
+    def later_values(self) -> dict[str, Expr]:
+        """Return the values that states have behind a run, by the names of outputs."""
+        (scope,) = (each for each in self._graphs if each.depth == 0)
+        return {
+            self._names.reserve(f"{name}.next"): self._resources[each.name]
+            if each.index is None
+            else scope.values[each.index]
+            for name, each in self.states.items()
+        }
+
+    def update(self, scope: Scope, index: int, value: Expr) -> None:
+        """Give a variable tensor another value."""
+        scope.values[index] = value
+
+    def resource(self, handle: Expr) -> Expr:
+        """Return the value of a resource.
+
+        Raises:
+            Unsupported: Nothing was assigned to it.
+        """
+        found = self._resources.get(handle.name) if isinstance(handle, Handle) else None
+        if found is None:
+            raise Unsupported("a resource that nothing is assigned to")
+        return found
+
+    def assign(self, handle: Expr, value: Expr) -> None:
+        """Give a resource another value."""
+        if not isinstance(handle, Handle):
+            raise Unsupported("a resource that is no variable")
+        self._resources[handle.name] = value
 
     def read(self, graph: int, scope: Scope) -> Graph[Operator]:
         """Return a graph as the walk sees it, and define the tensors that have values."""
         found = self._model.subgraphs[graph]
         self._graphs[scope] = found
+        given = {i for each in found.operators for i in each.outputs}.union(found.inputs)
         for index, tensor in enumerate(found.tensors):
-            if tensor.values is not None and tensor.dtype not in _KINDS and tensor.sparsity is None:
+            if tensor.dtype in _KINDS or tensor.sparsity is not None or tensor.is_variable:
+                continue
+            if tensor.values is not None:
                 scope.define(index, self.assembly.tensor(tensor.values, tensor.name or f"t{index}"))
+            elif 0 in tensor.shape and index not in given:
+                scope.define(index, Constant(np.empty(tensor.shape, numpy_dtype(tensor.dtype))))
         return Graph(found.inputs, self._nodes(found), found.outputs)
 
     def _nodes(self, graph: Subgraph) -> Iterator[Node[Operator]]:
@@ -189,10 +271,8 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         given = [None if i < 0 else graph.tensors[i] for i in operator.inputs]
         made = [None if i < 0 else graph.tensors[i] for i in operator.outputs]
         inputs = [self._value(i, label, scope) for i in operator.inputs]
-        ctx = ImportContext(label, given, made, operator.custom, self, scope)
-        if any(isinstance(each, Hole) for each in inputs):
-            inputs = [Hole() if each is None or isinstance(each, Hole) else each for each in inputs]
-        elif self._is_exact(operator, given, made):
+        ctx = ImportContext(label, operator, given, made, self, scope)
+        if self._is_exact(operator, given, made):
             return self.call(INTEGERS, ctx, operator.name, inputs, operator.options)
         elif operator.name not in CODES:
             inputs = [
@@ -213,7 +293,9 @@ class _Walk(ImportWalk[int, Operator, Scope]):
 
     def _coded(self, x: Expr, tensor: Tensor | None) -> Expr:
         """Return the codes of what an operator on numbers gives."""
-        if tensor is None or isinstance(x, Hole) or not is_quantized(tensor):
+        if tensor is None or not isinstance(x.type, TensorType) or tensor.quantization is None:
+            return x
+        if not is_float(x.type.dtype) or is_float(tensor.dtype):
             return x
         return self.assembly.fold(to_codes(x, tensor))
 

@@ -130,9 +130,9 @@ def rescaled(
     Raises:
         Unsupported: The tensor has several scales, or sums are wider than 32 bits.
     """
-    if isinstance(x.type, TensorType) and x.type.dtype == "int64":
-        raise Unsupported("sums of 64 bits")
     to_scale, to_zero = one_scale(made)
+    if isinstance(x.type, TensorType) and x.type.dtype == "int64":
+        return limited(_rescaled_wide(x, scale / to_scale, to_zero, made.dtype), made, function)
     factors = np.asarray(scale, np.float32)
     found = relay.qnn.op.requantize(
         x,
@@ -146,6 +146,21 @@ def rescaled(
         out_dtype=made.dtype,
     )
     return limited(found, made, function)
+
+
+def _rescaled_wide(x: Expr, ratio: Array, zero: int, dtype: str) -> Expr:
+    """Return integers of 64 bits times a ratio: by a mantissa of 15 bits and a shift, ties up."""
+    mantissa, exponent = np.frexp(np.asarray(ratio, np.float64).reshape(-1))
+    whole = np.floor(mantissa * 2**31 + 0.5).astype(np.int64)
+    exponent = np.where(whole == 2**31, exponent + 1, exponent).astype(np.int64)
+    whole = np.where(whole == 2**31, 2**30, whole)
+    factor = np.where(whole < 0x7FFF0000, (whole + 2**15) >> 16, 0x7FFF)
+    shift = 15 - exponent
+    half = Constant(np.int64(1) << (shift - 1))
+    product = relay.add(relay.multiply(x, Constant(factor)), half)
+    found = relay.add(relay.right_shift(product, Constant(shift)), Constant(np.array([zero])))
+    kind = np.iinfo(dtype)
+    return relay.cast(relay.clip(found, float(kind.min), float(kind.max)), dtype)
 
 
 def limited(x: Expr, made: Tensor, function: int) -> Expr:

@@ -133,7 +133,8 @@ def _sum_of_codes(
     given, filters = ctx.tensor(0), ctx.tensor(1)
     one = ctx.const(1.0, "float32")
     zeros = zero_point(given), zero_point(filters)
-    found = relay.qnn.op.conv2d(x, weight, *zeros, one, one, **attributes)
+    wide = "int64" if given.dtype == "int16" else "int32"
+    found = relay.qnn.op.conv2d(x, weight, *zeros, one, one, **attributes, out_dtype=wide)
     return found if bias is None else relay.nn.bias_add(found, bias, axis=-1)
 
 
@@ -189,7 +190,8 @@ def import_transpose_conv(
 ) -> Expr:
     """The padding is that of the convolution whose input has the shape given."""
     channels, *kernel, _ = ctx.static_shape(filter_, 4)
-    shape, lengths = ctx.ints(output_shape), ctx.static_lengths(x, (1, 2))
+    lengths = ctx.static_lengths(x, (1, 2))
+    shape = ctx.ints(output_shape) if ctx.is_constant(output_shape) else ctx.result().shape
     strides = (stride_h, stride_w)
     pads, more = [], []
     for n, out, k, s in zip(lengths, shape[1:3], kernel, strides, strict=True):

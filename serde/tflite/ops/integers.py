@@ -18,8 +18,8 @@ from serde.tflite.quantization import limited, one_scale, rescaled, scale_produc
 
 __all__: list[str] = []
 
-_SHIFT = 20
-"""By how many bits codes of 8 bits are shifted before they are added."""
+_SHIFTS = {"int8": 20, "uint8": 20, "int16": 15}
+"""By how many bits codes are shifted before they are added."""
 
 
 def _level(x: Expr, tensor: Tensor) -> Expr:
@@ -46,16 +46,17 @@ def _sum_reader(combine: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
     def read(ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
         """Both are brought to twice the larger scale, shifted left, and added."""
         made = ctx.result()
-        if made.dtype not in ("int8", "uint8"):
+        shift = _SHIFTS.get(made.dtype)
+        if shift is None:
             raise Unsupported(f"sums of codes of {made.dtype}")
         tensors = ctx.tensor(0), ctx.tensor(1)
         most = 2 * max(one_scale(each)[0] for each in tensors)
-        bits = Constant(np.array(_SHIFT, np.int32))
+        bits = Constant(np.array(shift, np.int32))
         terms = [
             _scaled(relay.left_shift(_level(value, each), bits), one_scale(each)[0] / most)
             for value, each in zip((x, y), tensors, strict=True)
         ]
-        scale = np.array([most / 2**_SHIFT])
+        scale = np.array([most / 2**shift])
         total = combine(*terms)
         return rescaled(total, scale, made, fused_activation_function, rounding="TONEAREST")
 
