@@ -9,6 +9,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.core.garbage_collection import pause_garbage_collection
+from serde.core.limits import MAX_MANIFEST_BYTES
 from serde.core.report import Report
 from serde.core.weights import numpy_dtype
 from serde.errors import OptionError, Unsupported, raise_if_refused
@@ -205,15 +206,22 @@ class _Walk(ImportWalk[int, Operator, Scope]):
             tensor = each.tensor
             first = "zeros" if tensor.values is None else f"the data of {tensor.name!r}"
             if each.index is None:
-                first = "what the model assigns first"
-                known = self._resources.get(each.name)
-                if known is not None and isinstance(known.type, TensorType):
-                    each.tensor = replace(tensor, shape=known.type.concrete_shape or tensor.shape)
-                    value = self.assembly.known(known)
-                    if value is not None and value.size and (value == value.flat[0]).all():
-                        first = f"{value.flat[0]} everywhere"
+                first = self._first_value(each)
             self.report.notes.append(f"{name} is a state: an input, at first {first}")
         return [_Input(name, each.tensor, each.index) for name, each in self.states.items()]
+
+    def _first_value(self, state: State) -> str:
+        """Return what a resource is at first, for people, and note its lengths."""
+        found = self._resources.get(state.name)
+        if found is None or not isinstance(found.type, TensorType):
+            return "what nothing tells"
+        state.tensor = replace(state.tensor, shape=found.type.concrete_shape or state.tensor.shape)
+        weight = self.assembly.weight(found)
+        small = weight is not None and 0 < weight.nbytes <= MAX_MANIFEST_BYTES
+        values = weight.array() if weight is not None and small else self.assembly.known(found)
+        if values is not None and values.size and (values == values.flat[0]).all():
+            return f"{values.flat[0]} everywhere"
+        return f"the data of {found.name_hint!r}" if isinstance(found, Var) else "computed"
 
     def later_values(self) -> dict[str, Expr]:
         """Return the values that states have behind a run, by the names of outputs."""

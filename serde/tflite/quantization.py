@@ -24,6 +24,7 @@ __all__ = [
     "one_scale",
     "parameters",
     "rescaled",
+    "rounded_twice",
     "scale_product",
     "to_codes",
     "to_numbers",
@@ -116,7 +117,8 @@ def rescaled(
     made: Tensor,
     function: int = 0,
     *,
-    rounding: Literal["UPWARD", "TONEAREST"] = "UPWARD",
+    twice: bool = False,
+    by_ratio: bool = False,
 ) -> Expr:
     """Return integers of a scale as the codes of a tensor, limited by a fused activation.
 
@@ -125,16 +127,43 @@ def rescaled(
         scale: Their scale, or one for each entry of the last axis.
         made: The tensor.
         function: The activation.
-        rounding: Where ties go: up, or away from zero.
+        twice: Whether it is rounded behind the mantissa and again behind the shift.
+        by_ratio: Whether `scale` is divided by that of the tensor already.
 
     Raises:
-        Unsupported: The tensor has several scales, or sums are wider than 32 bits.
+        Unsupported: The tensor has several scales.
     """
     to_scale, to_zero = one_scale(made)
+    to_scale = 1.0 if by_ratio else to_scale
     if isinstance(x.type, TensorType) and x.type.dtype == "int64":
-        return limited(_rescaled_wide(x, scale / to_scale, to_zero, made.dtype), made, function)
+        found = _rescaled_wide(x, scale / to_scale, to_zero, made.dtype)
+    elif twice:
+        found = rounded_twice(x, scale, to_scale, to_zero, made.dtype)
+    else:
+        found = _requantized(x, scale, to_scale, to_zero, made.dtype, "UPWARD")
+    return limited(found, made, function)
+
+
+def rounded_twice(
+    x: Expr, scale: Array, to_scale: float, to_zero: int = 0, dtype: str = "int32"
+) -> Expr:
+    """Return integers of a scale at another: a mantissa, ties up, then a shift, ties away."""
+    _, exponent = np.frexp(np.asarray(scale, np.float64) / to_scale)
+    right = np.exp2(np.maximum(-exponent, 0))
+    found = _requantized(x, scale * right, to_scale, 0, "int32", "UPWARD")
+    return _requantized(found, 1 / right, 1.0, to_zero, dtype, "TONEAREST")
+
+
+def _requantized(
+    x: Expr,
+    scale: Array,
+    to_scale: float,
+    to_zero: int,
+    dtype: str,
+    rounding: Literal["UPWARD", "TONEAREST"],
+) -> Expr:
     factors = np.asarray(scale, np.float32)
-    found = relay.qnn.op.requantize(
+    return relay.qnn.op.requantize(
         x,
         Constant(factors if factors.size > 1 else factors.reshape(())),
         Constant(np.zeros((), np.int32)),
@@ -143,9 +172,8 @@ def rescaled(
         axis=-1,
         rounding=rounding,
         compute_dtype="int64",
-        out_dtype=made.dtype,
+        out_dtype=dtype,
     )
-    return limited(found, made, function)
 
 
 def _rescaled_wide(x: Expr, ratio: Array, zero: int, dtype: str) -> Expr:

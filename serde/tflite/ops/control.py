@@ -14,9 +14,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import join, results
 from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import CODES, OPS
-
-CODES.update(("IF", "WHILE", "CALL", "STABLEHLO_COMPOSITE"))
+from serde.tflite.ops.table import OPS
 
 
 @OPS.imports("IF")

@@ -145,7 +145,13 @@ def import_integer_conv_2d(
     weight, attributes = _direct(ctx, x, filter_, conv)
     sums = _sum_of_codes(ctx, x, weight, bias, attributes)
     scale = scale_product(ctx.tensor(0), ctx.tensor(1))
-    return rescaled(sums, scale, ctx.result(), conv.fused_activation_function)
+    return rescaled(
+        sums,
+        scale,
+        ctx.result(),
+        conv.fused_activation_function,
+        twice=ctx.result().dtype == "uint8",
+    )
 
 
 @INTEGERS.imports("DEPTHWISE_CONV_2D", ignored=("depth_multiplier",))
@@ -155,7 +161,13 @@ def import_integer_depthwise_conv_2d(
     weight, attributes = _depthwise(ctx, x, filter_, conv)
     sums = _sum_of_codes(ctx, x, weight, bias, attributes)
     scale = scale_product(ctx.tensor(0), ctx.tensor(1))
-    return rescaled(sums, scale, ctx.result(), conv.fused_activation_function)
+    return rescaled(
+        sums,
+        scale,
+        ctx.result(),
+        conv.fused_activation_function,
+        twice=ctx.result().dtype == "uint8",
+    )
 
 
 @OPS.imports("CONV_3D")

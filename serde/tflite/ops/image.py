@@ -6,9 +6,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import CODES, OPS
-
-CODES.add("RESIZE_NEAREST_NEIGHBOR")
+from serde.tflite.ops.table import OPS
 
 
 def _resized(

@@ -10,10 +10,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import CODES, OPS
-
-CODES.update(("SLICE", "STRIDED_SLICE", "GATHER", "GATHER_ND", "SCATTER_ND", "WHERE", "UNIQUE"))
-CODES.update(("EMBEDDING_LOOKUP", "TOPK_V2", "DYNAMIC_UPDATE_SLICE", "ARG_MAX", "ARG_MIN"))
+from serde.tflite.ops.table import OPS
 
 _MOST = 2**31 - 1
 

@@ -14,7 +14,14 @@ from serde.tflite.model import Tensor
 from serde.tflite.ops.pool import PoolOptions
 from serde.tflite.ops.shape import pairs_of
 from serde.tflite.ops.table import INTEGERS
-from serde.tflite.quantization import limited, one_scale, rescaled, scale_product, zero_point
+from serde.tflite.quantization import (
+    limited,
+    one_scale,
+    rescaled,
+    rounded_twice,
+    scale_product,
+    zero_point,
+)
 
 __all__: list[str] = []
 
@@ -25,21 +32,6 @@ _SHIFTS = {"int8": 20, "uint8": 20, "int16": 15}
 def _level(x: Expr, tensor: Tensor) -> Expr:
     """Return codes as int32 without their zero point."""
     return relay.subtract(relay.cast(x, "int32"), zero_point(tensor))
-
-
-def _scaled(x: Expr, ratio: float) -> Expr:
-    """Return int32 times a number, ties away from zero."""
-    one, none = Constant(np.array(1, np.float32)), Constant(np.zeros((), np.int32))
-    return relay.qnn.op.requantize(
-        x,
-        Constant(np.array(ratio, np.float32)),
-        none,
-        one,
-        none,
-        rounding="TONEAREST",
-        compute_dtype="int64",
-        out_dtype="int32",
-    )
 
 
 def _sum_reader(combine: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
@@ -53,12 +45,16 @@ def _sum_reader(combine: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
         most = 2 * max(one_scale(each)[0] for each in tensors)
         bits = Constant(np.array(shift, np.int32))
         terms = [
-            _scaled(relay.left_shift(_level(value, each), bits), one_scale(each)[0] / most)
+            rounded_twice(
+                relay.left_shift(_level(value, each), bits),
+                np.array([one_scale(each)[0]]),
+                most,
+            )
             for value, each in zip((x, y), tensors, strict=True)
         ]
         scale = np.array([most / 2**shift])
         total = combine(*terms)
-        return rescaled(total, scale, made, fused_activation_function, rounding="TONEAREST")
+        return rescaled(total, scale, made, fused_activation_function, twice=True)
 
     return read
 
@@ -102,7 +98,7 @@ def import_integer_fully_connected(
         sums = relay.nn.bias_add(sums, bias, axis=-1)
     scale = scale_product(ctx.tensor(0), ctx.tensor(1))
     made = ctx.result()
-    found = rescaled(sums, scale, made, fused_activation_function, rounding="TONEAREST")
+    found = rescaled(sums, scale, made, fused_activation_function)
     return relay.reshape(found, (*leading, units)) if keep_num_dims and len(leading) != 1 else found
 
 
@@ -160,8 +156,9 @@ INTEGERS.imports("MINIMUM")(_extreme_reader(relay.minimum))
 def import_integer_leaky_relu(ctx: ImportContext, x: Expr, *, alpha: float = 0.0) -> Expr:
     """Each side has a scale of its own."""
     given, made = ctx.tensor(0), ctx.result()
-    level, scale = _level(x, given), scale_product(given)
-    zero = Constant(np.zeros((), np.int32))
-    above = rescaled(level, scale, made)
-    below = rescaled(level, scale * alpha, made)
+    level, zero = _level(x, given), Constant(np.zeros((), np.int32))
+    ratio = np.float32(one_scale(given)[0]) / np.float32(one_scale(made)[0])
+    slope = np.float32(one_scale(given)[0]) * np.float32(alpha) / np.float32(one_scale(made)[0])
+    above = rescaled(level, np.array([ratio]), made, by_ratio=True, twice=True)
+    below = rescaled(level, np.array([slope]), made, by_ratio=True, twice=True)
     return relay.where(relay.greater_equal(level, zero), above, below)

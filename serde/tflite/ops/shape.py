@@ -10,15 +10,8 @@ import numpy as np
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
 from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import CODES, OPS
+from serde.tflite.ops.table import OPS
 from serde.tflite.schema import code_names
-
-CODES.update(
-    ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "PACK", "UNPACK", "SPLIT", "SPLIT_V"),
-)
-CODES.update(("TILE", "BROADCAST_TO", "REVERSE_V2", "REVERSE_SEQUENCE", "SHAPE", "RANK"))
-CODES.update(("SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "BATCH_TO_SPACE_ND", "MATRIX_DIAG"))
-CODES.update(("MATRIX_SET_DIAG", "FILL", "RANGE", "BROADCAST_ARGS"))
 
 
 def pairs_of(ctx: ImportContext, x: Expr) -> list[tuple[int, int]]:

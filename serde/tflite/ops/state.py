@@ -7,12 +7,10 @@ from typing import Any as AnyValue
 
 from serde.relay.ir.expr import Expr
 from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import CODES, OPS
+from serde.tflite.ops.table import OPS
 from serde.tflite.states import Handle, handle_name
 
 __all__: list[str] = []
-
-CODES.update(("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"))
 
 
 @OPS.imports("VAR_HANDLE")

@@ -19,5 +19,51 @@ OPS = ConverterTable("tflite", home="serde.tflite.ops")
 INTEGERS = ConverterTable("tflite codes", home="serde.tflite.ops")
 """Operators on codes of quantised tensors, by the arithmetic that the reference kernels have."""
 
-CODES: Final = set[str]()
+CODES: Final = frozenset(
+    {
+        "ARG_MAX",
+        "ARG_MIN",
+        "ASSIGN_VARIABLE",
+        "BATCH_TO_SPACE_ND",
+        "BROADCAST_ARGS",
+        "BROADCAST_TO",
+        "CALL",
+        "CALL_ONCE",
+        "DEPTH_TO_SPACE",
+        "DYNAMIC_UPDATE_SLICE",
+        "EMBEDDING_LOOKUP",
+        "EXPAND_DIMS",
+        "FILL",
+        "GATHER",
+        "GATHER_ND",
+        "IF",
+        "MATRIX_DIAG",
+        "MATRIX_SET_DIAG",
+        "PACK",
+        "RANGE",
+        "RANK",
+        "READ_VARIABLE",
+        "RESHAPE",
+        "RESIZE_NEAREST_NEIGHBOR",
+        "REVERSE_SEQUENCE",
+        "REVERSE_V2",
+        "SCATTER_ND",
+        "SHAPE",
+        "SLICE",
+        "SPACE_TO_DEPTH",
+        "SPLIT",
+        "SPLIT_V",
+        "SQUEEZE",
+        "STABLEHLO_COMPOSITE",
+        "STRIDED_SLICE",
+        "TILE",
+        "TOPK_V2",
+        "TRANSPOSE",
+        "UNIQUE",
+        "UNPACK",
+        "VAR_HANDLE",
+        "WHERE",
+        "WHILE",
+    }
+)
 """Operators that move the codes of quantised tensors as they are."""
