@@ -296,7 +296,7 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         self, operator: Operator, given: Sequence[Tensor | None], made: Sequence[Tensor | None]
     ) -> bool:
         """Whether an operator is one on codes, by arithmetic of their own."""
-        quantized = given and made and is_quantized(given[0]) and is_quantized(made[0])
+        quantized = any(map(is_quantized, given)) and any(map(is_quantized, made))
         return bool(quantized) and INTEGERS.importer(operator.name, 1) is not None
 
     def _coded(self, x: Expr, tensor: Tensor | None) -> Expr:

@@ -62,9 +62,7 @@ def _unary() -> Iterator[Case]:
     for approximate in (False, True):
         yield (
             f"GELU {approximate}",
-            make_model(
-                "GELU", [T((2, 5))], [T((2, 5))], "GeluOptions", approximate=approximate
-            ),
+            make_model("GELU", [T((2, 5))], [T((2, 5))], "GeluOptions", approximate=approximate),
         )
     for beta in (1.0, 0.5):
         for shape in ((2, 5), (1, 2, 3, 4)):
@@ -179,8 +177,11 @@ def _shapes() -> Iterator[Case]:
         yield (
             f"CONCATENATION {dtype}",
             make_model(
-                "CONCATENATION", [y, y, T((2, 1, 4), dtype)], [T((2, 7, 4), dtype)],
-                "ConcatenationOptions", axis=1,
+                "CONCATENATION",
+                [y, y, T((2, 1, 4), dtype)],
+                [T((2, 7, 4), dtype)],
+                "ConcatenationOptions",
+                axis=1,
             ),
         )
         yield (
@@ -198,8 +199,9 @@ def _shapes() -> Iterator[Case]:
         yield f"RANK {dtype}", make_model("RANK", [y], [T((), "int32")], "RankOptions")
         yield (
             f"PACK {dtype}",
-            make_model("PACK", [y, y], [T((2, 2, 3, 4), dtype)], "PackOptions", axis=1,
-                       valuesCount=2),
+            make_model(
+                "PACK", [y, y], [T((2, 2, 3, 4), dtype)], "PackOptions", axis=1, valuesCount=2
+            ),
         )
         yield (
             f"UNPACK {dtype}",
@@ -214,26 +216,34 @@ def _shapes() -> Iterator[Case]:
         yield (
             f"GATHER {dtype}",
             make_model(
-                "GATHER", [y, _ints([[2, 0], [1, 1]])], [T((2, 2, 2, 4), dtype)], "GatherOptions",
+                "GATHER",
+                [y, _ints([[2, 0], [1, 1]])],
+                [T((2, 2, 2, 4), dtype)],
+                "GatherOptions",
                 axis=1,
             ),
         )
         yield (
             f"SLICE {dtype}",
-            make_model("SLICE", [y, _ints([0, 1, 1]), _ints([2, -1, 2])], [T((2, 2, 2), dtype)],
-                       "SliceOptions"),
+            make_model(
+                "SLICE",
+                [y, _ints([0, 1, 1]), _ints([2, -1, 2])],
+                [T((2, 2, 2), dtype)],
+                "SliceOptions",
+            ),
         )
         yield (
             f"STRIDED_SLICE {dtype}",
             make_model(
-                "STRIDED_SLICE", [y, _ints([0, 2, 0]), _ints([2, 0, 4]), _ints([1, -1, 2])],
-                [T((2, 2, 2), dtype)], "StridedSliceOptions",
+                "STRIDED_SLICE",
+                [y, _ints([0, 2, 0]), _ints([2, 0, 4]), _ints([1, -1, 2])],
+                [T((2, 2, 2), dtype)],
+                "StridedSliceOptions",
             ),
         )
     yield (
         "SQUEEZE some",
-        make_model("SQUEEZE", [T((1, 3, 1, 4))], [T((3, 1, 4))], "SqueezeOptions",
-                   squeezeDims=[0]),
+        make_model("SQUEEZE", [T((1, 3, 1, 4))], [T((3, 1, 4))], "SqueezeOptions", squeezeDims=[0]),
     )
     yield "SQUEEZE all", make_model("SQUEEZE", [T((1, 3, 1, 4))], [T((3, 4))], "SqueezeOptions")
     yield (
@@ -263,18 +273,29 @@ def _shapes() -> Iterator[Case]:
     for count in (2, 4):
         yield (
             f"SPLIT {count}",
-            make_model("SPLIT", [_ints(2), x], [T((2, 3, 4 // count))] * count, "SplitOptions",
-                       numSplits=count),
+            make_model(
+                "SPLIT",
+                [_ints(2), x],
+                [T((2, 3, 4 // count))] * count,
+                "SplitOptions",
+                numSplits=count,
+            ),
         )
     yield (
         "SPLIT_V",
-        make_model("SPLIT_V", [x, _ints([1, -1]), _ints(1)], [T((2, 1, 4)), T((2, 2, 4))],
-                   "SplitVOptions", numSplits=2),
+        make_model(
+            "SPLIT_V",
+            [x, _ints([1, -1]), _ints(1)],
+            [T((2, 1, 4)), T((2, 2, 4))],
+            "SplitVOptions",
+            numSplits=2,
+        ),
     )
     yield (
         "BROADCAST_TO",
-        make_model("BROADCAST_TO", [T((3, 1)), _ints([2, 3, 4])], [T((2, 3, 4))],
-                   "BroadcastToOptions"),
+        make_model(
+            "BROADCAST_TO", [T((3, 1)), _ints([2, 3, 4])], [T((2, 3, 4))], "BroadcastToOptions"
+        ),
     )
     for dtype in NUMBERS:
         yield (
@@ -286,32 +307,44 @@ def _shapes() -> Iterator[Case]:
         yield f"RANGE {dtype}", make_model("RANGE", parts, [T((4,), dtype)], "RangeOptions")
     yield (
         "REVERSE_SEQUENCE",
-        make_model("REVERSE_SEQUENCE", [x, _ints([2, 3])], [x], "ReverseSequenceOptions",
-                   seqDim=1, batchDim=0),
+        make_model(
+            "REVERSE_SEQUENCE",
+            [x, _ints([2, 3])],
+            [x],
+            "ReverseSequenceOptions",
+            seqDim=1,
+            batchDim=0,
+        ),
     )
     image = T((2, 4, 6, 3))
     yield (
         "SPACE_TO_DEPTH",
-        make_model("SPACE_TO_DEPTH", [image], [T((2, 2, 3, 12))], "SpaceToDepthOptions",
-                   blockSize=2),
+        make_model(
+            "SPACE_TO_DEPTH", [image], [T((2, 2, 3, 12))], "SpaceToDepthOptions", blockSize=2
+        ),
     )
     yield (
         "DEPTH_TO_SPACE",
-        make_model("DEPTH_TO_SPACE", [T((2, 2, 3, 12))], [image], "DepthToSpaceOptions",
-                   blockSize=2),
+        make_model(
+            "DEPTH_TO_SPACE", [T((2, 2, 3, 12))], [image], "DepthToSpaceOptions", blockSize=2
+        ),
     )
     yield (
         "SPACE_TO_BATCH_ND",
         make_model(
-            "SPACE_TO_BATCH_ND", [image, _ints([2, 3]), _ints([[0, 0], [1, 2]])],
-            [T((12, 2, 3, 3))], "SpaceToBatchNDOptions",
+            "SPACE_TO_BATCH_ND",
+            [image, _ints([2, 3]), _ints([[0, 0], [1, 2]])],
+            [T((12, 2, 3, 3))],
+            "SpaceToBatchNDOptions",
         ),
     )
     yield (
         "BATCH_TO_SPACE_ND",
         make_model(
-            "BATCH_TO_SPACE_ND", [T((12, 2, 3, 3)), _ints([2, 3]), _ints([[0, 0], [1, 2]])],
-            [image], "BatchToSpaceNDOptions",
+            "BATCH_TO_SPACE_ND",
+            [T((12, 2, 3, 3)), _ints([2, 3]), _ints([[0, 0], [1, 2]])],
+            [image],
+            "BatchToSpaceNDOptions",
         ),
     )
     for dtype in ("float32", "int32", "int64"):
@@ -326,14 +359,20 @@ def _shapes() -> Iterator[Case]:
     for mode in (0, 1):
         yield (
             f"MIRROR_PAD {mode}",
-            make_model("MIRROR_PAD", [T((3, 4)), _ints([[1, 2], [2, 0]])], [T((6, 6))],
-                       "MirrorPadOptions", mode=mode),
+            make_model(
+                "MIRROR_PAD",
+                [T((3, 4)), _ints([[1, 2], [2, 0]])],
+                [T((6, 6))],
+                "MirrorPadOptions",
+                mode=mode,
+            ),
         )
     yield "MATRIX_DIAG", make_model("MATRIX_DIAG", [T((2, 3))], [T((2, 3, 3))], "MatrixDiagOptions")
     yield (
         "MATRIX_SET_DIAG",
-        make_model("MATRIX_SET_DIAG", [T((2, 3, 4)), T((2, 3))], [T((2, 3, 4))],
-                   "MatrixSetDiagOptions"),
+        make_model(
+            "MATRIX_SET_DIAG", [T((2, 3, 4)), T((2, 3))], [T((2, 3, 4))], "MatrixSetDiagOptions"
+        ),
     )
     yield (
         "DILATE",
@@ -347,20 +386,24 @@ def _indices() -> Iterator[Case]:
         y = T((3, 4), dtype)
         yield (
             f"GATHER_ND {dtype}",
-            make_model("GATHER_ND", [y, _ints([[0, 1], [2, 3]])], [T((2,), dtype)],
-                       "GatherNdOptions"),
+            make_model(
+                "GATHER_ND", [y, _ints([[0, 1], [2, 3]])], [T((2,), dtype)], "GatherNdOptions"
+            ),
         )
         yield (
             f"SCATTER_ND {dtype}",
             make_model(
-                "SCATTER_ND", [_ints([[1], [3], [1]]), T((3, 2), dtype), _ints([4, 2])],
-                [T((4, 2), dtype)], "ScatterNdOptions",
+                "SCATTER_ND",
+                [_ints([[1], [3], [1]]), T((3, 2), dtype), _ints([4, 2])],
+                [T((4, 2), dtype)],
+                "ScatterNdOptions",
             ),
         )
         yield (
             f"TOPK_V2 {dtype}",
-            make_model("TOPK_V2", [y, _ints(2)], [T((3, 2), dtype), T((3, 2), "int32")],
-                       "TopKV2Options"),
+            make_model(
+                "TOPK_V2", [y, _ints(2)], [T((3, 2), dtype), T((3, 2), "int32")], "TopKV2Options"
+            ),
         )
         for op, output in product(("ARG_MAX", "ARG_MIN"), ("int32", "int64")):
             kind = "ArgMaxOptions" if op == "ARG_MAX" else "ArgMinOptions"
@@ -372,14 +415,22 @@ def _indices() -> Iterator[Case]:
         for exclusive, reverse in product((False, True), (False, True)):
             yield (
                 f"CUMSUM {dtype} {exclusive} {reverse}",
-                make_model("CUMSUM", [y, _ints(1)], [y], "CumsumOptions", exclusive=exclusive,
-                           reverse=reverse),
+                make_model(
+                    "CUMSUM",
+                    [y, _ints(1)],
+                    [y],
+                    "CumsumOptions",
+                    exclusive=exclusive,
+                    reverse=reverse,
+                ),
             )
         for op in ("SUM", "PROD", "MAX", "MIN"):
             yield (
                 f"UNSORTED_SEGMENT_{op} {dtype}",
                 make_model(
-                    f"UNSORTED_SEGMENT_{op}", [y, _ints([2, 0, 2]), _ints(4)], [T((4, 4), dtype)],
+                    f"UNSORTED_SEGMENT_{op}",
+                    [y, _ints([2, 0, 2]), _ints(4)],
+                    [T((4, 4), dtype)],
                     f"UnsortedSegment{op.capitalize()}Options",
                 ),
             )
@@ -390,9 +441,15 @@ def _indices() -> Iterator[Case]:
             f"ONE_HOT {axis}",
             make_model(
                 "ONE_HOT",
-                [_ints([[0, 4, 7], [2, 1, -1]]), _ints(5), _ints(3, "float32"),
-                 _ints(-1, "float32")],
-                [T(tuple(shape))], "OneHotOptions", axis=axis,
+                [
+                    _ints([[0, 4, 7], [2, 1, -1]]),
+                    _ints(5),
+                    _ints(3, "float32"),
+                    _ints(-1, "float32"),
+                ],
+                [T(tuple(shape))],
+                "OneHotOptions",
+                axis=axis,
             ),
         )
     for batch in (0, 1):
@@ -400,26 +457,39 @@ def _indices() -> Iterator[Case]:
         yield (
             f"GATHER batch {batch}",
             make_model(
-                "GATHER", [T((2, 3, 4)), _ints([[2, 0], [1, 1]])],
-                [T((2, 2, 2, 4) if batch == 0 else shape)], "GatherOptions", axis=1,
+                "GATHER",
+                [T((2, 3, 4)), _ints([[2, 0], [1, 1]])],
+                [T((2, 2, 2, 4) if batch == 0 else shape)],
+                "GatherOptions",
+                axis=1,
                 batchDims=batch,
             ),
         )
     yield "WHERE", make_model("WHERE", [T((2, 3), "bool")], [T((-1, 2), "int64")], "WhereOptions")
     yield (
         "UNIQUE",
-        make_model("UNIQUE", [T((6,), "int32")], [T((-1,), "int32"), T((6,), "int32")],
-                   "UniqueOptions", idxOutType=2),
+        make_model(
+            "UNIQUE",
+            [T((6,), "int32")],
+            [T((-1,), "int32"), T((6,), "int32")],
+            "UniqueOptions",
+            idxOutType=2,
+        ),
     )
     yield (
         "BUCKETIZE",
-        make_model("BUCKETIZE", [x], [T((3, 4), "int32")], "BucketizeOptions",
-                   boundaries=[-1.0, 0.0, 1.0]),
+        make_model(
+            "BUCKETIZE", [x], [T((3, 4), "int32")], "BucketizeOptions", boundaries=[-1.0, 0.0, 1.0]
+        ),
     )
     yield (
         "DYNAMIC_UPDATE_SLICE",
-        make_model("DYNAMIC_UPDATE_SLICE", [T((4, 5)), T((2, 3)), _ints([3, -1])], [T((4, 5))],
-                   "DynamicUpdateSliceOptions"),
+        make_model(
+            "DYNAMIC_UPDATE_SLICE",
+            [T((4, 5)), T((2, 3)), _ints([3, -1])],
+            [T((4, 5))],
+            "DynamicUpdateSliceOptions",
+        ),
     )
     table = T((4, 3), data=_rng("table").normal(size=(4, 3)))
     yield "EMBEDDING_LOOKUP", make_model("EMBEDDING_LOOKUP", [_ints([2, 0, 3]), table], [T((3, 3))])
@@ -432,7 +502,8 @@ def _indices() -> Iterator[Case]:
         make_model(
             "SPARSE_TO_DENSE",
             [_ints([[0, 1], [2, 2]]), _ints([3, 4]), T((2,)), _ints(-1, "float32")],
-            [T((3, 4))], "SparseToDenseOptions",
+            [T((3, 4))],
+            "SparseToDenseOptions",
         ),
     )
 
@@ -444,8 +515,13 @@ def _reductions() -> Iterator[Case]:
                 shape = np.zeros((2, 3, 4)).sum(tuple(axes), keepdims=keep).shape
                 yield (
                     f"{op} {dtype} {axes} {keep}",
-                    make_model(op, [T((2, 3, 4), dtype), _ints(axes)], [T(shape, dtype)],
-                               "ReducerOptions", keepDims=keep),
+                    make_model(
+                        op,
+                        [T((2, 3, 4), dtype), _ints(axes)],
+                        [T(shape, dtype)],
+                        "ReducerOptions",
+                        keepDims=keep,
+                    ),
                 )
     for op in ("REDUCE_ANY", "REDUCE_ALL"):
         yield (
@@ -469,8 +545,12 @@ def _windows() -> Iterator[Case]:
         if (sh, sw) != (1, 1) and (dh, dw) != (1, 1):
             continue
         options = {
-            "padding": padding, "strideH": sh, "strideW": sw, "dilationHFactor": dh,
-            "dilationWFactor": dw, "fusedActivationFunction": function,
+            "padding": padding,
+            "strideH": sh,
+            "strideW": sw,
+            "dilationHFactor": dh,
+            "dilationWFactor": dw,
+            "fusedActivationFunction": function,
         }
         oh, ow = _length(8, 3, sh, dh, padding), _length(9, 2, sw, dw, padding)
         rng = _rng("conv")
@@ -478,14 +558,21 @@ def _windows() -> Iterator[Case]:
         for groups in (1, 2):
             weights = T((4, 3, 2, 6 // groups), data=rng.normal(size=(4, 3, 2, 6 // groups)))
             made = make_model(
-                "CONV_2D", [T((1, 8, 9, 6)), weights, bias], [T((1, oh, ow, 4))], "Conv2DOptions",
+                "CONV_2D",
+                [T((1, 8, 9, 6)), weights, bias],
+                [T((1, oh, ow, 4))],
+                "Conv2DOptions",
                 **options,
             )
             yield f"CONV_2D {options} {groups}", made
         depth = T((1, 3, 2, 12), data=rng.normal(size=(1, 3, 2, 12)))
         made = make_model(
-            "DEPTHWISE_CONV_2D", [T((1, 8, 9, 6)), depth, T((12,), data=rng.normal(size=12))],
-            [T((1, oh, ow, 12))], "DepthwiseConv2DOptions", depthMultiplier=2, **options,
+            "DEPTHWISE_CONV_2D",
+            [T((1, 8, 9, 6)), depth, T((12,), data=rng.normal(size=12))],
+            [T((1, oh, ow, 12))],
+            "DepthwiseConv2DOptions",
+            depthMultiplier=2,
+            **options,
         )
         yield f"DEPTHWISE_CONV_2D {options}", made
     for op, padding, stride, function in product(
@@ -493,8 +580,16 @@ def _windows() -> Iterator[Case]:
     ):
         shape = (1, _length(7, 3, stride, 1, padding), _length(6, 2, stride, 1, padding), 3)
         made = make_model(
-            op, [T((1, 7, 6, 3))], [T(shape)], "Pool2DOptions", padding=padding, strideH=stride,
-            strideW=stride, filterHeight=3, filterWidth=2, fusedActivationFunction=function,
+            op,
+            [T((1, 7, 6, 3))],
+            [T(shape)],
+            "Pool2DOptions",
+            padding=padding,
+            strideH=stride,
+            strideW=stride,
+            filterHeight=3,
+            filterWidth=2,
+            fusedActivationFunction=function,
         )
         yield f"{op} {padding} {stride} {function}", made
     for padding, stride in product((0, 1), (1, 2, 3)):
@@ -503,8 +598,12 @@ def _windows() -> Iterator[Case]:
         rng = _rng("transposed")
         weights = T((2, 3, 3, 5), data=rng.normal(size=(2, 3, 3, 5)))
         made = make_model(
-            "TRANSPOSE_CONV", [_ints([1, out, out, 2]), weights, T((1, n, n, 5))],
-            [T((1, out, out, 2))], "TransposeConvOptions", padding=padding, strideH=stride,
+            "TRANSPOSE_CONV",
+            [_ints([1, out, out, 2]), weights, T((1, n, n, 5))],
+            [T((1, out, out, 2))],
+            "TransposeConvOptions",
+            padding=padding,
+            strideH=stride,
             strideW=stride,
         )
         yield f"TRANSPOSE_CONV {padding} {stride}", made
@@ -512,29 +611,47 @@ def _windows() -> Iterator[Case]:
         length = _length(6, 3, stride, 1, padding)
         weights = T((3, 3, 3, 2, 4), data=_rng("3d").normal(size=(3, 3, 3, 2, 4)))
         made = make_model(
-            "CONV_3D", [T((1, 6, 6, 6, 2)), weights], [T((1, length, length, length, 4))],
-            "Conv3DOptions", padding=padding, strideD=stride, strideH=stride, strideW=stride,
+            "CONV_3D",
+            [T((1, 6, 6, 6, 2)), weights],
+            [T((1, length, length, length, 4))],
+            "Conv3DOptions",
+            padding=padding,
+            strideD=stride,
+            strideH=stride,
+            strideW=stride,
         )
         yield f"CONV_3D {padding} {stride}", made
     for op, size, corners, centers in product(
-        ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), ((7, 9), (3, 2), (10, 12)),
-        (False, True), (False, True),
+        ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"),
+        ((7, 9), (3, 2), (10, 12)),
+        (False, True),
+        (False, True),
     ):
         if corners and centers:
             continue
-        kind = "ResizeBilinearOptions" if op == "RESIZE_BILINEAR" else (
-            "ResizeNearestNeighborOptions"
+        kind = (
+            "ResizeBilinearOptions" if op == "RESIZE_BILINEAR" else ("ResizeNearestNeighborOptions")
         )
         made = make_model(
-            op, [T((1, 5, 6, 3)), _ints(size)], [T((1, *size, 3))], kind, alignCorners=corners,
+            op,
+            [T((1, 5, 6, 3)), _ints(size)],
+            [T((1, *size, 3))],
+            kind,
+            alignCorners=corners,
             halfPixelCenters=centers,
         )
         yield f"{op} {size} {corners} {centers}", made
     yield (
         "LOCAL_RESPONSE_NORMALIZATION",
         make_model(
-            "LOCAL_RESPONSE_NORMALIZATION", [T((1, 2, 3, 8))], [T((1, 2, 3, 8))],
-            "LocalResponseNormalizationOptions", radius=2, bias=1.5, alpha=0.3, beta=0.7,
+            "LOCAL_RESPONSE_NORMALIZATION",
+            [T((1, 2, 3, 8))],
+            [T((1, 2, 3, 8))],
+            "LocalResponseNormalizationOptions",
+            radius=2,
+            bias=1.5,
+            alpha=0.3,
+            beta=0.7,
         ),
     )
 
@@ -554,16 +671,28 @@ def _products() -> Iterator[Case]:
             operands.append(T((5,), data=rng.normal(size=5)))
         yield (
             f"FULLY_CONNECTED {shape} {keep} {function} {with_bias}",
-            make_model("FULLY_CONNECTED", operands, [T(made)], "FullyConnectedOptions",
-                       keepNumDims=keep, fusedActivationFunction=function),
+            make_model(
+                "FULLY_CONNECTED",
+                operands,
+                [T(made)],
+                "FullyConnectedOptions",
+                keepNumDims=keep,
+                fusedActivationFunction=function,
+            ),
         )
     for adj_x, adj_y, batch in product((False, True), (False, True), ((2,), (2, 3), ())):
         left = (*batch, 4, 3) if adj_x else (*batch, 3, 4)
         right = (*batch[1:], 5, 4) if adj_y else (*batch[1:], 4, 5)
         yield (
             f"BATCH_MATMUL {adj_x} {adj_y} {batch}",
-            make_model("BATCH_MATMUL", [T(left), T(right)], [T((*batch, 3, 5))],
-                       "BatchMatMulOptions", adjX=adj_x, adjY=adj_y),
+            make_model(
+                "BATCH_MATMUL",
+                [T(left), T(right)],
+                [T((*batch, 3, 5))],
+                "BatchMatMulOptions",
+                adjX=adj_x,
+                adjY=adj_y,
+            ),
         )
 
 
@@ -579,24 +708,36 @@ def _quantised() -> Iterator[Case]:
                 yield (
                     f"{op} codes {dtype} {function}",
                     make_model(
-                        op, [x, T((4,), dtype, scale=scale * 0.6, zero=zero)], [wide],
-                        f"{op.capitalize()}Options", fusedActivationFunction=function,
+                        op,
+                        [x, T((4,), dtype, scale=scale * 0.6, zero=zero)],
+                        [wide],
+                        f"{op.capitalize()}Options",
+                        fusedActivationFunction=function,
                         **({} if op == "MUL" else {"potScaleInt16": False}),
                     ),
                 )
         for op, kind in (
-            ("RELU", ""), ("RELU6", ""), ("LOGISTIC", ""), ("TANH", ""),
-            ("SOFTMAX", "SoftmaxOptions"), ("LEAKY_RELU", "LeakyReluOptions"),
+            ("RELU", ""),
+            ("RELU6", ""),
+            ("LOGISTIC", ""),
+            ("TANH", ""),
+            ("SOFTMAX", "SoftmaxOptions"),
+            ("LEAKY_RELU", "LeakyReluOptions"),
             ("HARD_SWISH", "HardSwishOptions"),
         ):
             made = wide
             if op in ("LOGISTIC", "SOFTMAX"):
                 zeros = {"int8": -128, "uint8": 0, "int16": 0}[dtype]
-                made = T((2, 3, 4), dtype, scale=1 / (32768 if dtype == "int16" else 256),
-                         zero=zeros)
+                made = T(
+                    (2, 3, 4), dtype, scale=1 / (32768 if dtype == "int16" else 256), zero=zeros
+                )
             if op == "TANH":
-                made = T((2, 3, 4), dtype, scale=1 / (32768 if dtype == "int16" else 128),
-                         zero=128 if dtype == "uint8" else 0)
+                made = T(
+                    (2, 3, 4),
+                    dtype,
+                    scale=1 / (32768 if dtype == "int16" else 128),
+                    zero=128 if dtype == "uint8" else 0,
+                )
             if dtype == "int16" and op in ("HARD_SWISH", "RELU", "RELU6"):
                 continue
             options = {"beta": 1.0} if op == "SOFTMAX" else {}
@@ -613,16 +754,26 @@ def _quantised() -> Iterator[Case]:
         yield f"QUANTIZE again {dtype}", make_model("QUANTIZE", [x], [wide], "QuantizeOptions")
         yield (
             f"MEAN codes {dtype}",
-            make_model("MEAN", [x, _ints([1])], [T((2, 4), dtype, scale=scale, zero=zero)],
-                       "ReducerOptions"),
+            make_model(
+                "MEAN",
+                [x, _ints([1])],
+                [T((2, 4), dtype, scale=scale, zero=zero)],
+                "ReducerOptions",
+            ),
         )
         image = T((1, 6, 6, 4), dtype, scale=scale, zero=zero)
         for op in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
             yield (
                 f"{op} codes {dtype}",
                 make_model(
-                    op, [image], [T((1, 3, 3, 4), dtype, scale=scale, zero=zero)],
-                    "Pool2DOptions", padding=0, strideH=2, strideW=2, filterHeight=3,
+                    op,
+                    [image],
+                    [T((1, 3, 3, 4), dtype, scale=scale, zero=zero)],
+                    "Pool2DOptions",
+                    padding=0,
+                    strideH=2,
+                    strideW=2,
+                    filterHeight=3,
                     filterWidth=3,
                 ),
             )
@@ -640,8 +791,15 @@ def _quantised() -> Iterator[Case]:
             yield (
                 f"CONV_2D codes {dtype} {function}",
                 make_model(
-                    "CONV_2D", [image, filters, bias], [out], "Conv2DOptions", version=3,
-                    padding=0, strideH=1, strideW=1, fusedActivationFunction=function,
+                    "CONV_2D",
+                    [image, filters, bias],
+                    [out],
+                    "Conv2DOptions",
+                    version=3,
+                    padding=0,
+                    strideH=1,
+                    strideW=1,
+                    fusedActivationFunction=function,
                 ),
             )
         depth = rng.integers(-99, 99, (1, 3, 3, 4)) + base
@@ -649,9 +807,17 @@ def _quantised() -> Iterator[Case]:
             f"DEPTHWISE_CONV_2D codes {dtype}",
             make_model(
                 "DEPTHWISE_CONV_2D",
-                [image, T((1, 3, 3, 4), weight, data=depth, scale=scales, zero=zero_w, axis=3),
-                 bias],
-                [out], "DepthwiseConv2DOptions", version=3, padding=0, strideH=1, strideW=1,
+                [
+                    image,
+                    T((1, 3, 3, 4), weight, data=depth, scale=scales, zero=zero_w, axis=3),
+                    bias,
+                ],
+                [out],
+                "DepthwiseConv2DOptions",
+                version=3,
+                padding=0,
+                strideH=1,
+                strideW=1,
                 depthMultiplier=1,
             ),
         )
@@ -660,10 +826,13 @@ def _quantised() -> Iterator[Case]:
             f"FULLY_CONNECTED codes {dtype}",
             make_model(
                 "FULLY_CONNECTED",
-                [T((3, 4), dtype, scale=scale, zero=zero),
-                 T((5, 4), weight, data=matrix, scale=0.01, zero=zero_w),
-                 T((5,), bias_type, data=rng.integers(-900, 900, 5), scale=scale * 0.01)],
-                [T((3, 5), dtype, scale=scale * 3, zero=zero)], "FullyConnectedOptions",
+                [
+                    T((3, 4), dtype, scale=scale, zero=zero),
+                    T((5, 4), weight, data=matrix, scale=0.01, zero=zero_w),
+                    T((5,), bias_type, data=rng.integers(-900, 900, 5), scale=scale * 0.01),
+                ],
+                [T((3, 5), dtype, scale=scale * 3, zero=zero)],
+                "FullyConnectedOptions",
                 version=4,
             ),
         )

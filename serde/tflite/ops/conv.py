@@ -187,6 +187,38 @@ def import_conv_3d(
     return _finish(ctx, found, bias, conv.fused_activation_function)
 
 
+def _transposed(
+    ctx: ImportContext, x: Expr, shape: tuple[int, ...], kernel: tuple[int, ...], conv: ConvOptions
+) -> dict[str, AnyValue]:
+    """Return how far the filter of a transposed convolution moves.
+
+    The padding is that of the convolution whose input has the shape given.
+    """
+    axes, strides, dilation = range(1, len(kernel) + 1), conv.strides(), conv.dilation()
+    pads, more = [], []
+    for n, out, k, s, d in zip(
+        ctx.static_lengths(x, axes), shape[1:-1], kernel, strides, dilation, strict=True
+    ):
+        whole = (n - 1) * s + (k - 1) * d + 1
+        total = max(whole - out, 0) if conv.padding == 0 else 0
+        pads.append((total // 2, total - total // 2))
+        more.append(out - whole + total)
+    if min(more) < 0 or any(each >= s for each, s in zip(more, strides, strict=True)):
+        raise Unsupported(f"an output of {list(shape)} of an input of {ctx.type(x)!r}")
+    return {
+        "strides": strides,
+        "padding": (*(each[0] for each in pads), *(each[1] for each in pads)),
+        "dilation": dilation,
+        "kernel_size": kernel,
+        "data_layout": f"N{_SPATIAL[len(kernel)]}C",
+        "output_padding": tuple(more),
+    }
+
+
+def _shape_of(ctx: ImportContext, shape: Expr) -> tuple[int, ...]:
+    return ctx.ints(shape) if ctx.is_constant(shape) else ctx.result().shape
+
+
 @OPS.imports("TRANSPOSE_CONV", ignored=("quantized_bias_type",))
 def import_transpose_conv(
     ctx: ImportContext,
@@ -195,32 +227,59 @@ def import_transpose_conv(
     x: Expr,
     bias: Expr | None = None,
     *,
-    padding: int = 0,
-    stride_w: int = 0,
-    stride_h: int = 0,
-    fused_activation_function: int = 0,
+    conv: ConvOptions,
 ) -> Expr:
-    """The padding is that of the convolution whose input has the shape given."""
     channels, *kernel, _ = ctx.static_shape(filter_, 4)
-    lengths = ctx.static_lengths(x, (1, 2))
-    shape = ctx.ints(output_shape) if ctx.is_constant(output_shape) else ctx.result().shape
-    strides = (stride_h, stride_w)
-    pads, more = [], []
-    for n, out, k, s in zip(lengths, shape[1:3], kernel, strides, strict=True):
-        total = max((n - 1) * s + k - out, 0) if padding == 0 else 0
-        pads.append((total // 2, total - total // 2))
-        more.append(out - ((n - 1) * s + k - total))
-    if min(more) < 0 or any(each >= s for each, s in zip(more, strides, strict=True)):
-        raise Unsupported(f"an output of {list(shape)} of an input of {ctx.type(x)!r}")
-    found = relay.nn.conv2d_transpose(
+    window = _transposed(ctx, x, _shape_of(ctx, output_shape), tuple(kernel), conv)
+    found = relay.nn.conv2d_transpose(x, filter_, **window, channels=channels, kernel_layout="OHWI")
+    return _finish(ctx, found, bias, conv.fused_activation_function)
+
+
+@INTEGERS.imports("TRANSPOSE_CONV", ignored=("quantized_bias_type",))
+def import_integer_transpose_conv(
+    ctx: ImportContext,
+    output_shape: Expr,
+    filter_: Expr,
+    x: Expr,
+    bias: Expr | None = None,
+    *,
+    conv: ConvOptions,
+) -> Expr:
+    channels, *kernel, _ = ctx.static_shape(filter_, 4)
+    given, filters = ctx.tensor(2), ctx.tensor(1)
+    wide = "int64" if given.dtype == "int16" else "int32"
+    one = ctx.const(1.0, "float32")
+    sums = relay.qnn.op.conv2d_transpose(
         x,
         filter_,
-        strides=strides,
-        padding=(*(each[0] for each in pads), *(each[1] for each in pads)),
+        zero_point(given),
+        zero_point(filters),
+        one,
+        one,
+        **_transposed(ctx, x, _shape_of(ctx, output_shape), tuple(kernel), conv),
         channels=channels,
-        kernel_size=tuple(kernel),
-        data_layout="NHWC",
         kernel_layout="OHWI",
-        output_padding=tuple(more),
+        out_dtype=wide,
     )
-    return _finish(ctx, found, bias, fused_activation_function)
+    sums = sums if bias is None else relay.nn.bias_add(sums, bias, axis=-1)
+    scale = scale_product(given, filters)
+    return rescaled(sums, scale, ctx.result(), conv.fused_activation_function)
+
+
+@OPS.imports("CONV_3D_TRANSPOSE")
+def import_conv_3d_transpose(
+    ctx: ImportContext,
+    output_shape: Expr,
+    filter_: Expr,
+    x: Expr,
+    bias: Expr | None = None,
+    *,
+    conv: Conv3dOptions,
+) -> Expr:
+    """The filter is [depth, height, width, outputs, inputs]."""
+    *kernel, channels, _ = ctx.static_shape(filter_, 5)
+    window = _transposed(ctx, x, _shape_of(ctx, output_shape), tuple(kernel), conv)
+    found = relay.nn.conv3d_transpose(
+        x, filter_, **window, channels=channels, kernel_layout="DHWOI"
+    )
+    return _finish(ctx, found, bias, conv.fused_activation_function)

@@ -93,7 +93,8 @@ def import_integer_fully_connected(
     flat = relay.reshape(x, (-1, columns)) if flat is None else flat
     one = ctx.const(1.0, "float32")
     zeros = zero_point(ctx.tensor(0)), zero_point(ctx.tensor(1))
-    sums = relay.qnn.op.dense(flat, weights, *zeros, one, one, units=units)
+    wide = "int64" if ctx.result().dtype == "int16" else "int32"
+    sums = relay.qnn.op.dense(flat, weights, *zeros, one, one, units=units, out_dtype=wide)
     if bias is not None:
         sums = relay.nn.bias_add(sums, bias, axis=-1)
     scale = scale_product(ctx.tensor(0), ctx.tensor(1))

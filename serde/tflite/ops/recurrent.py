@@ -164,3 +164,130 @@ def import_svdf(
     if bias is not None:
         found = relay.nn.bias_add(found, bias, axis=-1)
     return ctx.activated(found, fused_activation_function)
+
+
+@OPS.imports("BIDIRECTIONAL_SEQUENCE_LSTM", ignored=("asymmetric_quantize_inputs",))
+def import_bidirectional_lstm(
+    ctx: ImportContext,
+    x: Expr,
+    *operands: Expr | None,
+    fused_activation_function: int = 0,
+    cell_clip: float = 0.0,
+    proj_clip: float = 0.0,
+    merge_outputs: bool = False,
+    time_major: bool = True,
+) -> Sequence[Expr]:
+    """Seventeen operands for each direction, then two states for each."""
+    given = [*operands, *([None] * (47 - len(operands)))]
+    if any(each is not None for each in given[38:]):
+        raise Unsupported("an auxiliary input")
+    layout = "TNC" if time_major else "NTC"
+    clips = (fused_activation_function, cell_clip, proj_clip)
+    axis = 0 if time_major else 1
+    outputs = []
+    for number, first in enumerate((0, 17)):
+        states = given[34 + 2 * number : 36 + 2 * number]
+        entering = relay.reverse(x, axis=axis) if number else x
+        parts = [*given[first : first + 17], *states]
+        found, state, cell = _layer(ctx, entering, parts, layout, *clips)
+        ctx.update(35 + 2 * number, state)
+        ctx.update(36 + 2 * number, cell)
+        outputs.append(relay.reverse(found, axis=axis) if number else found)
+    return [relay.concatenate(outputs, axis=2)] if merge_outputs else outputs
+
+
+_PLAIN = {0: None, 1: "relu", 4: "tanh"}
+"""Activations of plain recurrent layers."""
+
+
+def _plain(
+    ctx: ImportContext,
+    x: Expr,
+    weights: Expr,
+    recurrent: Expr,
+    bias: Expr,
+    state: Expr,
+    function: int,
+    layout: str,
+) -> tuple[Expr, Expr]:
+    """Return the outputs of all steps, and the state behind the last."""
+    if function not in _PLAIN:
+        raise Unsupported(f"a recurrent layer of the activation {function}")
+    hidden = ctx.static_shape(state, 2)[1]
+    both = relay.concatenate([bias, ctx.const(np.zeros(hidden), ctx.type(bias).dtype)], axis=0)
+    name = _PLAIN[function]
+    steps, last = relay.serde.rnn(
+        x,
+        relay.expand_dims(weights, axis=0),
+        relay.expand_dims(recurrent, axis=0),
+        relay.expand_dims(both, axis=0),
+        None,
+        _direction(state, layout),
+        hidden_size=hidden,
+        layout=layout,
+        activations=(name or "affine",),
+        **({} if name else {"activation_alpha": (1.0,), "activation_beta": (0.0,)}),
+    )
+    axis, where = (1, 0) if layout == "TNC" else (2, 1)
+    return relay.squeeze(steps, axis=[axis]), relay.squeeze(last, axis=[where])
+
+
+@OPS.imports("RNN", ignored=("asymmetric_quantize_inputs",))
+def import_rnn(
+    ctx: ImportContext,
+    x: Expr,
+    weights: Expr,
+    recurrent: Expr,
+    bias: Expr,
+    state: Expr,
+    *,
+    fused_activation_function: int = 0,
+) -> Expr:
+    step = relay.expand_dims(x, axis=0)
+    parts = (step, weights, recurrent, bias, state, fused_activation_function, "TNC")
+    found, last = _plain(ctx, *parts)
+    ctx.update(4, last)
+    return relay.squeeze(found, axis=[0])
+
+
+@OPS.imports("UNIDIRECTIONAL_SEQUENCE_RNN", ignored=("asymmetric_quantize_inputs",))
+def import_sequence_rnn(
+    ctx: ImportContext,
+    x: Expr,
+    weights: Expr,
+    recurrent: Expr,
+    bias: Expr,
+    state: Expr,
+    *,
+    time_major: bool = False,
+    fused_activation_function: int = 0,
+) -> Expr:
+    layout = "TNC" if time_major else "NTC"
+    parts = (x, weights, recurrent, bias, state, fused_activation_function, layout)
+    found, last = _plain(ctx, *parts)
+    ctx.update(4, last)
+    return found
+
+
+@OPS.imports("BIDIRECTIONAL_SEQUENCE_RNN", ignored=("asymmetric_quantize_inputs",))
+def import_bidirectional_rnn(
+    ctx: ImportContext,
+    x: Expr,
+    *operands: Expr | None,
+    time_major: bool = False,
+    fused_activation_function: int = 0,
+    merge_outputs: bool = False,
+) -> Sequence[Expr]:
+    """Four operands for each direction: both weights, the bias and the state."""
+    if len(operands) < 8 or None in operands[:8] or any(x is not None for x in operands[8:]):
+        raise Unsupported("an auxiliary input, or an operand that is left out")
+    layout, axis = ("TNC", 0) if time_major else ("NTC", 1)
+    outputs = []
+    for number in range(2):
+        entering = relay.reverse(x, axis=axis) if number else x
+        weights, recurrent, bias, state = operands[4 * number : 4 * number + 4]
+        parts = (entering, weights, recurrent, bias, state, fused_activation_function, layout)
+        found, last = _plain(ctx, *parts)
+        ctx.update(4 + 4 * number, last)
+        outputs.append(relay.reverse(found, axis=axis) if number else found)
+    return [relay.concatenate(outputs, axis=2)] if merge_outputs else outputs
