@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any as AnyValue
+from typing import Protocol
 
 import numpy as np
 
@@ -18,6 +19,19 @@ __all__ = ["ImportContext"]
 
 _ACTIVATIONS = {1: (0.0, np.inf), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
 """Limits of the activations that are fused into other operators."""
+
+
+class States(Protocol):
+    """The walk, as far as it keeps what a model keeps from one run to the next."""
+
+    def update(self, scope: AnyValue, index: int, value: Expr) -> None:
+        """Give a variable tensor another value."""
+
+    def resource(self, handle: Expr) -> Expr:
+        """Return the value of a resource."""
+
+    def assign(self, handle: Expr, value: Expr) -> None:
+        """Give a resource another value."""
 
 
 class ImportContext(walk.ImportContext):
@@ -42,6 +56,7 @@ class ImportContext(walk.ImportContext):
         self.given = given
         self.made = made
         self.operator = operator
+        self._states: States = walk_
 
     def tensor(self, index: int) -> Tensor:
         """Return a tensor that the operator reads, as the file declares it.
@@ -88,12 +103,12 @@ class ImportContext(walk.ImportContext):
 
     def update(self, operand: int, value: Expr) -> None:
         """Give a variable tensor that the operator reads another value."""
-        self._importer.update(self._scope, self.operator.inputs[operand], value)
+        self._states.update(self._scope, self.operator.inputs[operand], value)
 
     def resource(self, handle: Expr) -> Expr:
         """Return the value of a resource."""
-        return self._importer.resource(handle)
+        return self._states.resource(handle)
 
     def assign(self, handle: Expr, value: Expr) -> None:
         """Give a resource another value."""
-        self._importer.assign(handle, value)
+        self._states.assign(handle, value)

@@ -13,7 +13,7 @@ from serde.core.limits import MAX_MANIFEST_BYTES
 from serde.core.report import Report
 from serde.core.weights import numpy_dtype
 from serde.errors import OptionError, Unsupported, raise_if_refused
-from serde.relay.ir.dims import Any, DimLike
+from serde.relay.ir.dims import Any, Dim, DimLike, as_dim
 from serde.relay.ir.expr import Constant, Expr, Span, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.shapes import is_float
@@ -162,6 +162,7 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         self._graphs: dict[Scope, Subgraph] = {}
         self._names = UniqueNames([*interface.inputs, *interface.outputs])
         self._resources: dict[str, Expr] = {}
+        self._count = 0
         self.states: dict[str, State] = {}
 
     def ordered_inputs(self) -> list[tuple[str, int]]:
@@ -179,17 +180,24 @@ class _Walk(ImportWalk[int, Operator, Scope]):
     ) -> Var:
         """Return the variable for an input, and define its number."""
         declared = declared_type(entry.tensor)
+        lengths = [each if isinstance(each, int) else self._open() for each in declared.shape]
+        declared = TensorType(lengths, declared.dtype)
         if shape is not None:
             check_rank(entry.name, shape, declared.shape)
         if dtype is not None and dtype != declared.dtype:
             raise OptionError(f"input_dtypes: {entry.name} is {declared.dtype}, not {dtype}")
-        lengths = declared.shape if shape is None else shape
-        variable = Var(entry.name, TensorType(lengths, declared.dtype), Span(entry.name))
+        type_ = TensorType(declared.shape if shape is None else shape, declared.dtype)
+        variable = Var(entry.name, type_, Span(entry.name))
         if entry.index is None:
             self._resources[self.states[entry.name].name] = variable
         else:
             scope.define(entry.index, variable)
         return variable
+
+    def _open(self) -> Dim:
+        """Return a length of its own: the file has no names for them."""
+        self._count += 1
+        return as_dim(f"n{self._count}")
 
     def initialize(self, graph: Subgraph, scope: Scope) -> None:
         """Run the graphs that give resources their first values."""

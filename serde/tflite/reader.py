@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from serde.core.limits import MAX_RANK
-from serde.core.weights import OpenFile, Weight, numpy_dtype
+from serde.core.weights import Array, OpenFile, Weight, numpy_dtype
 from serde.errors import FormatError
 from serde.io.contained import member_path
 from serde.io.cursor import Cursor
@@ -252,7 +252,7 @@ class _Reader:
     def _sparsity(self, table: Table | None) -> Sparsity | None:
         if table is None or not table.numbers(4, "<i4").size:
             return None
-        dimensions = []
+        dimensions = list[int | tuple[Array, Array]]()
         for each in table.tables(8):
             if each.number(4, "b") == 0:
                 dimensions.append(each.number(6, "i"))
@@ -261,7 +261,7 @@ class _Reader:
         order, blocks = table.numbers(4, "<i4"), table.numbers(6, "<i4")
         return Sparsity(tuple(map(int, order)), tuple(map(int, blocks)), tuple(dimensions))
 
-    def _vector(self, table: Table, slot: int) -> np.ndarray:
+    def _vector(self, table: Table, slot: int) -> Array:
         kind, found = _VECTORS.get(table.number(slot, "B")), table.table(slot + 2)
         if kind is None or found is None:
             raise table.fault("a sparse axis without its indices")
@@ -272,7 +272,7 @@ class _Reader:
         if index >= len(subgraphs):
             raise table.fault(f"expected one of {len(subgraphs)} subgraphs, found {index}")
         count = len(subgraphs[index].tensors)
-        inputs, outputs = ({}, {})
+        inputs, outputs = dict[str, int](), dict[str, int]()
         for slot, found in ((4, inputs), (6, outputs)):
             for each in table.tables(slot):
                 number = each.number(6, "I")

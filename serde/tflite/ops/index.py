@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -203,7 +204,12 @@ def import_segment_sum(ctx: ImportContext, x: Expr, ids: Expr) -> Expr:
 
 
 def _unsorted_segment(
-    ctx: ImportContext, x: Expr, ids: Expr, count: Expr, mode: str, start: float
+    ctx: ImportContext,
+    x: Expr,
+    ids: Expr,
+    count: Expr,
+    mode: Literal["add", "mul", "max", "min"],
+    start: float,
 ) -> Expr:
     """Segments without an element hold what the reduction begins with."""
     type_ = ctx.type(x)
@@ -215,7 +221,7 @@ def _unsorted_segment(
 
 def _limit(dtype: str, lowest: bool) -> float:
     limits = np.finfo(dtype) if np.dtype(dtype).kind == "f" else np.iinfo(dtype)
-    return limits.min if lowest else limits.max
+    return float(limits.min if lowest else limits.max)
 
 
 @OPS.imports("UNSORTED_SEGMENT_SUM")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
 
 __all__: list[str] = []
+
+Layout = Literal["TNC", "NTC"]
 
 _TANH = 4
 """The activation of cells."""
@@ -30,8 +33,8 @@ def _stacked(ctx: ImportContext, gates: Sequence[Expr | None]) -> Expr:
     first = gates[0]
     if first is None and forget is not None:
         first = relay.negative(forget)
-    found = [first, *gates[1:]]
-    if any(each is None for each in found):
+    found = [each for each in (first, *gates[1:]) if each is not None]
+    if len(found) < len(_GATES):
         raise Unsupported("a gate that is left out")
     parts = [found[i] for i in _GATES]
     return relay.expand_dims(relay.concatenate(parts, axis=0), axis=0)
@@ -51,7 +54,7 @@ def import_sequence_lstm(
     """Operands are those of :func:`_layer`; the states are the last of the first nineteen."""
     if diagonal_recurrent_tensors:
         raise Unsupported("recurrent weights that are diagonals")
-    layout = "TNC" if time_major else "NTC"
+    layout: Layout = "TNC" if time_major else "NTC"
     clips = (fused_activation_function, cell_clip, proj_clip)
     found, state, cell = _layer(ctx, x, operands, layout, *clips)
     ctx.update(18, state)
@@ -84,7 +87,7 @@ def _layer(
     ctx: ImportContext,
     x: Expr,
     operands: Sequence[Expr | None],
-    layout: str,
+    layout: Layout,
     activation: int,
     cell_clip: float,
     proj_clip: float,
@@ -101,16 +104,14 @@ def _layer(
         raise Unsupported("an LSTM with norms of gates, a clip of the projection, or without tanh")
     if projection_bias is not None or state is None or cell is None:
         raise Unsupported("an LSTM with a bias of the projection, or without a state")
-    if any(each is not None for each in peepholes) and peepholes[0] is None:
+    if len({each is None for each in peepholes}) > 1:
         raise Unsupported("an LSTM with peepholes and without an input gate")
     hidden = ctx.static_shape(cell, 2)[1]
     dtype = ctx.type(cell).dtype
     bias = _stacked(ctx, biases)
     zeros = ctx.const(np.zeros((1, 4 * hidden)), dtype)
-    holes = None
-    if peepholes[0] is not None and None not in peepholes:
-        order = [peepholes[0], peepholes[2], peepholes[1]]
-        holes = relay.expand_dims(relay.concatenate(order, axis=0), axis=0)
+    order = [each for each in (peepholes[0], peepholes[2], peepholes[1]) if each is not None]
+    holes = relay.expand_dims(relay.concatenate(order, axis=0), axis=0) if order else None
     found = relay.serde.lstm(
         x,
         _stacked(ctx, weights),
@@ -135,7 +136,7 @@ def _layer(
     )
 
 
-def _direction(state: Expr, layout: str) -> Expr:
+def _direction(state: Expr, layout: Layout) -> Expr:
     return relay.expand_dims(state, axis=0 if layout == "TNC" else 1)
 
 
@@ -181,7 +182,7 @@ def import_bidirectional_lstm(
     given = [*operands, *([None] * (47 - len(operands)))]
     if any(each is not None for each in given[38:]):
         raise Unsupported("an auxiliary input")
-    layout = "TNC" if time_major else "NTC"
+    layout: Layout = "TNC" if time_major else "NTC"
     clips = (fused_activation_function, cell_clip, proj_clip)
     axis = 0 if time_major else 1
     outputs = []
@@ -196,7 +197,7 @@ def import_bidirectional_lstm(
     return [relay.concatenate(outputs, axis=2)] if merge_outputs else outputs
 
 
-_PLAIN = {0: None, 1: "relu", 4: "tanh"}
+_PLAIN: dict[int, Literal["affine", "relu", "tanh"]] = {0: "affine", 1: "relu", 4: "tanh"}
 """Activations of plain recurrent layers."""
 
 
@@ -208,14 +209,13 @@ def _plain(
     bias: Expr,
     state: Expr,
     function: int,
-    layout: str,
+    layout: Layout,
 ) -> tuple[Expr, Expr]:
     """Return the outputs of all steps, and the state behind the last."""
     if function not in _PLAIN:
         raise Unsupported(f"a recurrent layer of the activation {function}")
     hidden = ctx.static_shape(state, 2)[1]
     both = relay.concatenate([bias, ctx.const(np.zeros(hidden), ctx.type(bias).dtype)], axis=0)
-    name = _PLAIN[function]
     steps, last = relay.serde.rnn(
         x,
         relay.expand_dims(weights, axis=0),
@@ -225,8 +225,9 @@ def _plain(
         _direction(state, layout),
         hidden_size=hidden,
         layout=layout,
-        activations=(name or "affine",),
-        **({} if name else {"activation_alpha": (1.0,), "activation_beta": (0.0,)}),
+        activations=(_PLAIN[function],),
+        activation_alpha=(1.0,) if function == 0 else (),
+        activation_beta=(0.0,) if function == 0 else (),
     )
     axis, where = (1, 0) if layout == "TNC" else (2, 1)
     return relay.squeeze(steps, axis=[axis]), relay.squeeze(last, axis=[where])
@@ -243,9 +244,8 @@ def import_rnn(
     *,
     fused_activation_function: int = 0,
 ) -> Expr:
-    step = relay.expand_dims(x, axis=0)
-    parts = (step, weights, recurrent, bias, state, fused_activation_function, "TNC")
-    found, last = _plain(ctx, *parts)
+    step, function = relay.expand_dims(x, axis=0), fused_activation_function
+    found, last = _plain(ctx, step, weights, recurrent, bias, state, function, "TNC")
     ctx.update(4, last)
     return relay.squeeze(found, axis=[0])
 
@@ -262,7 +262,7 @@ def import_sequence_rnn(
     time_major: bool = False,
     fused_activation_function: int = 0,
 ) -> Expr:
-    layout = "TNC" if time_major else "NTC"
+    layout: Layout = "TNC" if time_major else "NTC"
     parts = (x, weights, recurrent, bias, state, fused_activation_function, layout)
     found, last = _plain(ctx, *parts)
     ctx.update(4, last)
@@ -279,13 +279,14 @@ def import_bidirectional_rnn(
     merge_outputs: bool = False,
 ) -> Sequence[Expr]:
     """Four operands for each direction: both weights, the bias and the state."""
-    if len(operands) < 8 or None in operands[:8] or any(x is not None for x in operands[8:]):
+    known = [each for each in operands if each is not None]
+    if len(known) != 8 or list(operands[:8]) != known:
         raise Unsupported("an auxiliary input, or an operand that is left out")
-    layout, axis = ("TNC", 0) if time_major else ("NTC", 1)
-    outputs = []
+    layout: Layout = "TNC" if time_major else "NTC"
+    axis, outputs = 0 if time_major else 1, []
     for number in range(2):
         entering = relay.reverse(x, axis=axis) if number else x
-        weights, recurrent, bias, state = operands[4 * number : 4 * number + 4]
+        weights, recurrent, bias, state = known[4 * number : 4 * number + 4]
         parts = (entering, weights, recurrent, bias, state, fused_activation_function, layout)
         found, last = _plain(ctx, *parts)
         ctx.update(4 + 4 * number, last)
