@@ -36,6 +36,10 @@ class TfliteBridge(ReadOnlyBridge["TfliteModel", TfliteImportOptions]):
 
         return codec.detect(path)
 
+    def accepts(self, source: object) -> bool:
+        """Whether `source` is bytes of such a file."""
+        return isinstance(source, bytes) and source[4:8] == b"TFL3"
+
     def load(self, source: AnyValue, params: AnyValue, options: TfliteImportOptions) -> TfliteModel:
         """Return the model in a file."""
         from serde.tflite import codec

@@ -23,12 +23,12 @@ def detect(path: Path) -> bool:
     return head[4:] == b"TFL3"
 
 
-def load(source: str | os.PathLike[str]) -> TfliteModel:
-    """Return the model in a file.
+def load(source: str | os.PathLike[str] | bytes) -> TfliteModel:
+    """Return the model in a file, or in its bytes.
 
     Raises:
         FormatError: It is not sound.
     """
     from serde.tflite.reader import read_file
 
-    return read_file(os.fspath(source))
+    return read_file(bytes(source) if isinstance(source, bytes) else os.fspath(source))

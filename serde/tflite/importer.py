@@ -15,6 +15,7 @@ from serde.core.weights import numpy_dtype
 from serde.errors import OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.dims import Any, Dim, DimLike, as_dim
 from serde.relay.ir.expr import Constant, Expr, Span, Var
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
@@ -25,6 +26,7 @@ from serde.tflite.ops import TABLE
 from serde.tflite.ops.table import CODES, INTEGERS
 from serde.tflite.options import TfliteImportOptions
 from serde.tflite.quantization import is_quantized, to_codes, to_numbers
+from serde.tflite.sparsity import dense_weight
 from serde.tflite.states import Handle, State, declared_states, init_graphs
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
@@ -163,6 +165,7 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         self._names = UniqueNames([*interface.inputs, *interface.outputs])
         self._resources: dict[str, Expr] = {}
         self._count = 0
+        self._is_hybrid = False
         self.states: dict[str, State] = {}
 
     def ordered_inputs(self) -> list[tuple[str, int]]:
@@ -268,10 +271,11 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         self._graphs[scope] = found
         given = {i for each in found.operators for i in each.outputs}.union(found.inputs)
         for index, tensor in enumerate(found.tensors):
-            if tensor.dtype in _KINDS or tensor.sparsity is not None or tensor.is_variable:
+            if tensor.dtype in _KINDS or tensor.is_variable:
                 continue
             if tensor.values is not None:
-                scope.define(index, self.assembly.tensor(tensor.values, tensor.name or f"t{index}"))
+                weight = tensor.values if tensor.sparsity is None else dense_weight(tensor)
+                scope.define(index, self.assembly.tensor(weight, tensor.name or f"t{index}"))
             elif 0 in tensor.shape and index not in given:
                 scope.define(index, Constant(np.empty(tensor.shape, numpy_dtype(tensor.dtype))))
         return Graph(found.inputs, self._nodes(found), found.outputs)
@@ -290,15 +294,30 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         ctx = ImportContext(label, operator, given, made, self, scope)
         if self._is_exact(operator, given, made):
             return self.call(INTEGERS, ctx, operator.name, inputs, operator.options)
-        elif operator.name not in CODES:
+        elif operator.name not in CODES and not operator.is_custom:
+            self._note_hybrid(given, made)
             inputs = [
                 each if each is None else to_numbers(each, tensor)
                 for each, tensor in zip(inputs, given, strict=True)
             ]
+        if operator.is_custom:
+            return self.call(
+                TABLE, ctx, operator.name, inputs, {}, foreign=lambda: _foreign_node(operator, made)
+            )
         found = self.call(TABLE, ctx, operator.name, inputs, operator.options)
         if operator.name in CODES:
             return found
         return [self._coded(each, tensor) for each, tensor in zip(found, made, strict=False)]
+
+    def _note_hybrid(self, given: Sequence[Tensor | None], made: Sequence[Tensor | None]) -> None:
+        """Tell once of products of floats by quantised weights, which are computed on floats."""
+        hybrid = made and made[0] is not None and is_float(made[0].dtype)
+        if hybrid and not self._is_hybrid and _has_codes(given):
+            self._is_hybrid = True
+            self.report.notes.append(
+                "weights are quantised and activations are not: computed on floats, where LiteRT "
+                "quantises each row of the activations as it runs"
+            )
 
     def _is_exact(
         self, operator: Operator, given: Sequence[Tensor | None], made: Sequence[Tensor | None]
@@ -322,3 +341,25 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         if found is None:
             raise scope.fault(f"tensor {index} is read before anything gives it", label)
         return found
+
+
+def _has_codes(tensors: Sequence[Tensor | None]) -> bool:
+    """Whether some weights are quantised."""
+    return any(x is not None and x.values is not None and is_quantized(x) for x in tensors)
+
+
+def _foreign_node(operator: Operator, made: Sequence[Tensor | None]) -> Foreign:
+    """Return what an operator of a user's own is."""
+    types = [declared_type(each) for each in made if each is not None]
+    attributes = {_OPTIONS: operator.custom.hex()} if operator.custom else {}
+    return Foreign(
+        framework="tflite",
+        name=operator.name,
+        version=operator.version,
+        attributes=attributes,
+        results=tuple(types),
+    )
+
+
+_OPTIONS = "custom_options"
+"""Attribute with the bytes of a custom operator's options, as hexadecimal digits."""

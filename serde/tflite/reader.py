@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -42,28 +44,50 @@ _VECTORS: Final = {1: "<i4", 2: "<u2", 3: "u1"}
 """Types of the elements of indices of sparse tensors, by the number of their table."""
 
 
-def read_file(path: str) -> TfliteModel:
-    """Return the model in a file.
+def read_file(source: str | bytes) -> TfliteModel:
+    """Return the model in a file, or in its bytes.
 
     Raises:
         FormatError: It is not sound.
     """
-    with OpenFile.open(path) as opened:
-        return _Reader(Cursor(opened), opened).model()
+    if isinstance(source, bytes):
+        return _Reader(Cursor(source), ExitStack()).model()
+    with ExitStack() as opened:
+        cursor = Cursor(opened.enter_context(OpenFile.open(source)))
+        return _Reader(cursor, opened).model()
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """Bytes of a file."""
+
+    cursor: Cursor
+    start: int
+    count: int
+
+    def weight(self, shape: tuple[int, ...], dtype: str) -> Weight:
+        """Return the values that they are, without reading them."""
+        self.cursor.at = min(self.start, self.cursor.size)
+        return self.cursor.weight(shape, dtype, "values")
+
+    def raw(self) -> Weight:
+        """Return the bytes themselves."""
+        return self.weight((self.count,), "uint8")
 
 
 class _Reader:
-    def __init__(self, cursor: Cursor, opened: OpenFile) -> None:
+    def __init__(self, cursor: Cursor, opened: ExitStack) -> None:
         if cursor.head(8)[4:] != IDENTIFIER:
             raise FormatError("expected TFL3 at byte 4", path=cursor.path)
         self._cursor = cursor
-        self._opened = opened
+        self._stack = opened
+        self._others: dict[str, Cursor] = {}
         self._root = root_table(cursor)
         self._buffers = self._root.tables(12)
         self._groups = [each.text(4) for each in self._root.tables(20)]
         self._external = {each.number(4, "I"): each for each in self._root.tables(22)}
         self._types = code_names("TensorType")
-        self._files = dict[str, None].fromkeys([opened.path])
+        self._files = [] if cursor.path is None else [cursor.path]
 
     def model(self) -> TfliteModel:
         """Return the model."""
@@ -123,7 +147,7 @@ class _Reader:
             self._indices(table, 6, count, -1),
             self._indices(table, 8, count, -1),
             {} if is_custom else self._options(table),
-            b"" if where is None else bytes(self._range(*where).array()),
+            b"" if where is None else self._range(*where).raw().array().tobytes(),
             is_custom,
         )
 
@@ -164,34 +188,21 @@ class _Reader:
     ) -> Weight | None:
         """Return the values of a tensor, bytes where they are sparse or texts."""
         where = self._external_range(table) or self._buffer_range(number, table)
-        if where is None or not where.shape[0]:
+        if where is None or not where.count:
             return None
         bits = _PACKED.get(dtype)
         if dtype in ("string", "resource", "variant") or sparse is not None:
-            return where
+            return where.raw()
         size = math.prod(shape)
         expected = -(-size * bits // 8) if bits else size * numpy_dtype(dtype).itemsize
-        if -1 in shape or where.shape[0] != expected:
-            message = f"expected {expected} bytes for {dtype}{list(shape)}, found {where.shape[0]}"
+        if -1 in shape or where.count != expected:
+            message = f"expected {expected} bytes for {dtype}{list(shape)}, found {where.count}"
             raise table.fault(f"{table.text(10)}: {message}")
         if bits:
-            return PackedWeight(where, tuple(shape), dtype, bits)
-        return self._at(where, tuple(shape), dtype)
+            return PackedWeight(where.raw(), tuple(shape), dtype, bits)
+        return where.weight(tuple(shape), dtype)
 
-    def _at(self, raw: Weight, shape: tuple[int, ...], dtype: str) -> Weight:
-        """Return bytes of a file as values of another type."""
-        source = raw.source
-        if source is not None and source.path == self._opened.path:
-            self._cursor.at = source.offset
-            return self._cursor.weight(shape, dtype, "values")
-        if source is not None:
-            with source.open() as opened:
-                cursor = Cursor(opened)
-                cursor.at = source.offset
-                return cursor.weight(shape, dtype, "values")
-        raise AssertionError("bytes that lie in no file")
-
-    def _buffer_range(self, number: int, table: Table) -> Weight | None:
+    def _buffer_range(self, number: int, table: Table) -> _Range | None:
         """Return the bytes of a buffer; the first is empty by rule."""
         if number == 0:
             return None
@@ -205,7 +216,7 @@ class _Reader:
             return self._range(offset, size)
         return None if where is None else self._range(*where)
 
-    def _external_range(self, table: Table) -> Weight | None:
+    def _external_range(self, table: Table) -> _Range | None:
         """Return the bytes in another file that a tensor names."""
         number = table.number(24, "I")
         if not number:
@@ -213,20 +224,28 @@ class _Reader:
         found = self._external.get(number)
         if found is None or found.number(6, "I") >= len(self._groups):
             raise table.fault(f"no external buffer has the number {number}")
-        path = member_path(str(Path(self._opened.path).parent), self._groups[found.number(6, "I")])
-        self._files[path] = None
-        with OpenFile.open(path) as opened:
-            cursor = Cursor(opened)
-            cursor.at = min(found.number(8, "Q"), cursor.size)
-            return cursor.weight((found.number(10, "Q"),), "uint8", "an external buffer")
+        if self._cursor.path is None:
+            raise table.fault("external buffers beside bytes in memory")
+        folder = str(Path(self._cursor.path).parent)
+        path = member_path(folder, self._groups[found.number(6, "I")])
+        if path not in self._others:
+            self._files.append(path)
+            opened = self._stack.enter_context(OpenFile.open(path))
+            self._others[path] = Cursor(opened)
+        return _Range(self._others[path], found.number(8, "Q"), found.number(10, "Q"))
 
-    def _range(self, position: int, count: int) -> Weight:
-        self._cursor.at = min(position, self._cursor.size)
-        return self._cursor.weight((count,), "uint8", "a buffer")
+    def _range(self, position: int, count: int) -> _Range:
+        if position + count > self._cursor.size:
+            raise FormatError(
+                f"a buffer: expected {count} bytes, found the end of the file",
+                path=self._cursor.path,
+                offset=min(position, self._cursor.size),
+            )
+        return _Range(self._cursor, position, count)
 
     def _bytes(self, number: int) -> Weight:
         found = self._buffer_range(number, self._root)
-        return self._range(0, 0) if found is None else found
+        return (found or self._range(0, 0)).raw()
 
     def _quantization(self, table: Table | None) -> Quantization | None:
         if table is None:

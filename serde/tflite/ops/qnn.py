@@ -14,6 +14,12 @@ def import_dequantize(ctx: ImportContext, x: Expr) -> Expr:
     return x if ctx.type(x).dtype == "float32" else relay.cast(x, "float32")
 
 
+@OPS.imports("DENSIFY")
+def import_densify(ctx: ImportContext, x: Expr) -> Expr:
+    """Sparse tensors are dense from the first."""
+    return x
+
+
 @OPS.imports("QUANTIZE")
 def import_quantize(ctx: ImportContext, x: Expr) -> Expr:
     """Numbers become codes where the tensor is stored."""
