@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge.contract import ReadOnlyBridge
+from serde.bridge.contract import Bridge
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
 from serde.core.report import Report
 from serde.engine.base import Engine
 from serde.errors import OptionError, Unsupported
 from serde.relay.ir.model import RelayModel
-from serde.tflite.options import TfliteImportOptions
+from serde.tflite.options import TfliteExportOptions, TfliteImportOptions
 
 if TYPE_CHECKING:
     from serde.tflite.model import TfliteModel
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["BRIDGE", "TfliteBridge"]
 
 
-class TfliteBridge(ReadOnlyBridge["TfliteModel", TfliteImportOptions]):
-    """Reads TFLite models."""
+class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOptions]):
+    """Reads and writes TFLite models."""
 
     name = "tflite"
     title = "TFLite (LiteRT)"
     suffixes = (".tflite",)
     import_options = TfliteImportOptions
+    export_options = TfliteExportOptions
 
     def detect(self, path: Path) -> bool:
         """Whether a file begins as TFLite models do."""
@@ -60,6 +61,34 @@ class TfliteBridge(ReadOnlyBridge["TfliteModel", TfliteImportOptions]):
 
         return to_relay(model, options, report)
 
+    def from_relay(
+        self, model: RelayModel, options: TfliteExportOptions, *, report: Report
+    ) -> TfliteModel:
+        """Return the model as TFLite."""
+        from serde.tflite.exporter import from_relay
+
+        return from_relay(model, options, report)
+
+    def save(
+        self,
+        model: TfliteModel,
+        path: Path,
+        options: TfliteExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        before_commit: Callable[[Path], None] | None = None,
+    ) -> Path:
+        """Write a file."""
+        from serde.tflite import writer
+
+        return writer.save(model, path, sources, before_commit)
+
+    def complete(self, model: TfliteModel) -> AnyValue:
+        """Return the bytes of the file, which LiteRT's interpreter takes."""
+        from serde.tflite import writer
+
+        return writer.file_bytes(model)
+
     def engine(self, model: TfliteModel, relay_model: RelayModel) -> Engine:
         """Return LiteRT's interpreter."""
         from serde.tflite.engine import open_file
@@ -69,10 +98,11 @@ class TfliteBridge(ReadOnlyBridge["TfliteModel", TfliteImportOptions]):
         return open_file(os.fspath(model.path or ""), None, names)
 
     def coverage(self) -> list[tuple[str, str]]:
-        """Return the operators that are read."""
+        """Return the operators that are read, and the Relay operators that are written."""
         from serde.tflite.ops import TABLE
 
-        return [(op, "read") for op, _version in TABLE.imported()]
+        read = [(op, "read") for op, _version in TABLE.imported()]
+        return read + [(op, "written") for op in TABLE.exported()]
 
     def operators(self, model: TfliteModel) -> list[str]:
         """Return the operator of every node."""

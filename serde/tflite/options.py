@@ -1,12 +1,12 @@
-"""Options of reading TFLite models."""
+"""Options of reading and writing TFLite models."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from serde.bridge.options import ImportOptions
+from serde.bridge.options import ExportOptions, ImportOptions
 
-__all__ = ["TfliteImportOptions"]
+__all__ = ["TfliteExportOptions", "TfliteImportOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,3 +19,10 @@ class TfliteImportOptions(ImportOptions):
     """
 
     signature: str | None = field(default=None, metadata={"help": "Signature to read."})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TfliteExportOptions(ExportOptions):
+    """Options of writing TFLite models."""
+
+    run_packages = ("ai_edge_litert",)

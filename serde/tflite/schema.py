@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 
 from serde.core.optional import require
 
-__all__ = ["code_names", "load_schema", "option_values"]
+__all__ = ["camel_case", "code_names", "load_schema", "option_values"]
 
 _WORD = re.compile(r"(?=[A-Z])")
 
@@ -43,3 +43,9 @@ def option_values(table: AnyValue, kind: str) -> dict[str, AnyValue]:
     accessor._tab = table
     found = getattr(schema, f"{kind}T").InitFromObj(accessor)
     return {_WORD.sub("_", name).lower(): value for name, value in vars(found).items()}
+
+
+def camel_case(name: str) -> str:
+    """Return what the schema's objects call a field."""
+    first, *rest = name.split("_")
+    return first + "".join(each.capitalize() for each in rest)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
+import numpy as np
+
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.shapes import split_padding
+from serde.relay.ir.types import TensorType
+from serde.relay.op.conv.windows import Convolution, TransposedConvolution
+from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import INTEGERS, OPS
 from serde.tflite.ops.window import padding_of
 from serde.tflite.quantization import rescaled, scale_product, zero_point
 
-__all__: list[str] = []
+__all__ = ["padded"]
 
 _SPATIAL = {2: "HW", 3: "DHW"}
 
@@ -283,3 +290,117 @@ def import_conv_3d_transpose(
         x, filter_, **window, channels=channels, kernel_layout="DHWOI"
     )
     return _finish(ctx, found, bias, conv.fused_activation_function)
+
+
+def _is_written(node: Call) -> bool:
+    """Whether a convolution is one, or one by groups, of channels that come last."""
+    conv, data = node.attrs, node.args[0].type
+    plain = conv["data_layout"] == "NHWC" and conv["kernel_layout"] == "OHWI"
+    return plain and not conv["out_layout"] and isinstance(data, TensorType)
+
+
+def padded(
+    ctx: ExportContext,
+    data: Value,
+    padding: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int] = (1, 1, 1),
+    value: float = 0.0,
+) -> tuple[Value, int]:
+    """Return data and the kind of padding; what is neither kind is padded beforehand."""
+    count = len(kernel)
+    before, after = split_padding(padding, count)
+    pairs = list(zip(before, after, strict=True))
+    if not any(map(any, pairs)):
+        return data, 1
+    lengths = ctx.type(data).shape[1 : count + 1]
+    same = []
+    for n, k, s, d in zip(lengths, kernel, strides, dilation, strict=False):
+        reach = (k - 1) * d + 1
+        total = reach - 1 if s == 1 else -1
+        if isinstance(n, int):
+            total = max((-(-n // s) - 1) * s + reach - n, 0)
+        same.append((total // 2, total - total // 2))
+    if same == pairs:
+        return data, 0
+    width = [(0, 0), *pairs, (0, 0)]
+    border = ctx.const(value, ctx.type(data).dtype)
+    return ctx.spell(lambda x, v: relay.nn.pad(x, width, v), data, border), 1
+
+
+@OPS.exports("nn.conv2d", when=_is_written)
+def export_conv2d(
+    ctx: ExportContext,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    conv: Convolution,
+) -> Value:
+    channels, height, width, inner = ctx.static_shape(weight, 4)
+    (given,) = ctx.static_lengths(data, [3])
+    data, kind = padded(ctx, data, conv.padding, (height, width), conv.strides, conv.dilation)
+    options = {
+        "padding": kind,
+        "stride_h": conv.strides[0],
+        "stride_w": conv.strides[1],
+        "dilation_h_factor": conv.dilation[0],
+        "dilation_w_factor": conv.dilation[1],
+        "fused_activation_function": 0,
+    }
+    bias = _bias(ctx, bias, channels)
+    if conv.groups == given and inner == 1 and conv.groups > 1:
+        filters = ctx.spell(lambda w: relay.transpose(w, (3, 1, 2, 0)), weight)
+        many = {"depth_multiplier": channels // given}
+        return ctx.emit("DEPTHWISE_CONV_2D", data, filters, bias, **options, **many)
+    return ctx.emit("CONV_2D", data, weight, bias, **options)
+
+
+def _bias(ctx: ExportContext, bias: Value | None, channels: int) -> Value:
+    """Return the bias; older runtimes want one."""
+    dtype = ctx.result_type().dtype
+    return ctx.const(np.zeros(channels), dtype) if bias is None else bias
+
+
+@OPS.exports("nn.conv2d_transpose", when=_is_written)
+def export_conv2d_transpose(
+    ctx: ExportContext,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    conv: TransposedConvolution,
+) -> Value:
+    """Without a kind of padding of its own, the whole result is cut."""
+    if conv.groups != 1 or any(each != 1 for each in conv.dilation):
+        raise Unsupported(f"groups {conv.groups} and dilation {list(conv.dilation)}")
+    channels, *kernel, _ = ctx.static_shape(weight, 4)
+    made, lengths = ctx.result_type(), ctx.static_lengths(data, (1, 2))
+    batch, size = made.shape[:1], ctx.static_lengths(Value(-1, made), (1, 2))
+    before, after = split_padding(conv.padding, 2)
+    sizes = list(zip(lengths, kernel, conv.strides, strict=True))
+    whole = [(n - 1) * s + k for n, k, s in sizes]
+    same = [max(w - n, 0) for (_, _, _), w, n in zip(sizes, whole, size, strict=True)]
+    is_same = all(
+        (b, a) == (t // 2, t - t // 2) and n * s == length
+        for b, a, t, (n, _, s), length in zip(before, after, same, sizes, size, strict=True)
+    )
+    options = {
+        "stride_h": conv.strides[0],
+        "stride_w": conv.strides[1],
+        "fused_activation_function": 0,
+    }
+    if is_same or not any((*before, *after, *conv.output_padding)):
+        kind = 0 if is_same else 1
+        target = ctx.shape(made.shape)
+        bias = _bias(ctx, bias, channels)
+        return ctx.emit("TRANSPOSE_CONV", target, weight, data, bias, padding=kind, **options)
+    more = [max(w, n + b) for w, n, b in zip(whole, size, before, strict=True)]
+    if more != whole:
+        raise Unsupported(f"output_padding {list(conv.output_padding)}")
+    type_ = TensorType((*batch, *whole, channels), ctx.type(data).dtype)
+    given = ctx.shape(type_.shape), weight, data, _bias(ctx, bias, channels)
+    found = ctx.emit_as(type_, "TRANSPOSE_CONV", *given, padding=1, **options)
+    ends = [b + n for b, n in zip(before, size, strict=True)]
+    return ctx.spell(lambda x: relay.strided_slice(x, before, ends, axes=(1, 2)), found)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
+from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
 from serde.tflite.schema import code_names
@@ -123,3 +127,63 @@ def import_select(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr
 @OPS.imports("SELECT_V2")
 def import_select_v2(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
     return relay.where(condition, x, y)
+
+
+def _is_float(node: Call) -> bool:
+    """Whether a call is one on floats."""
+    return isinstance(node.type, TensorType) and is_float(node.type.dtype)
+
+
+_ARITHMETIC = {"add": "ADD", "subtract": "SUB", "multiply": "MUL", "divide": "DIV"}
+
+
+def _arithmetic_writer(op: str) -> Callable[..., Value]:
+    def write(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+        return ctx.emit(op, lhs, rhs, fused_activation_function=0)
+
+    return write
+
+
+for _name, _op in _ARITHMETIC.items():
+    OPS.exports(_name, when=_is_float if _name == "divide" else None)(_arithmetic_writer(_op))
+
+
+@OPS.exports("trunc_divide", when=lambda node: not _is_float(node))
+def export_trunc_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    return ctx.emit("DIV", lhs, rhs, fused_activation_function=0)
+
+
+@OPS.exports("nn.bias_add")
+def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) -> Value:
+    rank = ctx.type(data).rank
+    ones = rank - 1 - axis % rank
+    if ones:
+        bias = ctx.spell(lambda b: relay.expand_dims(b, axis=1, num_newaxis=ones), bias)
+    return ctx.emit("ADD", data, bias, fused_activation_function=0)
+
+
+@OPS.exports("cast", ignored=("dtype",))
+def export_cast(ctx: ExportContext, data: Value) -> Value:
+    numbers = {name.lower(): number for number, name in code_names("TensorType").items()}
+    source, target = ctx.type(data).dtype, ctx.result_type().dtype
+    options = {"in_data_type": numbers[source], "out_data_type": numbers[target]}
+    return ctx.emit("CAST", data, **options)
+
+
+@OPS.exports("where")
+def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
+    return ctx.emit("SELECT_V2", condition, x, y)
+
+
+_LIMITS = {(0.0, 6.0): "RELU6", (-1.0, 1.0): "RELU_N1_TO_1"}
+
+
+@OPS.exports("clip")
+def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) -> Value:
+    """Two ranges have an operator; others are limited on each side."""
+    dtype = ctx.type(data).dtype
+    op = _LIMITS.get((a_min, a_max)) if is_float(dtype) else None
+    if op is not None:
+        return ctx.emit(op, data)
+    low = ctx.emit("MAXIMUM", data, ctx.const(a_min, dtype))
+    return ctx.emit("MINIMUM", low, ctx.const(a_max, dtype))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr
+from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
 
@@ -51,3 +52,39 @@ def import_resize_nearest_neighbor(
     half_pixel_centers: bool = False,
 ) -> Expr:
     return _resized(ctx, x, size, "nearest_neighbor", align_corners, half_pixel_centers)
+
+
+_METHODS = {"linear": "RESIZE_BILINEAR", "nearest_neighbor": "RESIZE_NEAREST_NEIGHBOR"}
+_ROUNDINGS = {
+    ("align_corners", "round"), ("asymmetric", "floor"), ("half_pixel", "round_prefer_ceil"),
+}  # fmt: skip
+
+
+def _is_written(node: Call) -> bool:
+    """Whether sampling points are those that TFLite has."""
+    attrs = node.attrs
+    mode, rounding = attrs["coordinate_transformation_mode"], attrs["rounding_method"]
+    known = mode in ("align_corners", "asymmetric", "half_pixel")
+    if attrs["method"] == "nearest_neighbor":
+        known = (mode, rounding) in _ROUNDINGS
+    return attrs["layout"] == "NHWC" and attrs["method"] in _METHODS and known
+
+
+@OPS.exports(
+    "image.resize2d",
+    when=_is_written,
+    ignored=(
+        "size", "roi", "layout", "rounding_method", "cubic_alpha", "cubic_exclude",
+        "extrapolation_value", "out_dtype",
+    ),
+)  # fmt: skip
+def export_resize2d(
+    ctx: ExportContext, data: Value, *, method: str, coordinate_transformation_mode: str
+) -> Value:
+    size = ctx.shape(ctx.result_type().shape[1:3])
+    mode = coordinate_transformation_mode
+    options = {
+        "align_corners": mode == "align_corners",
+        "half_pixel_centers": mode == "half_pixel",
+    }
+    return ctx.emit(_METHODS[method], data, size, **options)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.types import TensorType
+from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
 
@@ -256,3 +258,115 @@ def import_sparse_to_dense(
 ) -> Expr:
     dims = ctx.dims(shape)
     return relay.sparse_to_dense(indices, shape if dims is None else dims, values, default)
+
+
+@OPS.exports("strided_slice", when=lambda node: node.attrs["begin"] is not None)
+def export_strided_slice(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    begin: tuple[int, ...],
+    end: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    slice_mode: str,
+    axes: tuple[int, ...] | None,
+) -> Value:
+    """Ends beyond the axis are those of the axis; masks say what is not cut."""
+    rank = ctx.type(data).rank
+    named = range(len(begin)) if axes is None else axes
+    steps = list(strides or [1]) if slice_mode == "end" else [1]
+    first, last, step = [0] * rank, [0] * rank, [1] * rank
+    begins, ends = 2**rank - 1, 2**rank - 1
+    for i, axis in enumerate(named):
+        where, by = axis % rank, steps[i] if i < len(steps) else steps[0]
+        first[where], step[where] = begin[i], by
+        last[where] = end[i] if slice_mode == "end" else begin[i] + end[i]
+        begins &= ~(1 << where)
+        is_all = slice_mode == "size" and end[i] < 0
+        is_all = is_all or (slice_mode == "end" and by < 0 and end[i] < -_MOST // 2)
+        ends = ends if is_all else ends & ~(1 << where)
+    limit = 2**31 - 1
+    parts = [ctx.ints([max(-limit, min(x, limit)) for x in each]) for each in (first, last)]
+    masks = {"begin_mask": begins, "end_mask": ends, "ellipsis_mask": 0}
+    more = {"new_axis_mask": 0, "shrink_axis_mask": 0}
+    return ctx.emit("STRIDED_SLICE", data, *parts, ctx.ints(step), **masks, **more)
+
+
+@OPS.exports("take", when=lambda node: node.attrs["axis"] is not None, ignored=("mode",))
+def export_take(
+    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, axis: int
+) -> Value:
+    """Indices outside the axis are brought to its ends; kernels refuse them."""
+    where = ctx.axis(data, axis)
+    batch = batch_dims % ctx.type(indices).rank if batch_dims < 0 else batch_dims
+    (length,) = ctx.static_lengths(data, [where])
+    indices = _inside(ctx, indices, length)
+    return ctx.emit("GATHER", data, indices, axis=where, batch_dims=batch)
+
+
+def _inside(ctx: ExportContext, indices: Value, length: int) -> Value:
+    known = indices.data
+    if known is not None:
+        return ctx.const(np.clip(known, 0, max(length - 1, 0)).astype(np.int32))
+    return ctx.spell(lambda x: relay.clip(x, 0.0, float(max(length - 1, 0))), indices)
+
+
+@OPS.exports("serde.gather_nd", when=lambda node: node.attrs["batch_dims"] == 0)
+def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
+    return ctx.emit("GATHER_ND", data, indices)
+
+
+def _is_one(node: Call) -> bool:
+    """Whether one axis is searched, and the first of ties is wanted."""
+    attrs = node.attrs
+    axes = attrs["axis"]
+    single = isinstance(axes, int) or (axes is not None and len(axes) == 1)
+    return single and not attrs["exclude"] and not attrs["select_last_index"]
+
+
+def _extreme_writer(op: str) -> Callable[..., Value]:
+    def write(
+        ctx: ExportContext, data: Value, *, axis: int | tuple[int, ...], keepdims: bool
+    ) -> Value:
+        where = ctx.axis(data, axis if isinstance(axis, int) else axis[0])
+        made = ctx.result_type()
+        lengths = [d for i, d in enumerate(ctx.type(data).shape) if i != where]
+        number = 2 if made.dtype == "int32" else 4
+        type_ = TensorType(lengths, made.dtype)
+        operands = data, ctx.const(np.array(where, np.int32))
+        found = ctx.emit_as(type_, op, *operands, output_type=number)
+        return ctx.spell(lambda x: relay.expand_dims(x, axis=where), found) if keepdims else found
+
+    return write
+
+
+OPS.exports("argmax", when=_is_one, ignored=("exclude", "select_last_index"))(
+    _extreme_writer("ARG_MAX")
+)
+OPS.exports("argmin", when=_is_one, ignored=("exclude", "select_last_index"))(
+    _extreme_writer("ARG_MIN")
+)
+
+
+@OPS.exports("serde.cumsum")
+def export_cumsum(
+    ctx: ExportContext, data: Value, *, axis: int, exclusive: bool, reverse: bool
+) -> Value:
+    where = ctx.const(np.array(ctx.axis(data, axis), np.int32))
+    return ctx.emit("CUMSUM", data, where, exclusive=exclusive, reverse=reverse)
+
+
+def _is_top(node: Call) -> bool:
+    attrs, type_ = node.attrs, node.args[0].type
+    last = isinstance(type_, TensorType) and attrs["axis"] in (-1, type_.rank - 1)
+    return last and attrs["ret_type"] == "both" and not attrs["is_ascend"] and attrs["k"] > 0
+
+
+@OPS.exports("topk", when=_is_top, ignored=("axis", "ret_type", "is_ascend", "dtype"))
+def export_topk(ctx: ExportContext, data: Value, *, k: int) -> tuple[Value, ...]:
+    values, numbers = ctx.result_types()
+    narrow = TensorType(numbers.shape, "int32")
+    found = ctx.append("TOPK_V2", [data, ctx.const(np.array(k, np.int32))], [values, narrow], {})
+    if numbers.dtype == "int32":
+        return found
+    return found[0], ctx.spell(lambda x: relay.cast(x, numbers.dtype), found[1])

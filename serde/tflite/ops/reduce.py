@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.relay.op.reduce.plain import ReducedAxes
+from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
 
@@ -31,3 +33,15 @@ def _reader(operator: str) -> Callable[..., Expr]:
 
 for _name, _operator in _REDUCTIONS.items():
     OPS.imports(_name)(_reader(_operator))
+
+
+def _writer(op: str) -> Callable[..., Value]:
+    def write(ctx: ExportContext, data: Value, *, reduced: ReducedAxes) -> Value:
+        axes = reduced.axes(ctx.type(data).rank)
+        return ctx.emit(op, data, ctx.ints(axes), keep_dims=reduced.keepdims)
+
+    return write
+
+
+for _name, _operator in _REDUCTIONS.items():
+    OPS.exports(_operator)(_writer(_name))

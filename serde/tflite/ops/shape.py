@@ -8,7 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.ir.expr import Expr
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.types import TensorType
+from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
 from serde.tflite.schema import code_names
@@ -200,3 +203,140 @@ def import_concatenation(
     ctx: ImportContext, *values: Expr, axis: int = 0, fused_activation_function: int = 0
 ) -> Expr:
     return ctx.activated(relay.concatenate(values, axis=axis), fused_activation_function)
+
+
+@OPS.exports("reshape", "contrib_reverse_reshape", ignored=("newshape", "allowzero"))
+@OPS.exports("nn.batch_flatten")
+def export_reshape(ctx: ExportContext, data: Value) -> Value:
+    return _as(ctx, data, ctx.result_type())
+
+
+def _as(ctx: ExportContext, data: Value, type_: TensorType) -> Value:
+    """Return the elements in another shape; one open length is what is left."""
+    if data.data is not None and type_.concrete_shape is not None:
+        return ctx.const(data.data.reshape(type_.concrete_shape))
+    lengths = [dim if isinstance(dim, int) else -1 for dim in type_.shape]
+    shape = ctx.ints(lengths) if lengths.count(-1) < 2 else ctx.shape(type_.shape)
+    return ctx.emit_as(type_, "RESHAPE", data, shape, new_shape=lengths)
+
+
+@OPS.exports("squeeze", ignored=("axis",))
+def export_squeeze(ctx: ExportContext, data: Value) -> Value:
+    return _as(ctx, data, ctx.result_type())
+
+
+@OPS.exports("expand_dims", ignored=("axis", "num_newaxis"))
+def export_expand_dims(ctx: ExportContext, data: Value) -> Value:
+    return _as(ctx, data, ctx.result_type())
+
+
+@OPS.exports("transpose")
+def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+    rank = ctx.type(data).rank
+    order = [axis % rank for axis in (axes or range(rank)[::-1])]
+    if data.data is not None:
+        return ctx.const(data.data.transpose(order))
+    return ctx.emit("TRANSPOSE", data, ctx.ints(order))
+
+
+@OPS.exports("concatenate")
+def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+    return ctx.emit("CONCATENATION", *data, axis=axis, fused_activation_function=0)
+
+
+@OPS.exports("stack")
+def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+    where = axis + ctx.type(data[0]).rank + 1 if axis < 0 else axis
+    return ctx.emit("PACK", *data, axis=where, values_count=len(data))
+
+
+@OPS.exports("split", ignored=("indices_or_sections",))
+def export_split(ctx: ExportContext, data: Value, *, axis: int) -> tuple[Value, ...]:
+    where = ctx.axis(data, axis)
+    types = ctx.result_types()
+    sizes = [each.shape[where] for each in types]
+    if not all(isinstance(size, int) for size in sizes):
+        raise Unsupported("parts of open lengths")
+    lengths = ctx.ints([size for size in sizes if isinstance(size, int)])
+    axis_value = ctx.const(np.array(where, np.int32))
+    return ctx.emit_tuple("SPLIT_V", data, lengths, axis_value, num_splits=len(types))
+
+
+@OPS.exports("tile")
+def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
+    rank = ctx.type(data).rank
+    if len(reps) > rank:
+        return ctx.spell(
+            lambda x: relay.tile(relay.expand_dims(x, 0, len(reps) - rank), reps), data
+        )
+    return ctx.emit("TILE", data, ctx.ints([*[1] * (rank - len(reps)), *reps]))
+
+
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
+    return ctx.emit("BROADCAST_TO", data, ctx.shape(ctx.result_type().shape))
+
+
+@OPS.exports("shape_of", ignored=("dtype",))
+def export_shape_of(ctx: ExportContext, data: Value) -> Value:
+    number = {"int32": 2, "int64": 4}.get(ctx.result_type().dtype)
+    if number is None:
+        raise Unsupported(f"a shape of {ctx.result_type().dtype}")
+    return ctx.emit("SHAPE", data, out_type=number)
+
+
+@OPS.exports("full", ignored=("shape", "dtype"))
+def export_full(ctx: ExportContext, fill_value: Value) -> Value:
+    return ctx.emit("FILL", ctx.shape(ctx.result_type().shape), fill_value)
+
+
+@OPS.exports("reverse")
+def export_reverse(ctx: ExportContext, data: Value, *, axis: int) -> Value:
+    return ctx.emit("REVERSE_V2", data, ctx.ints([ctx.axis(data, axis)]))
+
+
+@OPS.exports("reverse_sequence")
+def export_reverse_sequence(
+    ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+) -> Value:
+    axes = {"seq_dim": ctx.axis(data, seq_axis), "batch_dim": ctx.axis(data, batch_axis)}
+    return ctx.emit("REVERSE_SEQUENCE", data, seq_lengths, **axes)
+
+
+def _is_last(node: Call) -> bool:
+    return node.attrs["layout"] == "NHWC" and node.attrs.get("mode", "DCR") in ("DCR", "")
+
+
+@OPS.exports("nn.space_to_depth", when=_is_last, ignored=("layout", "mode"))
+def export_space_to_depth(ctx: ExportContext, data: Value, *, block_size: int) -> Value:
+    return ctx.emit("SPACE_TO_DEPTH", data, block_size=block_size)
+
+
+@OPS.exports("nn.depth_to_space", when=_is_last, ignored=("layout", "mode"))
+def export_depth_to_space(ctx: ExportContext, data: Value, *, block_size: int) -> Value:
+    return ctx.emit("DEPTH_TO_SPACE", data, block_size=block_size)
+
+
+@OPS.exports("nn.pad", when=lambda node: node.attrs["pad_mode"] == "constant")
+def export_pad(
+    ctx: ExportContext,
+    data: Value,
+    pad_val: Value,
+    *,
+    pad_width: tuple[tuple[int, ...], ...],
+    pad_mode: str,
+) -> Value:
+    if any(each < 0 for pair in pad_width for each in pair):
+        raise Unsupported(f"padding {pad_width}, which cuts")
+    pads = ctx.const(np.array(pad_width, np.int32).reshape(-1, 2))
+    if pad_val.data is not None and not pad_val.data.any():
+        return ctx.emit("PAD", data, pads)
+    return ctx.emit("PADV2", data, pads, pad_val)
+
+
+@OPS.exports("nn.mirror_pad")
+def export_mirror_pad(
+    ctx: ExportContext, data: Value, *, mode: str, pad_width: tuple[tuple[int, ...], ...]
+) -> Value:
+    pads = ctx.const(np.array(pad_width, np.int32).reshape(-1, 2))
+    return ctx.emit("MIRROR_PAD", data, pads, mode=("REFLECT", "SYMMETRIC").index(mode))
