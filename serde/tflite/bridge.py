@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,12 +89,21 @@ class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOption
         return writer.file_bytes(model)
 
     def engine(self, model: TfliteModel, relay_model: RelayModel) -> Engine:
-        """Return LiteRT's interpreter."""
-        from serde.tflite.engine import open_file
+        """Return LiteRT's interpreter; Relay's where there are states, which that one hides."""
+        from serde.engine.interpreter import RelayEngine
+        from serde.tflite.engine import open_model
 
-        meta = relay_model.meta
-        names = {"inputs": meta.inputs, "outputs": meta.outputs}
-        return open_file(os.fspath(model.path or ""), None, names)
+        if any(name.endswith(".state") for name in relay_model.meta.extra):
+            return RelayEngine(relay_model)
+        return open_model(model, relay_model.meta.inputs, relay_model.meta.outputs)
+
+    def file_engine(self, path: Path) -> Engine:
+        """Return the same for a file, which the interpreter reads itself."""
+        from serde.tflite import codec
+        from serde.tflite.engine import open_file
+        from serde.tflite.interface import chosen_interface
+
+        return open_file(path, chosen_interface(codec.load(path), None))
 
     def coverage(self) -> list[tuple[str, str]]:
         """Return the operators that are read, and the Relay operators that are written."""
@@ -110,7 +118,7 @@ class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOption
 
     def names(self, model: TfliteModel) -> TensorNames:
         """Return the names of inputs, outputs, weights and nodes of the first graph."""
-        from serde.tflite.importer import chosen_interface
+        from serde.tflite.interface import chosen_interface
 
         interface = chosen_interface(model, None)
         graph = model.subgraphs[interface.subgraph]
@@ -123,7 +131,7 @@ class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOption
 
     def summary(self, model: TfliteModel) -> ModelSummary:
         """Return inputs, outputs and signatures."""
-        from serde.tflite.importer import chosen_interface, declared_type
+        from serde.tflite.interface import chosen_interface, declared_type
 
         interface = chosen_interface(model, None)
         graph = model.subgraphs[interface.subgraph]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
@@ -13,7 +13,7 @@ from serde.core.limits import MAX_MANIFEST_BYTES
 from serde.core.report import Report
 from serde.core.weights import numpy_dtype
 from serde.errors import OptionError, Unsupported, raise_if_refused
-from serde.relay.ir.dims import Any, Dim, DimLike, as_dim
+from serde.relay.ir.dims import Dim, DimLike, as_dim
 from serde.relay.ir.expr import Constant, Expr, Span, Var
 from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import ModelMeta, RelayModel
@@ -21,7 +21,8 @@ from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.unique_names import UniqueNames
 from serde.tflite.import_context import ImportContext
-from serde.tflite.model import Operator, Signature, Subgraph, Tensor, TfliteModel
+from serde.tflite.interface import NO_NUMBERS, Interface, chosen_interface, declared_type
+from serde.tflite.model import Operator, Subgraph, Tensor, TfliteModel
 from serde.tflite.ops import TABLE
 from serde.tflite.ops.table import CODES, INTEGERS
 from serde.tflite.options import TfliteImportOptions
@@ -34,7 +35,7 @@ from serde.walk.importer import Graph, ImportWalk, Node
 from serde.walk.inputs import check_rank
 from serde.walk.scope import Scope as BaseScope
 
-__all__ = ["chosen_interface", "declared_type", "to_relay"]
+__all__ = ["to_relay"]
 
 
 class Scope(BaseScope[int, Expr]):
@@ -43,63 +44,6 @@ class Scope(BaseScope[int, Expr]):
     def inner(self, label: str, **changes: AnyValue) -> Scope:
         """Return a new scope for a graph that this one uses."""
         return super().inner(label, **{**changes, "parent": None})
-
-
-_KINDS = frozenset(("resource", "variant", "string"))
-"""Types of tensors that are no numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interface:
-    """A graph, and what its inputs and outputs are called.
-
-    Attributes:
-        subgraph: Its number.
-        inputs: Numbers of tensors by name.
-        outputs: Likewise.
-    """
-
-    subgraph: int
-    inputs: Mapping[str, int]
-    outputs: Mapping[str, int]
-
-
-def chosen_interface(model: TfliteModel, key: str | None) -> Interface:
-    """Return the graph that a signature runs; without one the first, by the only signature for it.
-
-    Raises:
-        OptionError: There is no such signature.
-    """
-    known = {each.key: each for each in model.signatures}
-    if key is not None and key not in known:
-        found = ", ".join(map(repr, known)) or "none"
-        raise OptionError(f"signature: there is no {key!r}; there are {found}")
-    own = [each for each in model.signatures if each.subgraph == 0]
-    signature = known[key] if key is not None else (own[0] if len(own) == 1 else None)
-    if signature is not None and _covers(model, signature):
-        return Interface(signature.subgraph, signature.inputs, signature.outputs)
-    graph = model.subgraphs[0 if signature is None else signature.subgraph]
-    names = UniqueNames()
-    inputs = {names.reserve(graph.tensors[i].name or "input"): i for i in graph.inputs}
-    outputs = {names.reserve(graph.tensors[i].name or "output"): i for i in graph.outputs}
-    return Interface(0 if signature is None else signature.subgraph, inputs, outputs)
-
-
-def _covers(model: TfliteModel, signature: Signature) -> bool:
-    graph = model.subgraphs[signature.subgraph]
-    named = sorted(signature.inputs.values()), sorted(set(signature.outputs.values()))
-    return named == (sorted(graph.inputs), sorted(set(graph.outputs)))
-
-
-def declared_type(tensor: Tensor) -> TensorType:
-    """Return the type of a tensor, with anonymous lengths where they are open.
-
-    Raises:
-        Unsupported: It is no tensor of numbers.
-    """
-    if tensor.dtype in _KINDS:
-        raise Unsupported(f"a tensor of the type {tensor.dtype}")
-    return TensorType([Any() if each < 0 else each for each in tensor.shape], tensor.dtype)
 
 
 @pause_garbage_collection()
@@ -271,7 +215,7 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         self._graphs[scope] = found
         given = {i for each in found.operators for i in each.outputs}.union(found.inputs)
         for index, tensor in enumerate(found.tensors):
-            if tensor.dtype in _KINDS or tensor.is_variable:
+            if tensor.dtype in NO_NUMBERS or tensor.is_variable:
                 continue
             if tensor.values is not None:
                 weight = tensor.values if tensor.sparsity is None else dense_weight(tensor)
