@@ -103,6 +103,9 @@ class LitertEngine(Engine):
 def _allocated(path: str) -> AnyValue:
     """Return an interpreter that has all kernels of a file.
 
+    Tensors keep their own memory: where RESHAPE shares that of its input, an operator behind it
+    that works in place spoils what others still read (LiteRT 2.3, without XNNPACK).
+
     Raises:
         CheckError: There is none.
     """
@@ -111,7 +114,11 @@ def _allocated(path: str) -> AnyValue:
     fault = ""
     for resolver in (kinds.BUILTIN_REF, kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
         try:
-            found = package.Interpreter(model_path=path, experimental_op_resolver_type=resolver)
+            found = package.Interpreter(
+                model_path=path,
+                experimental_op_resolver_type=resolver,
+                experimental_preserve_all_tensors=True,
+            )
             found.allocate_tensors()
         except (RuntimeError, ValueError) as error:
             fault = first_line(error)

@@ -17,6 +17,7 @@ from serde.relay.ir.types import SequenceType, TensorType, Type
 from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.run.computed import ComputedWeight
 from serde.tflite.model import Operator, Tensor
+from serde.tflite.versions import KERNEL_TYPES, POSITIONS
 from serde.walk import export_context as walk
 from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
@@ -69,6 +70,7 @@ class ExportContext(walk.ExportContext[Value]):
         self.weights: dict[str, Weight] = {}
         self._names = UniqueNames()
         self._stored: dict[Hashable, int] = {}
+        self._computed = set[str]()
 
     def enter(self, source: str, result: Type) -> None:
         """Turn to the node called `source`, whose Relay type is `result`.
@@ -125,6 +127,7 @@ class ExportContext(walk.ExportContext[Value]):
         options: dict[str, AnyValue],
     ) -> tuple[Value, ...]:
         """Append an operator of results of some types."""
+        self._require_kernel(op, [self.type(each) for each in inputs if each is not None])
         given = tuple(-1 if each is None else self.number(each) for each in inputs)
         while given and given[-1] == -1:
             given = given[:-1]
@@ -133,6 +136,19 @@ class ExportContext(walk.ExportContext[Value]):
         made = tuple(self.add(self.source or op.lower(), each) for each in types)
         self.operators.append(Operator(op, 1, given, made, options))
         return tuple(Value(i, each) for i, each in zip(made, types, strict=True))
+
+    def _require_kernel(self, op: str, types: Sequence[TensorType]) -> None:
+        """Refuse types that LiteRT's kernels do not compute.
+
+        Raises:
+            Unsupported: There are some.
+        """
+        known = KERNEL_TYPES.get(op)
+        if known is None or not types:
+            return
+        given = types[POSITIONS.get(op, 0)].dtype
+        if given not in known:
+            raise Unsupported(f"{op} takes {' and '.join(known)}; found {given}")
 
     def number(self, x: Value) -> int:
         """Return the number of a tensor; a constant or weight gets one when it is first taken."""
@@ -143,7 +159,7 @@ class ExportContext(walk.ExportContext[Value]):
             name, weight = x.weight, self.weights[x.weight]
         elif x.data is not None:
             key = (x.data.dtype.str, x.data.shape, x.data.tobytes())
-            name, weight = f"{self.source}/const", ArrayWeight(np.ascontiguousarray(x.data))
+            name, weight = f"{self.source}/const", ArrayWeight(np.array(x.data, order="C"))
         else:
             raise ConverterBug(f"{self.source}: a value that nothing gives")
         if key not in self._stored:
@@ -190,7 +206,9 @@ class ExportContext(walk.ExportContext[Value]):
         }
         weight = ComputedWeight(root, sources)
         base = next((x.weight for x in values.values() if x.weight is not None), "constant")
-        name = base if base in self.used_once else f"{base}_{len(self.weights)}"
+        once = base in self.used_once and base not in self._computed
+        name = base if once else f"{base}_{len(self.weights)}"
+        self._computed.add(base)
         self.weights[name] = weight
         return Value(-1, TensorType(weight.shape, weight.dtype), weight=name)
 

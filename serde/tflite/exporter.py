@@ -29,10 +29,13 @@ from serde.walk.lowering import lower_to_static
 __all__ = ["from_relay"]
 
 CHANNELS_LAST: Final = {
+    "nn.avg_pool1d": ["NWC"],
+    "nn.conv1d": ["NWC", "OWI"],
     "nn.conv2d": ["NHWC", "OHWI"],
     "nn.conv2d_transpose": ["NHWC", "OHWI"],
     "nn.conv3d": ["NDHWC", "DHWIO"],
     "nn.avg_pool2d": ["NHWC"],
+    "nn.max_pool1d": ["NWC"],
     "nn.max_pool2d": ["NHWC"],
     "nn.global_avg_pool2d": ["NHWC"],
     "nn.global_max_pool2d": ["NHWC"],
@@ -93,7 +96,8 @@ def _lower(model: RelayModel, report: Report) -> RelayModel:
         return name in _WHOLE and supported(node)
 
     layers = transform.RaiseLayers(whole, frozenset(model.params))
-    again = [transform.EvaluateConstants(), transform.Decompose(supported, TABLE.expansion)]
+    spelled = transform.Decompose(supported, TABLE.expansion, usual_layouts=False)
+    again = [transform.EvaluateConstants(), spelled]
     return lower_to_static(
         model,
         TABLE,

@@ -10,7 +10,7 @@ from typing import Final
 
 from serde.tflite.model import Operator, Subgraph
 
-__all__ = ["OPTIONS", "version_of"]
+__all__ = ["KERNEL_TYPES", "OPTIONS", "POSITIONS", "version_of"]
 
 OPTIONS: Final = {
     "ADD": "AddOptions",
@@ -59,6 +59,45 @@ OPTIONS: Final = {
     "UNPACK": "UnpackOptions",
 }
 """Names of the tables of options."""
+
+_FLOAT: Final = ("float32",)
+_WIDE: Final = ("float32", "int32", "int64")
+_ORDERED: Final = (*_WIDE, "int8", "int16", "uint8")
+
+KERNEL_TYPES: Final = {
+    **dict.fromkeys(
+        (
+            "ABS", "ATAN2", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CEIL", "CONV_2D", "CONV_3D", "COS",
+            "DEPTHWISE_CONV_2D", "ELU", "EXP", "FLOOR", "FULLY_CONNECTED", "GELU", "HARD_SWISH",
+            "LEAKY_RELU", "LOCAL_RESPONSE_NORMALIZATION", "LOG", "LOGISTIC", "LOG_SOFTMAX",
+            "MAX_POOL_2D", "MEAN", "POW", "PRELU", "RELU", "RELU6", "RELU_N1_TO_1",
+            "RESIZE_BILINEAR", "ROUND", "RSQRT", "SIN", "SOFTMAX", "SQRT", "TANH", "TRANSPOSE_CONV",
+        ),
+        _FLOAT,
+    ),
+    **dict.fromkeys(("ADD", "CUMSUM", "MUL", "NEG", "REDUCE_PROD", "SUB", "SUM"), _WIDE),
+    **dict.fromkeys(("ARG_MAX", "ARG_MIN", "SIGN"), ("float32", "int32")),
+    **dict.fromkeys(
+        ("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "MAXIMUM", "MINIMUM", "PACK"), _ORDERED
+    ),
+    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN"), (*_WIDE, "int8", "uint8")),
+    **dict.fromkeys(("EQUAL", "NOT_EQUAL"), (*_ORDERED, "bool")),
+    **dict.fromkeys(
+        ("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "REDUCE_ALL", "REDUCE_ANY"), ("bool",)
+    ),
+    "BITWISE_XOR": ("int8", "int16", "int32", "uint8", "uint32"),
+    "DIV": ("float32", "int32"),
+    "FLOOR_DIV": ("float32", "int32", "int8", "int16"),
+    "FLOOR_MOD": (*_WIDE, "int8", "int16"),
+    "RESIZE_NEAREST_NEIGHBOR": ("float32", "int8", "int16", "uint8"),
+    "RIGHT_SHIFT": ("int8", "int16", "int32", "uint8", "uint32"),
+    "SPLIT_V": ("float32", "int32", "int64", "int8", "int16", "uint8"),
+    "TOPK_V2": ("float32", "int32", "int64", "int8", "int16", "uint8"),
+}  # fmt: skip
+"""Types that the kernels of LiteRT 2.3 compute, where these are not all; found by running them."""
+
+POSITIONS: Final = {"TRANSPOSE_CONV": 2}
+"""Which operand has the type that counts, if not the first."""
 
 _LEAST: Final = {"BROADCAST_TO": 2, "BATCH_MATMUL": 1, "SELECT_V2": 1, "TRANSPOSE_CONV": 1}
 """Versions below which no runtime knows an operator."""

@@ -52,7 +52,7 @@ def lower_to_static(
             transform.FoldShape(),
             *before,
             layout or transform.channels_first(),
-            transform.Decompose(supported, table.expansion),
+            transform.Decompose(supported, table.expansion, usual_layouts=layout is None),
             transform.RemoveIdentities(keep_training),
             *after,
             transform.EvaluateConstants(),

@@ -130,10 +130,18 @@ def _tensor(given: T, number: int, buffers: list[Any]) -> Any:
 def run_litert(
     data: bytes, feed: Sequence[np.ndarray], *, optimised: bool = False
 ) -> list[np.ndarray]:
-    """Return what LiteRT's kernels give: the reference ones, or those without delegates."""
+    """Return what LiteRT's kernels give: the reference ones, or those without delegates.
+
+    Tensors keep their own memory: where RESHAPE shares that of its input, an operator behind it
+    that works in place spoils what others still read (LiteRT 2.3, without XNNPACK).
+    """
     kinds = interpreter.OpResolverType
     resolver = kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES if optimised else kinds.BUILTIN_REF
-    made = interpreter.Interpreter(model_content=data, experimental_op_resolver_type=resolver)
+    made = interpreter.Interpreter(
+        model_content=data,
+        experimental_op_resolver_type=resolver,
+        experimental_preserve_all_tensors=True,
+    )
     for each, value in zip(made.get_input_details(), feed, strict=True):
         if list(each["shape"]) != list(value.shape):
             made.resize_tensor_input(each["index"], value.shape)

@@ -19,6 +19,7 @@ from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import INTEGERS, OPS
 from serde.tflite.ops.window import padding_of
 from serde.tflite.quantization import rescaled, scale_product, zero_point
+from serde.walk.expansion.tensors import fixed_shape
 
 __all__ = ["padded"]
 
@@ -349,12 +350,19 @@ def export_conv2d(
         "dilation_w_factor": conv.dilation[1],
         "fused_activation_function": 0,
     }
-    bias = _bias(ctx, bias, channels)
-    if conv.groups == given and inner == 1 and conv.groups > 1:
-        filters = ctx.spell(lambda w: relay.transpose(w, (3, 1, 2, 0)), weight)
-        many = {"depth_multiplier": channels // given}
+    bias = _bias(ctx, bias, channels if conv.groups != given else channels * inner)
+    if conv.groups == given and conv.groups > 1:
+        filters = ctx.spell(_depthwise_filter, weight)
+        many = {"depth_multiplier": channels * inner // given}
         return ctx.emit("DEPTHWISE_CONV_2D", data, filters, bias, **options, **many)
     return ctx.emit("CONV_2D", data, weight, bias, **options)
+
+
+def _depthwise_filter(weight: Expr) -> Expr:
+    """Return a filter as [1, height, width, channels of the output]."""
+    channels, height, width, inner = fixed_shape(weight)
+    moved = relay.transpose(weight, (1, 2, 0, 3))
+    return relay.reshape(moved, (1, height, width, channels * inner))
 
 
 def _bias(ctx: ExportContext, bias: Value | None, channels: int) -> Value:
@@ -404,3 +412,24 @@ def export_conv2d_transpose(
     found = ctx.emit_as(type_, "TRANSPOSE_CONV", *given, padding=1, **options)
     ends = [b + n for b, n in zip(before, size, strict=True)]
     return ctx.spell(lambda x: relay.strided_slice(x, before, ends, axes=(1, 2)), found)
+
+
+@OPS.expands("nn.conv1d")
+def expand_conv1d(data: Expr, weight: Expr, *, conv: Convolution) -> Expr:
+    """A convolution over two axes, of which the first has one element."""
+    at = conv.data_layout.index("W"), conv.kernel_layout.index("W")
+    before, after = split_padding(conv.padding, 1)
+    found = relay.nn.conv2d(
+        relay.expand_dims(data, axis=at[0]),
+        relay.expand_dims(weight, axis=at[1]),
+        strides=(1, *conv.strides),
+        padding=(0, *before, 0, *after),
+        dilation=(1, *conv.dilation),
+        groups=conv.groups,
+        channels=conv.channels,
+        kernel_size=None if conv.kernel_size is None else (1, *conv.kernel_size),
+        data_layout=conv.data_layout.replace("W", "HW"),
+        kernel_layout=conv.kernel_layout.replace("W", "HW"),
+        out_dtype=conv.out_dtype,
+    )
+    return relay.squeeze(found, axis=[at[0]])

@@ -134,6 +134,11 @@ def _is_float(node: Call) -> bool:
     return isinstance(node.type, TensorType) and is_float(node.type.dtype)
 
 
+def _is_of_booleans(node: Call) -> bool:
+    type_ = node.args[0].type
+    return isinstance(type_, TensorType) and type_.dtype == "bool"
+
+
 _ARITHMETIC = {"add": "ADD", "subtract": "SUB", "multiply": "MUL", "divide": "DIV"}
 
 
@@ -172,7 +177,21 @@ def export_cast(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.exports("where")
 def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
+    if ctx.type(condition).dtype != "bool":
+        return ctx.spell(lambda c, a, b: relay.where(relay.cast(c, "bool"), a, b), condition, x, y)
     return ctx.emit("SELECT_V2", condition, x, y)
+
+
+@OPS.exports("logical_xor", when=_is_of_booleans)
+def export_logical_xor(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    return ctx.emit("NOT_EQUAL", lhs, rhs)
+
+
+@OPS.expands("mod", "trunc_mod")
+def expand_trunc_mod(lhs: Expr, rhs: Expr) -> Expr:
+    """What truncated division leaves; it has the sign of what is divided."""
+    rest = relay.floor_mod(relay.abs(lhs), relay.abs(rhs))
+    return relay.where(relay.less(lhs, relay.zeros_like(lhs)), relay.negative(rest), rest)
 
 
 _LIMITS = {(0.0, 6.0): "RELU6", (-1.0, 1.0): "RELU_N1_TO_1"}
@@ -185,5 +204,8 @@ def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) 
     op = _LIMITS.get((a_min, a_max)) if is_float(dtype) else None
     if op is not None:
         return ctx.emit(op, data)
+    if not is_float(dtype):
+        kind = np.iinfo(dtype)
+        a_min, a_max = (int(np.clip(each, kind.min, kind.max)) for each in (a_min, a_max))
     low = ctx.emit("MAXIMUM", data, ctx.const(a_min, dtype))
     return ctx.emit("MINIMUM", low, ctx.const(a_max, dtype))

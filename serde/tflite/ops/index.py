@@ -278,7 +278,7 @@ def export_strided_slice(
     first, last, step = [0] * rank, [0] * rank, [1] * rank
     begins, ends = 2**rank - 1, 2**rank - 1
     for i, axis in enumerate(named):
-        where, by = axis % rank, steps[i] if i < len(steps) else steps[0]
+        where, by = axis % rank, steps[i] if i < len(steps) else 1
         first[where], step[where] = begin[i], by
         last[where] = end[i] if slice_mode == "end" else begin[i] + end[i]
         begins &= ~(1 << where)
@@ -313,7 +313,51 @@ def _inside(ctx: ExportContext, indices: Value, length: int) -> Value:
 
 @OPS.exports("serde.gather_nd", when=lambda node: node.attrs["batch_dims"] == 0)
 def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
+    depth = ctx.static_lengths(indices, [-1])[0]
+    lengths = np.array(ctx.static_lengths(data, range(depth)), np.int32)
+    known = indices.data
+    if known is not None:
+        indices = ctx.const(np.where(known < 0, known + lengths, known).astype(np.int32))
+    else:
+        indices = ctx.spell(_count_from_start, indices, ctx.const(lengths, ctx.type(indices).dtype))
     return ctx.emit("GATHER_ND", data, indices)
+
+
+def _count_from_start(indices: Expr, lengths: Expr) -> Expr:
+    """Return indices that are not negative."""
+    zero = relay.zeros_like(lengths)
+    return relay.where(relay.less(indices, zero), relay.add(indices, lengths), indices)
+
+
+@OPS.exports("scatter_nd", when=lambda node: node.attrs["mode"] == "add", ignored=("mode",))
+def export_scatter_nd(ctx: ExportContext, data: Value, indices: Value, updates: Value) -> Value:
+    """Updates are added into zeros, and these to the data."""
+    type_ = ctx.type(data)
+    rank = ctx.type(indices).rank
+    moved = ctx.spell(
+        lambda i: relay.cast(relay.transpose(i, (*range(1, rank), 0)), "int32"), indices
+    )
+    shape = ctx.ints(ctx.static_shape(data))
+    found = ctx.emit_as(type_, "SCATTER_ND", moved, updates, shape)
+    if data.data is not None and not data.data.any():
+        return found
+    return ctx.spell(relay.add, data, found)
+
+
+@OPS.exports("argsort", when=lambda node: _is_sorted(node), ignored=("axis", "is_ascend", "dtype"))
+def export_argsort(ctx: ExportContext, data: Value) -> Value:
+    """The greatest of all, in order; first of ties."""
+    made = ctx.result_type()
+    count = ctx.const(np.array(ctx.static_lengths(data, [-1])[0], np.int32))
+    types = [ctx.type(data), TensorType(made.shape, "int32")]
+    found = ctx.append("TOPK_V2", [data, count], types, {})[1]
+    return found if made.dtype == "int32" else ctx.spell(lambda x: relay.cast(x, made.dtype), found)
+
+
+def _is_sorted(node: Call) -> bool:
+    attrs, type_ = node.attrs, node.args[0].type
+    last = isinstance(type_, TensorType) and attrs["axis"] in (-1, type_.rank - 1)
+    return last and not attrs["is_ascend"]
 
 
 def _is_one(node: Call) -> bool:

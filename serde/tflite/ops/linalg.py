@@ -52,6 +52,9 @@ def _swapped(ctx: ImportContext, x: Expr, adjoint: bool) -> Expr:
     return relay.transpose(x, (*range(rank - 2), rank - 1, rank - 2)) if adjoint else x
 
 
+_MOST_AXES = 5
+
+
 @OPS.exports("nn.dense", ignored=("units", "out_dtype"))
 def export_dense(
     ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
@@ -68,6 +71,8 @@ def export_dense(
 def export_stacked_matmul(ctx: ExportContext, a: Value, b: Value) -> Value:
     """Of vectors an axis is added, and taken away again."""
     ranks = ctx.type(a).rank, ctx.type(b).rank
+    if max(ranks) > _MOST_AXES:
+        raise Unsupported(f"BATCH_MATMUL takes at most {_MOST_AXES} axes, found {max(ranks)}")
     if min(ranks) < 2:
         return ctx.spell(_of_matrices, a, b)
     return ctx.emit("BATCH_MATMUL", a, b, adj_x=False, adj_y=False)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import split_padding
 from serde.relay.ir.types import TensorType
@@ -18,6 +20,7 @@ from serde.tflite.ops.conv import padded
 from serde.tflite.ops.table import INTEGERS, OPS
 from serde.tflite.ops.window import padding_of
 from serde.tflite.quantization import limited
+from serde.walk.expansion.tensors import fixed_shape
 
 __all__ = ["PoolOptions"]
 
@@ -142,3 +145,69 @@ def export_global_avg_pool2d(ctx: ExportContext, data: Value, *, layout: str) ->
 def export_global_max_pool2d(ctx: ExportContext, data: Value, *, layout: str) -> Value:
     axes = [layout.index("H"), layout.index("W")]
     return ctx.emit("REDUCE_MAX", data, ctx.ints(axes), keep_dims=True)
+
+
+def _over_two_axes(build: Callable[..., Expr]) -> Callable[..., Expr]:
+    """Return what windows over one axis are made of: an axis of one element is added."""
+
+    def expand(data: Expr, *, pool: Pooling, **more: AnyValue) -> Expr:
+        at = pool.layout.index("W")
+        before, after = split_padding(pool.padding, 1)
+        found = build(
+            relay.expand_dims(data, axis=at),
+            pool_size=(1, *pool.pool_size),
+            strides=(1, *pool.strides),
+            dilation=(1, *pool.dilation),
+            padding=(0, *before, 0, *after),
+            layout=pool.layout.replace("W", "HW"),
+            ceil_mode=pool.ceil_mode,
+            **more,
+        )
+        return relay.squeeze(found, axis=[at])
+
+    return expand
+
+
+@OPS.expands("nn.max_pool1d")
+def expand_max_pool1d(data: Expr, *, pool: Pooling) -> Expr:
+    return _over_two_axes(relay.nn.max_pool2d)(data, pool=pool)
+
+
+@OPS.expands("nn.avg_pool1d")
+def expand_avg_pool1d(data: Expr, *, pool: Pooling, count_include_pad: bool) -> Expr:
+    build = _over_two_axes(relay.nn.avg_pool2d)
+    return build(data, pool=pool, count_include_pad=count_include_pad)
+
+
+@OPS.expands("nn.max_pool2d")
+def expand_max_pool2d(data: Expr, *, pool: Pooling) -> Expr:
+    """Windows that pass the edge see what is least there."""
+    return relay.nn.max_pool2d(
+        data,
+        pool_size=pool.pool_size,
+        strides=pool.strides,
+        dilation=pool.dilation,
+        padding=_with_ceiling(data, pool),
+        layout=pool.layout,
+        out_layout=pool.out_layout,
+    )
+
+
+def _with_ceiling(data: Expr, pool: Pooling) -> tuple[int, ...]:
+    """Return the padding with which as many windows fit as a ceiling gives.
+
+    Raises:
+        Unsupported: There is no ceiling, or lengths are open.
+    """
+    if not pool.ceil_mode or any(each != 1 for each in pool.dilation):
+        raise Unsupported("windows whose elements lie apart")
+    before, after = split_padding(pool.padding, 2)
+    axes = [pool.layout.index(letter) for letter in "HW"]
+    more = []
+    for n, k, s, b, a in zip(
+        fixed_shape(data, axes), pool.pool_size, pool.strides, before, after, strict=True
+    ):
+        count = -(-(n + b + a - k) // s) + 1
+        count -= (count - 1) * s >= n + b
+        more.append(max((count - 1) * s + k - n - b, a))
+    return (*before, *more)

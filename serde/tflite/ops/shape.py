@@ -300,6 +300,8 @@ def export_reverse_sequence(
     ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
     axes = {"seq_dim": ctx.axis(data, seq_axis), "batch_dim": ctx.axis(data, batch_axis)}
+    (most,) = ctx.static_lengths(data, [seq_axis])
+    seq_lengths = ctx.spell(lambda n: relay.clip(n, 0.0, float(most)), seq_lengths)
     return ctx.emit("REVERSE_SEQUENCE", data, seq_lengths, **axes)
 
 
