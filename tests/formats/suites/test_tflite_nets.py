@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from support.accuracy import zoo_net
 from support.tflite_models import run_litert
 
 import serde
+from serde.compat import import_mxnet
 from serde.tflite.reader import read_file
 
 NETS = [
@@ -27,7 +27,8 @@ NETS = [
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_net_is_right_with_one_transpose(name: str, mx: Any, tmp_path: Path) -> None:
+def test_net_is_right_with_one_transpose(name: str, tmp_path: Path) -> None:
+    mx = import_mxnet()
     net = zoo_net(mx, name, 224)
     x = np.random.default_rng(2).uniform(size=net.shape).astype(np.float32)
     inputs = {**net.args, "data": mx.nd.array(x)}
