@@ -37,6 +37,7 @@ EXTRAS = {
     "coreml": ["coremltools>=9.0", "protobuf>=6.31"],
     "nnef": ["nnef>=1.0.10"],
     "torch": ["safetensors>=0.5", "torch>=2.6"],
+    "tflite": ["ai-edge-litert>=2.1"],
     "tvm": TVM,
     "check": ["onnxruntime>=1.19", "pillow>=10"],
     # ONNX Runtime's tools, and what coremltools makes palettes with.
@@ -61,7 +62,7 @@ EXTRAS = {
 }
 EXTRAS["all"] = [
     requirement
-    for extra in ("coreml", "nnef", "check", "quantize", "stores", "batch", "dask")
+    for extra in ("coreml", "nnef", "tflite", "check", "quantize", "stores", "batch", "dask")
     for requirement in EXTRAS[extra]
 ]
 # What `make` installs, by purpose: each of its environments is that of the demo with more on top.

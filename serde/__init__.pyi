@@ -168,6 +168,11 @@ class _ReadingRelay(TypedDict, total=False):
     lift_constants: int | None
     """Constants of more bytes than this become weights; None keeps them all (default 256)."""
 
+class _ReadingTflite(TypedDict, total=False):
+    signature: str | None
+    """Which signature to read; the first subgraph, under the names of its tensors or of the only
+    signature that runs it, if left out (default None)."""
+
 class _ReadingTorch(TypedDict, total=False):
     example_inputs: AnyValue
     """Arguments with which a live module is exported or traced (default None)."""
@@ -479,6 +484,7 @@ class _ReadingSet1(
     _ReadingNnef,
     _ReadingOnnx,
     _ReadingRelay,
+    _ReadingTflite,
     _ReadingTorch,
     total=False,
 ): ...
@@ -495,11 +501,12 @@ class _WritingSet11(_Writing, _WritingRelax, total=False): ...
 class _OptionsSet12(_Batch, _ReadingSet1, _PassesSet2, _WritingSet11, total=False): ...
 class _WritingSet13(_Writing, _WritingRelay, total=False): ...
 class _OptionsSet14(_Batch, _ReadingSet1, _PassesSet2, _WritingSet13, total=False): ...
-class _WritingSet15(_Writing, _WritingTorch, total=False): ...
-class _OptionsSet16(_Batch, _ReadingSet1, _PassesSet2, _WritingSet15, total=False): ...
-class _WritingSet17(_Writing, _WritingTvm, _WritingTvm2, total=False): ...
-class _OptionsSet18(_Batch, _ReadingSet1, _PassesSet2, _WritingSet17, total=False): ...
-class _WritingSet19(
+class _OptionsSet15(_Batch, _ReadingSet1, _PassesSet2, _Writing, total=False): ...
+class _WritingSet16(_Writing, _WritingTorch, total=False): ...
+class _OptionsSet17(_Batch, _ReadingSet1, _PassesSet2, _WritingSet16, total=False): ...
+class _WritingSet18(_Writing, _WritingTvm, _WritingTvm2, total=False): ...
+class _OptionsSet19(_Batch, _ReadingSet1, _PassesSet2, _WritingSet18, total=False): ...
+class _WritingSet20(
     _Writing,
     _WritingCoreml,
     _WritingMxnet,
@@ -511,82 +518,90 @@ class _WritingSet19(
     _WritingTvm2,
     total=False,
 ): ...
-class _OptionsSet20(_Batch, _ReadingSet1, _PassesSet2, _WritingSet19, total=False): ...
-class _OptionsSet21(_Batch, _ReadingSet1, _PassesSet2, total=False): ...
-class _ReadingSet22(_Reading, _ReadingCoreml, total=False): ...
-class _OptionsSet23(_Bisect, _ReadingSet22, total=False): ...
-class _ReadingSet24(_Reading, _ReadingMxnet, total=False): ...
-class _OptionsSet25(_Bisect, _ReadingSet24, total=False): ...
-class _ReadingSet26(_Reading, _ReadingNnef, total=False): ...
-class _OptionsSet27(_Bisect, _ReadingSet26, total=False): ...
-class _ReadingSet28(_Reading, _ReadingOnnx, total=False): ...
-class _OptionsSet29(_Bisect, _ReadingSet28, total=False): ...
-class _ReadingSet30(_Reading, _ReadingRelax, total=False): ...
-class _OptionsSet31(_Bisect, _ReadingSet30, total=False): ...
-class _ReadingSet32(_Reading, _ReadingRelay, total=False): ...
-class _OptionsSet33(_Bisect, _ReadingSet32, total=False): ...
-class _ReadingSet34(_Reading, _ReadingTorch, _ReadingTorch2, total=False): ...
-class _OptionsSet35(_Bisect, _ReadingSet34, total=False): ...
-class _OptionsSet36(_Bisect, _ReadingSet1, total=False): ...
-class _OptionsSet37(_Bisect, _Reading, total=False): ...
-class _OptionsSet38(_Check, _ReadingSet22, total=False): ...
-class _OptionsSet39(_Check, _ReadingSet24, total=False): ...
-class _OptionsSet40(_Check, _ReadingSet26, total=False): ...
-class _OptionsSet41(_Check, _ReadingSet28, total=False): ...
-class _OptionsSet42(_Check, _ReadingSet30, total=False): ...
-class _OptionsSet43(_Check, _ReadingSet32, total=False): ...
-class _OptionsSet44(_Check, _ReadingSet34, total=False): ...
-class _OptionsSet45(_Check, _ReadingSet1, total=False): ...
-class _OptionsSet46(_Check, _Reading, total=False): ...
-class _OptionsSet47(_Compile, _ReadingSet22, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet48(_Compile, _ReadingSet24, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet49(_Compile, _ReadingSet26, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet50(_Compile, _ReadingSet28, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet51(_Compile, _ReadingSet30, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet52(_Compile, _ReadingSet32, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet53(_Compile, _ReadingSet34, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet54(_Compile, _ReadingSet1, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet55(_Compile, _Reading, _PassesSet2, _WritingSet11, total=False): ...
-class _PassesSet56(_Passes, _Passes2, _Passes3, total=False): ...
-class _OptionsSet57(_Convert, _ReadingSet1, _PassesSet56, _WritingSet3, total=False): ...
-class _OptionsSet58(_Convert, _ReadingSet1, _PassesSet56, _WritingSet5, total=False): ...
-class _OptionsSet59(_Convert, _ReadingSet1, _PassesSet56, _WritingSet7, total=False): ...
-class _OptionsSet60(_Convert, _ReadingSet1, _PassesSet56, _WritingSet9, total=False): ...
-class _OptionsSet61(_Convert, _ReadingSet1, _PassesSet56, _WritingSet11, total=False): ...
-class _OptionsSet62(_Convert, _ReadingSet1, _PassesSet56, _WritingSet13, total=False): ...
-class _OptionsSet63(_Convert, _ReadingSet1, _PassesSet56, _WritingSet15, total=False): ...
-class _OptionsSet64(_Convert, _ReadingSet1, _PassesSet56, _WritingSet17, total=False): ...
-class _OptionsSet65(_Convert, _ReadingSet1, _PassesSet56, _WritingSet19, total=False): ...
-class _OptionsSet66(_Convert, _ReadingSet1, _PassesSet56, total=False): ...
-class _OptionsSet67(_Diff, _ReadingSet1, total=False): ...
-class _OptionsSet68(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet3, total=False): ...
-class _OptionsSet69(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet5, total=False): ...
-class _OptionsSet70(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet7, total=False): ...
-class _OptionsSet71(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet9, total=False): ...
-class _OptionsSet72(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet11, total=False): ...
-class _OptionsSet73(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet13, total=False): ...
-class _OptionsSet74(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet15, total=False): ...
-class _OptionsSet75(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet17, total=False): ...
-class _OptionsSet76(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet19, total=False): ...
-class _OptionsSet77(_ExportModel2, _ExportModel, _ReadingSet1, _PassesSet56, total=False): ...
-class _PassesSet78(_Passes, _Passes2, _Passes4, total=False): ...
-class _WritingSet79(_Writing2, _Writing, _WritingCoreml, total=False): ...
-class _OptionsSet80(_FromRelay, _PassesSet78, _WritingSet79, total=False): ...
-class _WritingSet81(_Writing2, _Writing, _WritingMxnet, total=False): ...
-class _OptionsSet82(_FromRelay, _PassesSet78, _WritingSet81, total=False): ...
-class _WritingSet83(_Writing2, _Writing, _WritingNnef, total=False): ...
-class _OptionsSet84(_FromRelay, _PassesSet78, _WritingSet83, total=False): ...
-class _WritingSet85(_Writing2, _Writing, _WritingOnnx, total=False): ...
-class _OptionsSet86(_FromRelay, _PassesSet78, _WritingSet85, total=False): ...
-class _WritingSet87(_Writing2, _Writing, _WritingRelax, total=False): ...
-class _OptionsSet88(_FromRelay, _PassesSet78, _WritingSet87, total=False): ...
-class _WritingSet89(_Writing2, _Writing, _WritingRelay, total=False): ...
-class _OptionsSet90(_FromRelay, _PassesSet78, _WritingSet89, total=False): ...
-class _WritingSet91(_Writing2, _Writing, _WritingTorch, total=False): ...
-class _OptionsSet92(_FromRelay, _PassesSet78, _WritingSet91, total=False): ...
-class _WritingSet93(_Writing2, _Writing, _WritingTvm, _WritingTvm2, total=False): ...
-class _OptionsSet94(_FromRelay, _PassesSet78, _WritingSet93, total=False): ...
-class _WritingSet95(
+class _OptionsSet21(_Batch, _ReadingSet1, _PassesSet2, _WritingSet20, total=False): ...
+class _OptionsSet22(_Batch, _ReadingSet1, _PassesSet2, total=False): ...
+class _ReadingSet23(_Reading, _ReadingCoreml, total=False): ...
+class _OptionsSet24(_Bisect, _ReadingSet23, total=False): ...
+class _ReadingSet25(_Reading, _ReadingMxnet, total=False): ...
+class _OptionsSet26(_Bisect, _ReadingSet25, total=False): ...
+class _ReadingSet27(_Reading, _ReadingNnef, total=False): ...
+class _OptionsSet28(_Bisect, _ReadingSet27, total=False): ...
+class _ReadingSet29(_Reading, _ReadingOnnx, total=False): ...
+class _OptionsSet30(_Bisect, _ReadingSet29, total=False): ...
+class _ReadingSet31(_Reading, _ReadingRelax, total=False): ...
+class _OptionsSet32(_Bisect, _ReadingSet31, total=False): ...
+class _ReadingSet33(_Reading, _ReadingRelay, total=False): ...
+class _OptionsSet34(_Bisect, _ReadingSet33, total=False): ...
+class _ReadingSet35(_Reading, _ReadingTflite, total=False): ...
+class _OptionsSet36(_Bisect, _ReadingSet35, total=False): ...
+class _ReadingSet37(_Reading, _ReadingTorch, _ReadingTorch2, total=False): ...
+class _OptionsSet38(_Bisect, _ReadingSet37, total=False): ...
+class _OptionsSet39(_Bisect, _ReadingSet1, total=False): ...
+class _OptionsSet40(_Bisect, _Reading, total=False): ...
+class _OptionsSet41(_Check, _ReadingSet23, total=False): ...
+class _OptionsSet42(_Check, _ReadingSet25, total=False): ...
+class _OptionsSet43(_Check, _ReadingSet27, total=False): ...
+class _OptionsSet44(_Check, _ReadingSet29, total=False): ...
+class _OptionsSet45(_Check, _ReadingSet31, total=False): ...
+class _OptionsSet46(_Check, _ReadingSet33, total=False): ...
+class _OptionsSet47(_Check, _ReadingSet35, total=False): ...
+class _OptionsSet48(_Check, _ReadingSet37, total=False): ...
+class _OptionsSet49(_Check, _ReadingSet1, total=False): ...
+class _OptionsSet50(_Check, _Reading, total=False): ...
+class _OptionsSet51(_Compile, _ReadingSet23, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet52(_Compile, _ReadingSet25, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet53(_Compile, _ReadingSet27, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet54(_Compile, _ReadingSet29, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet55(_Compile, _ReadingSet31, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet56(_Compile, _ReadingSet33, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet57(_Compile, _ReadingSet35, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet58(_Compile, _ReadingSet37, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet59(_Compile, _ReadingSet1, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet60(_Compile, _Reading, _PassesSet2, _WritingSet11, total=False): ...
+class _PassesSet61(_Passes, _Passes2, _Passes3, total=False): ...
+class _OptionsSet62(_Convert, _ReadingSet1, _PassesSet61, _WritingSet3, total=False): ...
+class _OptionsSet63(_Convert, _ReadingSet1, _PassesSet61, _WritingSet5, total=False): ...
+class _OptionsSet64(_Convert, _ReadingSet1, _PassesSet61, _WritingSet7, total=False): ...
+class _OptionsSet65(_Convert, _ReadingSet1, _PassesSet61, _WritingSet9, total=False): ...
+class _OptionsSet66(_Convert, _ReadingSet1, _PassesSet61, _WritingSet11, total=False): ...
+class _OptionsSet67(_Convert, _ReadingSet1, _PassesSet61, _WritingSet13, total=False): ...
+class _OptionsSet68(_Convert, _ReadingSet1, _PassesSet61, _Writing, total=False): ...
+class _OptionsSet69(_Convert, _ReadingSet1, _PassesSet61, _WritingSet16, total=False): ...
+class _OptionsSet70(_Convert, _ReadingSet1, _PassesSet61, _WritingSet18, total=False): ...
+class _OptionsSet71(_Convert, _ReadingSet1, _PassesSet61, _WritingSet20, total=False): ...
+class _OptionsSet72(_Convert, _ReadingSet1, _PassesSet61, total=False): ...
+class _OptionsSet73(_Diff, _ReadingSet1, total=False): ...
+class _OptionsSet74(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet3, total=False): ...
+class _OptionsSet75(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet5, total=False): ...
+class _OptionsSet76(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet7, total=False): ...
+class _OptionsSet77(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet9, total=False): ...
+class _OptionsSet78(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet11, total=False): ...
+class _OptionsSet79(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet13, total=False): ...
+class _OptionsSet80(_ExportModel, _ReadingSet1, _PassesSet61, _Writing, total=False): ...
+class _OptionsSet81(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet16, total=False): ...
+class _OptionsSet82(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet18, total=False): ...
+class _OptionsSet83(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet20, total=False): ...
+class _OptionsSet84(_ExportModel2, _ExportModel, _ReadingSet1, _PassesSet61, total=False): ...
+class _PassesSet85(_Passes, _Passes2, _Passes4, total=False): ...
+class _WritingSet86(_Writing2, _Writing, _WritingCoreml, total=False): ...
+class _OptionsSet87(_FromRelay, _PassesSet85, _WritingSet86, total=False): ...
+class _WritingSet88(_Writing2, _Writing, _WritingMxnet, total=False): ...
+class _OptionsSet89(_FromRelay, _PassesSet85, _WritingSet88, total=False): ...
+class _WritingSet90(_Writing2, _Writing, _WritingNnef, total=False): ...
+class _OptionsSet91(_FromRelay, _PassesSet85, _WritingSet90, total=False): ...
+class _WritingSet92(_Writing2, _Writing, _WritingOnnx, total=False): ...
+class _OptionsSet93(_FromRelay, _PassesSet85, _WritingSet92, total=False): ...
+class _WritingSet94(_Writing2, _Writing, _WritingRelax, total=False): ...
+class _OptionsSet95(_FromRelay, _PassesSet85, _WritingSet94, total=False): ...
+class _WritingSet96(_Writing2, _Writing, _WritingRelay, total=False): ...
+class _OptionsSet97(_FromRelay, _PassesSet85, _WritingSet96, total=False): ...
+class _WritingSet98(_Writing2, _Writing, total=False): ...
+class _OptionsSet99(_FromRelay, _PassesSet85, _WritingSet98, total=False): ...
+class _WritingSet100(_Writing2, _Writing, _WritingTorch, total=False): ...
+class _OptionsSet101(_FromRelay, _PassesSet85, _WritingSet100, total=False): ...
+class _WritingSet102(_Writing2, _Writing, _WritingTvm, _WritingTvm2, total=False): ...
+class _OptionsSet103(_FromRelay, _PassesSet85, _WritingSet102, total=False): ...
+class _WritingSet104(
     _Writing2,
     _Writing,
     _WritingCoreml,
@@ -599,44 +614,48 @@ class _WritingSet95(
     _WritingTvm2,
     total=False,
 ): ...
-class _OptionsSet96(_FromRelay, _PassesSet78, _WritingSet95, total=False): ...
-class _OptionsSet97(_FromRelay2, _FromRelay, _PassesSet78, total=False): ...
-class _OptionsSet98(_ImportModel, _ReadingSet22, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet99(_ImportModel, _ReadingSet24, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet100(_ImportModel, _ReadingSet26, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet101(_ImportModel, _ReadingSet28, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet102(_ImportModel, _ReadingSet30, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet103(_ImportModel, _ReadingSet32, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet104(_ImportModel, _ReadingSet34, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet105(_ImportModel, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet106(_ImportModel, _Reading, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet107(_ImportToGluon, _ReadingSet22, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet108(_ImportToGluon, _ReadingSet24, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet109(_ImportToGluon, _ReadingSet26, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet110(_ImportToGluon, _ReadingSet28, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet111(_ImportToGluon, _ReadingSet30, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet112(_ImportToGluon, _ReadingSet32, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet113(_ImportToGluon, _ReadingSet34, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet114(_ImportToGluon, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet115(_ImportToGluon, _Reading, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet116(_ToRelay, _ReadingSet22, _Passes, total=False): ...
-class _OptionsSet117(_ToRelay, _ReadingSet24, _Passes, total=False): ...
-class _OptionsSet118(_ToRelay, _ReadingSet26, _Passes, total=False): ...
-class _OptionsSet119(_ToRelay, _ReadingSet28, _Passes, total=False): ...
-class _OptionsSet120(_ToRelay, _ReadingSet30, _Passes, total=False): ...
-class _OptionsSet121(_ToRelay, _ReadingSet32, _Passes, total=False): ...
-class _OptionsSet122(_ToRelay, _ReadingSet34, _Passes, total=False): ...
-class _OptionsSet123(_ToRelay, _ReadingSet1, _Passes, total=False): ...
-class _OptionsSet124(_ToRelay, _Reading, _Passes, total=False): ...
-class _OptionsSet125(_View, _ReadingSet22, total=False): ...
-class _OptionsSet126(_View, _ReadingSet24, total=False): ...
-class _OptionsSet127(_View, _ReadingSet26, total=False): ...
-class _OptionsSet128(_View, _ReadingSet28, total=False): ...
-class _OptionsSet129(_View, _ReadingSet30, total=False): ...
-class _OptionsSet130(_View, _ReadingSet32, total=False): ...
-class _OptionsSet131(_View, _ReadingSet34, total=False): ...
-class _OptionsSet132(_View, _ReadingSet1, total=False): ...
-class _OptionsSet133(_View, _Reading, total=False): ...
+class _OptionsSet105(_FromRelay, _PassesSet85, _WritingSet104, total=False): ...
+class _OptionsSet106(_FromRelay2, _FromRelay, _PassesSet85, total=False): ...
+class _OptionsSet107(_ImportModel, _ReadingSet23, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet108(_ImportModel, _ReadingSet25, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet109(_ImportModel, _ReadingSet27, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet110(_ImportModel, _ReadingSet29, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet111(_ImportModel, _ReadingSet31, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet112(_ImportModel, _ReadingSet33, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet113(_ImportModel, _ReadingSet35, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet114(_ImportModel, _ReadingSet37, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet115(_ImportModel, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet116(_ImportModel, _Reading, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet117(_ImportToGluon, _ReadingSet23, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet118(_ImportToGluon, _ReadingSet25, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet119(_ImportToGluon, _ReadingSet27, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet120(_ImportToGluon, _ReadingSet29, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet121(_ImportToGluon, _ReadingSet31, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet122(_ImportToGluon, _ReadingSet33, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet123(_ImportToGluon, _ReadingSet35, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet124(_ImportToGluon, _ReadingSet37, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet125(_ImportToGluon, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet126(_ImportToGluon, _Reading, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet127(_ToRelay, _ReadingSet23, _Passes, total=False): ...
+class _OptionsSet128(_ToRelay, _ReadingSet25, _Passes, total=False): ...
+class _OptionsSet129(_ToRelay, _ReadingSet27, _Passes, total=False): ...
+class _OptionsSet130(_ToRelay, _ReadingSet29, _Passes, total=False): ...
+class _OptionsSet131(_ToRelay, _ReadingSet31, _Passes, total=False): ...
+class _OptionsSet132(_ToRelay, _ReadingSet33, _Passes, total=False): ...
+class _OptionsSet133(_ToRelay, _ReadingSet35, _Passes, total=False): ...
+class _OptionsSet134(_ToRelay, _ReadingSet37, _Passes, total=False): ...
+class _OptionsSet135(_ToRelay, _ReadingSet1, _Passes, total=False): ...
+class _OptionsSet136(_ToRelay, _Reading, _Passes, total=False): ...
+class _OptionsSet137(_View, _ReadingSet23, total=False): ...
+class _OptionsSet138(_View, _ReadingSet25, total=False): ...
+class _OptionsSet139(_View, _ReadingSet27, total=False): ...
+class _OptionsSet140(_View, _ReadingSet29, total=False): ...
+class _OptionsSet141(_View, _ReadingSet31, total=False): ...
+class _OptionsSet142(_View, _ReadingSet33, total=False): ...
+class _OptionsSet143(_View, _ReadingSet35, total=False): ...
+class _OptionsSet144(_View, _ReadingSet37, total=False): ...
+class _OptionsSet145(_View, _ReadingSet1, total=False): ...
+class _OptionsSet146(_View, _Reading, total=False): ...
 
 @overload
 def batch(
@@ -664,15 +683,19 @@ def batch(
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: _Sources, *, to: Literal["torch"], out: _Path, **options: Unpack[_OptionsSet16]
+    sources: _Sources, *, to: Literal["tflite"], out: _Path, **options: Unpack[_OptionsSet15]
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: _Sources, *, to: Literal["tvm"], out: _Path, **options: Unpack[_OptionsSet18]
+    sources: _Sources, *, to: Literal["torch"], out: _Path, **options: Unpack[_OptionsSet17]
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: _Sources, *, to: None, out: _Path, **options: Unpack[_OptionsSet20]
+    sources: _Sources, *, to: Literal["tvm"], out: _Path, **options: Unpack[_OptionsSet19]
+) -> BatchReport: ...
+@overload
+def batch(
+    sources: _Sources, *, to: None, out: _Path, **options: Unpack[_OptionsSet21]
 ) -> BatchReport:
     """Convert many models, each in a process of its own, and go on where an earlier run ended.
 
@@ -752,7 +775,7 @@ def batch(
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: _Sources, *, to: str, out: _Path, **options: Unpack[_OptionsSet21]
+    sources: _Sources, *, to: str, out: _Path, **options: Unpack[_OptionsSet22]
 ) -> BatchReport: ...
 @overload
 def bisect(
@@ -760,7 +783,7 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["coreml"],
-    **options: Unpack[_OptionsSet23],
+    **options: Unpack[_OptionsSet24],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -768,7 +791,7 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["mxnet"],
-    **options: Unpack[_OptionsSet25],
+    **options: Unpack[_OptionsSet26],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -776,7 +799,7 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["nnef"],
-    **options: Unpack[_OptionsSet27],
+    **options: Unpack[_OptionsSet28],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -784,7 +807,7 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["onnx"],
-    **options: Unpack[_OptionsSet29],
+    **options: Unpack[_OptionsSet30],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -792,7 +815,7 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["relax"],
-    **options: Unpack[_OptionsSet31],
+    **options: Unpack[_OptionsSet32],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -800,7 +823,15 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["relay"],
-    **options: Unpack[_OptionsSet33],
+    **options: Unpack[_OptionsSet34],
+) -> Bisection: ...
+@overload
+def bisect(
+    source: AnyValue,
+    target: _Path,
+    *,
+    source_format: Literal["tflite"],
+    **options: Unpack[_OptionsSet36],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -808,11 +839,11 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["torch"],
-    **options: Unpack[_OptionsSet35],
+    **options: Unpack[_OptionsSet38],
 ) -> Bisection: ...
 @overload
 def bisect(
-    source: AnyValue, target: _Path, *, source_format: None = None, **options: Unpack[_OptionsSet36]
+    source: AnyValue, target: _Path, *, source_format: None = None, **options: Unpack[_OptionsSet39]
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name.
 
@@ -872,7 +903,7 @@ def bisect(
 ) -> Bisection: ...
 @overload
 def bisect(
-    source: AnyValue, target: _Path, *, source_format: str, **options: Unpack[_OptionsSet37]
+    source: AnyValue, target: _Path, *, source_format: str, **options: Unpack[_OptionsSet40]
 ) -> Bisection: ...
 @overload
 def check(
@@ -880,30 +911,6 @@ def check(
     target: _Path,
     *,
     source_format: Literal["coreml"],
-    **options: Unpack[_OptionsSet38],
-) -> Report: ...
-@overload
-def check(
-    source: AnyValue,
-    target: _Path,
-    *,
-    source_format: Literal["mxnet"],
-    **options: Unpack[_OptionsSet39],
-) -> Report: ...
-@overload
-def check(
-    source: AnyValue,
-    target: _Path,
-    *,
-    source_format: Literal["nnef"],
-    **options: Unpack[_OptionsSet40],
-) -> Report: ...
-@overload
-def check(
-    source: AnyValue,
-    target: _Path,
-    *,
-    source_format: Literal["onnx"],
     **options: Unpack[_OptionsSet41],
 ) -> Report: ...
 @overload
@@ -911,7 +918,7 @@ def check(
     source: AnyValue,
     target: _Path,
     *,
-    source_format: Literal["relax"],
+    source_format: Literal["mxnet"],
     **options: Unpack[_OptionsSet42],
 ) -> Report: ...
 @overload
@@ -919,7 +926,7 @@ def check(
     source: AnyValue,
     target: _Path,
     *,
-    source_format: Literal["relay"],
+    source_format: Literal["nnef"],
     **options: Unpack[_OptionsSet43],
 ) -> Report: ...
 @overload
@@ -927,12 +934,44 @@ def check(
     source: AnyValue,
     target: _Path,
     *,
-    source_format: Literal["torch"],
+    source_format: Literal["onnx"],
     **options: Unpack[_OptionsSet44],
 ) -> Report: ...
 @overload
 def check(
-    source: AnyValue, target: _Path, *, source_format: None = None, **options: Unpack[_OptionsSet45]
+    source: AnyValue,
+    target: _Path,
+    *,
+    source_format: Literal["relax"],
+    **options: Unpack[_OptionsSet45],
+) -> Report: ...
+@overload
+def check(
+    source: AnyValue,
+    target: _Path,
+    *,
+    source_format: Literal["relay"],
+    **options: Unpack[_OptionsSet46],
+) -> Report: ...
+@overload
+def check(
+    source: AnyValue,
+    target: _Path,
+    *,
+    source_format: Literal["tflite"],
+    **options: Unpack[_OptionsSet47],
+) -> Report: ...
+@overload
+def check(
+    source: AnyValue,
+    target: _Path,
+    *,
+    source_format: Literal["torch"],
+    **options: Unpack[_OptionsSet48],
+) -> Report: ...
+@overload
+def check(
+    source: AnyValue, target: _Path, *, source_format: None = None, **options: Unpack[_OptionsSet49]
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
 
@@ -1014,7 +1053,7 @@ def check(
 ) -> Report: ...
 @overload
 def check(
-    source: AnyValue, target: _Path, *, source_format: str, **options: Unpack[_OptionsSet46]
+    source: AnyValue, target: _Path, *, source_format: str, **options: Unpack[_OptionsSet50]
 ) -> Report: ...
 @overload
 def compile(
@@ -1022,38 +1061,6 @@ def compile(
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    **options: Unpack[_OptionsSet47],
-) -> Runnable: ...
-@overload
-def compile(
-    source: AnyValue,
-    params: AnyValue = None,
-    *,
-    format: Literal["mxnet"],
-    **options: Unpack[_OptionsSet48],
-) -> Runnable: ...
-@overload
-def compile(
-    source: AnyValue,
-    params: AnyValue = None,
-    *,
-    format: Literal["nnef"],
-    **options: Unpack[_OptionsSet49],
-) -> Runnable: ...
-@overload
-def compile(
-    source: AnyValue,
-    params: AnyValue = None,
-    *,
-    format: Literal["onnx"],
-    **options: Unpack[_OptionsSet50],
-) -> Runnable: ...
-@overload
-def compile(
-    source: AnyValue,
-    params: AnyValue = None,
-    *,
-    format: Literal["relax"],
     **options: Unpack[_OptionsSet51],
 ) -> Runnable: ...
 @overload
@@ -1061,7 +1068,7 @@ def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["relay"],
+    format: Literal["mxnet"],
     **options: Unpack[_OptionsSet52],
 ) -> Runnable: ...
 @overload
@@ -1069,7 +1076,7 @@ def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["torch"],
+    format: Literal["nnef"],
     **options: Unpack[_OptionsSet53],
 ) -> Runnable: ...
 @overload
@@ -1077,8 +1084,48 @@ def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: None = None,
+    format: Literal["onnx"],
     **options: Unpack[_OptionsSet54],
+) -> Runnable: ...
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["relax"],
+    **options: Unpack[_OptionsSet55],
+) -> Runnable: ...
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["relay"],
+    **options: Unpack[_OptionsSet56],
+) -> Runnable: ...
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["tflite"],
+    **options: Unpack[_OptionsSet57],
+) -> Runnable: ...
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["torch"],
+    **options: Unpack[_OptionsSet58],
+) -> Runnable: ...
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: None = None,
+    **options: Unpack[_OptionsSet59],
 ) -> Runnable:
     """Compile a model of any format with TVM, in a process of its own.
 
@@ -1123,7 +1170,7 @@ def compile(
 ) -> Runnable: ...
 @overload
 def compile(
-    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet55]
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet60]
 ) -> Runnable: ...
 @overload
 def convert(
@@ -1131,46 +1178,6 @@ def convert(
     target: _Path,
     *,
     target_format: Literal["coreml"],
-    **options: Unpack[_OptionsSet57],
-) -> Report: ...
-@overload
-def convert(
-    source: AnyValue,
-    target: _Path,
-    *,
-    target_format: Literal["mxnet"],
-    **options: Unpack[_OptionsSet58],
-) -> Report: ...
-@overload
-def convert(
-    source: AnyValue,
-    target: _Path,
-    *,
-    target_format: Literal["nnef"],
-    **options: Unpack[_OptionsSet59],
-) -> Report: ...
-@overload
-def convert(
-    source: AnyValue,
-    target: _Path,
-    *,
-    target_format: Literal["onnx"],
-    **options: Unpack[_OptionsSet60],
-) -> Report: ...
-@overload
-def convert(
-    source: AnyValue,
-    target: _Path,
-    *,
-    target_format: Literal["relax"],
-    **options: Unpack[_OptionsSet61],
-) -> Report: ...
-@overload
-def convert(
-    source: AnyValue,
-    target: _Path,
-    *,
-    target_format: Literal["relay"],
     **options: Unpack[_OptionsSet62],
 ) -> Report: ...
 @overload
@@ -1178,7 +1185,7 @@ def convert(
     source: AnyValue,
     target: _Path,
     *,
-    target_format: Literal["torch"],
+    target_format: Literal["mxnet"],
     **options: Unpack[_OptionsSet63],
 ) -> Report: ...
 @overload
@@ -1186,12 +1193,60 @@ def convert(
     source: AnyValue,
     target: _Path,
     *,
-    target_format: Literal["tvm"],
+    target_format: Literal["nnef"],
     **options: Unpack[_OptionsSet64],
 ) -> Report: ...
 @overload
 def convert(
-    source: AnyValue, target: _Path, *, target_format: None = None, **options: Unpack[_OptionsSet65]
+    source: AnyValue,
+    target: _Path,
+    *,
+    target_format: Literal["onnx"],
+    **options: Unpack[_OptionsSet65],
+) -> Report: ...
+@overload
+def convert(
+    source: AnyValue,
+    target: _Path,
+    *,
+    target_format: Literal["relax"],
+    **options: Unpack[_OptionsSet66],
+) -> Report: ...
+@overload
+def convert(
+    source: AnyValue,
+    target: _Path,
+    *,
+    target_format: Literal["relay"],
+    **options: Unpack[_OptionsSet67],
+) -> Report: ...
+@overload
+def convert(
+    source: AnyValue,
+    target: _Path,
+    *,
+    target_format: Literal["tflite"],
+    **options: Unpack[_OptionsSet68],
+) -> Report: ...
+@overload
+def convert(
+    source: AnyValue,
+    target: _Path,
+    *,
+    target_format: Literal["torch"],
+    **options: Unpack[_OptionsSet69],
+) -> Report: ...
+@overload
+def convert(
+    source: AnyValue,
+    target: _Path,
+    *,
+    target_format: Literal["tvm"],
+    **options: Unpack[_OptionsSet70],
+) -> Report: ...
+@overload
+def convert(
+    source: AnyValue, target: _Path, *, target_format: None = None, **options: Unpack[_OptionsSet71]
 ) -> Report:
     """Convert a model and write it.
 
@@ -1281,10 +1336,10 @@ def convert(
 ) -> Report: ...
 @overload
 def convert(
-    source: AnyValue, target: _Path, *, target_format: str, **options: Unpack[_OptionsSet66]
+    source: AnyValue, target: _Path, *, target_format: str, **options: Unpack[_OptionsSet72]
 ) -> Report: ...
 @overload
-def diff(left: AnyValue, right: AnyValue, **options: Unpack[_OptionsSet67]) -> ModelDiff:
+def diff(left: AnyValue, right: AnyValue, **options: Unpack[_OptionsSet73]) -> ModelDiff:
     """Return what differs between two models of any formats.
 
     Both are read as Relay, as their formats say it, before any pass. Weights are compared in
@@ -1345,7 +1400,7 @@ def export_model(
     *,
     format: Literal["coreml"],
     path: None = None,
-    **options: Unpack[_OptionsSet68],
+    **options: Unpack[_OptionsSet74],
 ) -> coremltools.models.MLModel: ...
 @overload
 def export_model(
@@ -1354,7 +1409,7 @@ def export_model(
     *,
     format: Literal["coreml"],
     path: _Path,
-    **options: Unpack[_OptionsSet68],
+    **options: Unpack[_OptionsSet74],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1363,7 +1418,7 @@ def export_model(
     *,
     format: Literal["mxnet"],
     path: None = None,
-    **options: Unpack[_OptionsSet69],
+    **options: Unpack[_OptionsSet75],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def export_model(
@@ -1372,7 +1427,7 @@ def export_model(
     *,
     format: Literal["mxnet"],
     path: _Path,
-    **options: Unpack[_OptionsSet69],
+    **options: Unpack[_OptionsSet75],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1381,7 +1436,7 @@ def export_model(
     *,
     format: Literal["nnef"],
     path: None = None,
-    **options: Unpack[_OptionsSet70],
+    **options: Unpack[_OptionsSet76],
 ) -> AnyValue: ...
 @overload
 def export_model(
@@ -1390,7 +1445,7 @@ def export_model(
     *,
     format: Literal["nnef"],
     path: _Path,
-    **options: Unpack[_OptionsSet70],
+    **options: Unpack[_OptionsSet76],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1399,7 +1454,7 @@ def export_model(
     *,
     format: Literal["onnx"],
     path: None = None,
-    **options: Unpack[_OptionsSet71],
+    **options: Unpack[_OptionsSet77],
 ) -> onnx.ModelProto: ...
 @overload
 def export_model(
@@ -1408,7 +1463,7 @@ def export_model(
     *,
     format: Literal["onnx"],
     path: _Path,
-    **options: Unpack[_OptionsSet71],
+    **options: Unpack[_OptionsSet77],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1417,7 +1472,7 @@ def export_model(
     *,
     format: Literal["relax"],
     path: None = None,
-    **options: Unpack[_OptionsSet72],
+    **options: Unpack[_OptionsSet78],
 ) -> AnyValue: ...
 @overload
 def export_model(
@@ -1426,7 +1481,7 @@ def export_model(
     *,
     format: Literal["relax"],
     path: _Path,
-    **options: Unpack[_OptionsSet72],
+    **options: Unpack[_OptionsSet78],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1435,7 +1490,7 @@ def export_model(
     *,
     format: Literal["relay"],
     path: None = None,
-    **options: Unpack[_OptionsSet73],
+    **options: Unpack[_OptionsSet79],
 ) -> tuple[IRModule, dict[str, Array]]: ...
 @overload
 def export_model(
@@ -1444,7 +1499,25 @@ def export_model(
     *,
     format: Literal["relay"],
     path: _Path,
-    **options: Unpack[_OptionsSet73],
+    **options: Unpack[_OptionsSet79],
+) -> Path: ...
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["tflite"],
+    path: None = None,
+    **options: Unpack[_OptionsSet80],
+) -> AnyValue: ...
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["tflite"],
+    path: _Path,
+    **options: Unpack[_OptionsSet80],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1453,7 +1526,7 @@ def export_model(
     *,
     format: Literal["torch"],
     path: None = None,
-    **options: Unpack[_OptionsSet74],
+    **options: Unpack[_OptionsSet81],
 ) -> AnyValue: ...
 @overload
 def export_model(
@@ -1462,7 +1535,7 @@ def export_model(
     *,
     format: Literal["torch"],
     path: _Path,
-    **options: Unpack[_OptionsSet74],
+    **options: Unpack[_OptionsSet81],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1471,7 +1544,7 @@ def export_model(
     *,
     format: Literal["tvm"],
     path: None = None,
-    **options: Unpack[_OptionsSet75],
+    **options: Unpack[_OptionsSet82],
 ) -> Runnable: ...
 @overload
 def export_model(
@@ -1480,7 +1553,7 @@ def export_model(
     *,
     format: Literal["tvm"],
     path: _Path,
-    **options: Unpack[_OptionsSet75],
+    **options: Unpack[_OptionsSet82],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1489,7 +1562,7 @@ def export_model(
     *,
     format: None = None,
     path: _Path,
-    **options: Unpack[_OptionsSet76],
+    **options: Unpack[_OptionsSet83],
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -1532,7 +1605,7 @@ def export_model(
 ) -> AnyValue: ...
 @overload
 def export_model(
-    model: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet77]
+    model: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet84]
 ) -> AnyValue: ...
 @overload
 def from_relay(
@@ -1540,11 +1613,11 @@ def from_relay(
     *,
     format: Literal["coreml"],
     path: None = None,
-    **options: Unpack[_OptionsSet80],
+    **options: Unpack[_OptionsSet87],
 ) -> coremltools.models.MLModel: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["coreml"], path: _Path, **options: Unpack[_OptionsSet80]
+    model: AnyValue, *, format: Literal["coreml"], path: _Path, **options: Unpack[_OptionsSet87]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1552,27 +1625,27 @@ def from_relay(
     *,
     format: Literal["mxnet"],
     path: None = None,
-    **options: Unpack[_OptionsSet82],
+    **options: Unpack[_OptionsSet89],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["mxnet"], path: _Path, **options: Unpack[_OptionsSet82]
+    model: AnyValue, *, format: Literal["mxnet"], path: _Path, **options: Unpack[_OptionsSet89]
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["nnef"], path: None = None, **options: Unpack[_OptionsSet84]
+    model: AnyValue, *, format: Literal["nnef"], path: None = None, **options: Unpack[_OptionsSet91]
 ) -> AnyValue: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["nnef"], path: _Path, **options: Unpack[_OptionsSet84]
+    model: AnyValue, *, format: Literal["nnef"], path: _Path, **options: Unpack[_OptionsSet91]
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["onnx"], path: None = None, **options: Unpack[_OptionsSet86]
+    model: AnyValue, *, format: Literal["onnx"], path: None = None, **options: Unpack[_OptionsSet93]
 ) -> onnx.ModelProto: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["onnx"], path: _Path, **options: Unpack[_OptionsSet86]
+    model: AnyValue, *, format: Literal["onnx"], path: _Path, **options: Unpack[_OptionsSet93]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1580,11 +1653,11 @@ def from_relay(
     *,
     format: Literal["relax"],
     path: None = None,
-    **options: Unpack[_OptionsSet88],
+    **options: Unpack[_OptionsSet95],
 ) -> AnyValue: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["relax"], path: _Path, **options: Unpack[_OptionsSet88]
+    model: AnyValue, *, format: Literal["relax"], path: _Path, **options: Unpack[_OptionsSet95]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1592,11 +1665,23 @@ def from_relay(
     *,
     format: Literal["relay"],
     path: None = None,
-    **options: Unpack[_OptionsSet90],
+    **options: Unpack[_OptionsSet97],
 ) -> tuple[IRModule, dict[str, Array]]: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["relay"], path: _Path, **options: Unpack[_OptionsSet90]
+    model: AnyValue, *, format: Literal["relay"], path: _Path, **options: Unpack[_OptionsSet97]
+) -> Path: ...
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: Literal["tflite"],
+    path: None = None,
+    **options: Unpack[_OptionsSet99],
+) -> AnyValue: ...
+@overload
+def from_relay(
+    model: AnyValue, *, format: Literal["tflite"], path: _Path, **options: Unpack[_OptionsSet99]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1604,23 +1689,23 @@ def from_relay(
     *,
     format: Literal["torch"],
     path: None = None,
-    **options: Unpack[_OptionsSet92],
+    **options: Unpack[_OptionsSet101],
 ) -> AnyValue: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["torch"], path: _Path, **options: Unpack[_OptionsSet92]
+    model: AnyValue, *, format: Literal["torch"], path: _Path, **options: Unpack[_OptionsSet101]
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["tvm"], path: None = None, **options: Unpack[_OptionsSet94]
+    model: AnyValue, *, format: Literal["tvm"], path: None = None, **options: Unpack[_OptionsSet103]
 ) -> Runnable: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["tvm"], path: _Path, **options: Unpack[_OptionsSet94]
+    model: AnyValue, *, format: Literal["tvm"], path: _Path, **options: Unpack[_OptionsSet103]
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: None = None, path: _Path, **options: Unpack[_OptionsSet96]
+    model: AnyValue, *, format: None = None, path: _Path, **options: Unpack[_OptionsSet105]
 ) -> Path:
     """Return a Relay model in a format, or write it.
 
@@ -1658,14 +1743,14 @@ def from_relay(
     **options: AnyValue,
 ) -> AnyValue: ...
 @overload
-def from_relay(model: AnyValue, *, format: str, **options: Unpack[_OptionsSet97]) -> AnyValue: ...
+def from_relay(model: AnyValue, *, format: str, **options: Unpack[_OptionsSet106]) -> AnyValue: ...
 @overload
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    **options: Unpack[_OptionsSet98],
+    **options: Unpack[_OptionsSet107],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1673,7 +1758,7 @@ def import_model(
     params: AnyValue = None,
     *,
     format: Literal["mxnet"],
-    **options: Unpack[_OptionsSet99],
+    **options: Unpack[_OptionsSet108],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1681,7 +1766,7 @@ def import_model(
     params: AnyValue = None,
     *,
     format: Literal["nnef"],
-    **options: Unpack[_OptionsSet100],
+    **options: Unpack[_OptionsSet109],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1689,7 +1774,7 @@ def import_model(
     params: AnyValue = None,
     *,
     format: Literal["onnx"],
-    **options: Unpack[_OptionsSet101],
+    **options: Unpack[_OptionsSet110],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1697,7 +1782,7 @@ def import_model(
     params: AnyValue = None,
     *,
     format: Literal["relax"],
-    **options: Unpack[_OptionsSet102],
+    **options: Unpack[_OptionsSet111],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1705,7 +1790,15 @@ def import_model(
     params: AnyValue = None,
     *,
     format: Literal["relay"],
-    **options: Unpack[_OptionsSet103],
+    **options: Unpack[_OptionsSet112],
+) -> tuple[mxnet.Symbol, Params]: ...
+@overload
+def import_model(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["tflite"],
+    **options: Unpack[_OptionsSet113],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1713,7 +1806,7 @@ def import_model(
     params: AnyValue = None,
     *,
     format: Literal["torch"],
-    **options: Unpack[_OptionsSet104],
+    **options: Unpack[_OptionsSet114],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1721,7 +1814,7 @@ def import_model(
     params: AnyValue = None,
     *,
     format: None = None,
-    **options: Unpack[_OptionsSet105],
+    **options: Unpack[_OptionsSet115],
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
 
@@ -1759,7 +1852,7 @@ def import_model(
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
-    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet106]
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet116]
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_to_gluon(
@@ -1767,7 +1860,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    **options: Unpack[_OptionsSet107],
+    **options: Unpack[_OptionsSet117],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1775,7 +1868,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["mxnet"],
-    **options: Unpack[_OptionsSet108],
+    **options: Unpack[_OptionsSet118],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1783,7 +1876,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["nnef"],
-    **options: Unpack[_OptionsSet109],
+    **options: Unpack[_OptionsSet119],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1791,7 +1884,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["onnx"],
-    **options: Unpack[_OptionsSet110],
+    **options: Unpack[_OptionsSet120],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1799,7 +1892,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["relax"],
-    **options: Unpack[_OptionsSet111],
+    **options: Unpack[_OptionsSet121],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1807,7 +1900,15 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["relay"],
-    **options: Unpack[_OptionsSet112],
+    **options: Unpack[_OptionsSet122],
+) -> mxnet.gluon.SymbolBlock: ...
+@overload
+def import_to_gluon(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["tflite"],
+    **options: Unpack[_OptionsSet123],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1815,7 +1916,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["torch"],
-    **options: Unpack[_OptionsSet113],
+    **options: Unpack[_OptionsSet124],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1823,7 +1924,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: None = None,
-    **options: Unpack[_OptionsSet114],
+    **options: Unpack[_OptionsSet125],
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
@@ -1863,7 +1964,7 @@ def import_to_gluon(
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
-    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet115]
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet126]
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def to_relay(
@@ -1871,7 +1972,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    **options: Unpack[_OptionsSet116],
+    **options: Unpack[_OptionsSet127],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1879,7 +1980,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["mxnet"],
-    **options: Unpack[_OptionsSet117],
+    **options: Unpack[_OptionsSet128],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1887,7 +1988,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["nnef"],
-    **options: Unpack[_OptionsSet118],
+    **options: Unpack[_OptionsSet129],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1895,7 +1996,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["onnx"],
-    **options: Unpack[_OptionsSet119],
+    **options: Unpack[_OptionsSet130],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1903,7 +2004,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["relax"],
-    **options: Unpack[_OptionsSet120],
+    **options: Unpack[_OptionsSet131],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1911,7 +2012,15 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["relay"],
-    **options: Unpack[_OptionsSet121],
+    **options: Unpack[_OptionsSet132],
+) -> RelayModel: ...
+@overload
+def to_relay(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["tflite"],
+    **options: Unpack[_OptionsSet133],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1919,7 +2028,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["torch"],
-    **options: Unpack[_OptionsSet122],
+    **options: Unpack[_OptionsSet134],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1927,7 +2036,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: None = None,
-    **options: Unpack[_OptionsSet123],
+    **options: Unpack[_OptionsSet135],
 ) -> RelayModel:
     """Return a model as Relay, as its format says it, before any pass.
 
@@ -1962,7 +2071,7 @@ def to_relay(
 ) -> RelayModel: ...
 @overload
 def to_relay(
-    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet124]
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet136]
 ) -> RelayModel: ...
 @overload
 def view(
@@ -1970,7 +2079,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["coreml"],
-    **options: Unpack[_OptionsSet125],
+    **options: Unpack[_OptionsSet137],
 ) -> Page: ...
 @overload
 def view(
@@ -1978,7 +2087,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["mxnet"],
-    **options: Unpack[_OptionsSet126],
+    **options: Unpack[_OptionsSet138],
 ) -> Page: ...
 @overload
 def view(
@@ -1986,7 +2095,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["nnef"],
-    **options: Unpack[_OptionsSet127],
+    **options: Unpack[_OptionsSet139],
 ) -> Page: ...
 @overload
 def view(
@@ -1994,7 +2103,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["onnx"],
-    **options: Unpack[_OptionsSet128],
+    **options: Unpack[_OptionsSet140],
 ) -> Page: ...
 @overload
 def view(
@@ -2002,7 +2111,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["relax"],
-    **options: Unpack[_OptionsSet129],
+    **options: Unpack[_OptionsSet141],
 ) -> Page: ...
 @overload
 def view(
@@ -2010,7 +2119,15 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["relay"],
-    **options: Unpack[_OptionsSet130],
+    **options: Unpack[_OptionsSet142],
+) -> Page: ...
+@overload
+def view(
+    source: AnyValue,
+    target: AnyValue = None,
+    *,
+    source_format: Literal["tflite"],
+    **options: Unpack[_OptionsSet143],
 ) -> Page: ...
 @overload
 def view(
@@ -2018,7 +2135,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["torch"],
-    **options: Unpack[_OptionsSet131],
+    **options: Unpack[_OptionsSet144],
 ) -> Page: ...
 @overload
 def view(
@@ -2026,7 +2143,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: None = None,
-    **options: Unpack[_OptionsSet132],
+    **options: Unpack[_OptionsSet145],
 ) -> Page:
     """Show a model as a page of HTML, or what differs between two.
 
@@ -2110,7 +2227,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: str,
-    **options: Unpack[_OptionsSet133],
+    **options: Unpack[_OptionsSet146],
 ) -> Page: ...
 
 __all__ = [

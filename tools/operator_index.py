@@ -29,6 +29,7 @@ CONVERTERS = (
     "serde.relax.ops",
     "serde.coreml.mlprogram.ops",
     "serde.coreml.neuralnetwork.ops",
+    "serde.tflite.ops",
     "serde.torch.ops",
 )
 Entry = tuple[str, str, str, str]

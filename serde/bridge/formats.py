@@ -37,6 +37,7 @@ FORMATS = MappingProxyType(
         "onnx": "serde.onnx.bridge",
         "relax": "serde.relax.bridge",
         "relay": "serde.relayfile.bridge",
+        "tflite": "serde.tflite.bridge",
         "torch": "serde.torch.bridge",
         "tvm": "serde.relax.library",
     }

@@ -25,6 +25,7 @@ __all__ = [
     "from_nnef",
     "from_onnx",
     "from_pytorch",
+    "from_tflite",
 ]
 
 Shapes = Mapping[str, Sequence[DimLike]] | None
@@ -238,6 +239,27 @@ def from_pytorch(
         native = _with_friendly_names(native)
     report = Report()
     found = bridge.to_relay(native, options, report=report)
+    return found.mod, _arrays(found)
+
+
+def from_tflite(
+    model: AnyValue, shape_dict: Shapes = None, dtype_dict: Mapping[str, str] | None = None
+) -> tuple[IRModule, dict[str, Array]]:
+    """Return a TFLite model as a Relay module and its parameters.
+
+    Args:
+        model: A path, or the bytes of a file; of an object of the package ``tflite`` its bytes.
+        shape_dict: Shapes of inputs by name; those that the model declares are the default.
+        dtype_dict: dtypes of inputs by name; they can only be those that the model declares.
+
+    Raises:
+        FormatError: The file is not sound.
+        UnsupportedModelError: Some operators cannot be converted.
+    """
+    tables = getattr(model, "_tab", None)
+    source = model if tables is None else bytes(tables.Bytes)
+    shapes, dtypes = dict(shape_dict or {}), dict(dtype_dict or {})
+    found = to_relay(source, format="tflite", input_shapes=shapes, input_dtypes=dtypes)
     return found.mod, _arrays(found)
 
 

@@ -27,6 +27,7 @@ __all__ = ["is_installed", "require", "require_installed"]
 
 EXTRAS: Final[dict[str, str]] = {
     "PIL": "check",
+    "ai_edge_litert": "tflite",
     "fsspec": "stores",
     "mxnet": "mxnet",
     "onnxruntime": "check",

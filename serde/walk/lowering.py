@@ -27,6 +27,7 @@ def lower_to_static(
     packing: Collection[str] = (),
     keep_training: bool = False,
     keep_functions: bool = False,
+    layout: transform.Pass | None = None,
 ) -> RelayModel:
     """Return the model in operators of a target without ``dyn.`` forms.
 
@@ -41,6 +42,7 @@ def lower_to_static(
         packing: Likewise.
         keep_training: Whether operators that only matter in training stay.
         keep_functions: Whether global and composite functions stay.
+        layout: Brings channels to where the target has them, if not behind the batch.
     """
     passes = transform.Sequential(
         [
@@ -49,8 +51,8 @@ def lower_to_static(
             transform.RaiseRecursion(),
             transform.FoldShape(),
             *before,
-            transform.channels_first(),
-            transform.Decompose(supported, table.expansion),
+            layout or transform.channels_first(),
+            transform.Decompose(supported, table.expansion, usual_layouts=layout is None),
             transform.RemoveIdentities(keep_training),
             *after,
             transform.EvaluateConstants(),

@@ -13,7 +13,7 @@ import serde
 from serde.relay.ir.builders import builder_names
 
 PACKAGE = Path(serde.__file__).parent
-FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "relax", "relayfile"}
+FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "relax", "relayfile", "tflite"}
 GROUND = [
     *("_version", "_moved", "texts", "markup"),
     *("progress", "garbage_collection", "parsing"),

@@ -92,7 +92,7 @@ def test_no_link_of_the_long_description_is_relative(metadata: dict[str, Any]) -
 
 # Extras for those who work on serde itself, and those whose packages conda-forge does not have.
 OURS = {"all", "demo", "dev", "docs", "fuzz", "lint", "test"}
-NOT_ON_CONDA = {"mxnet", "nnef", "tvm"}
+NOT_ON_CONDA = {"mxnet", "nnef", "tflite", "tvm"}
 
 
 def test_extras_of_the_recipe_are_those_of_the_wheel(metadata: dict[str, Any]) -> None:

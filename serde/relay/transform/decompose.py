@@ -49,12 +49,15 @@ class Decompose(FunctionPass):
         expansion: Gives what a target makes an operator of, by the operator's name. It takes
             precedence over the operator's own decomposition; a call that it raises
             :class:`~serde.errors.Unsupported` for stays.
+        usual_layouts: Whether what has a layout is brought to the usual one; a target with
+            layouts of its own has them from :class:`~serde.relay.transform.TransposeToLayout`.
     """
 
     name: ClassVar[str] = "Decompose"
 
     supported: Callable[[Call], bool] | Collection[str]
     expansion: Callable[[str], Callable[..., AnyValue] | None] = _no_expansion
+    usual_layouts: bool = True
 
     def concerns(self, function: Function) -> bool:
         """Whether there is an operator that can be made of others."""
@@ -74,7 +77,7 @@ class Decompose(FunctionPass):
         """An operator of Relay stays that leads to what has been decomposed, or to itself."""
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             return node
-        layout = usual_layout(node)
+        layout = usual_layout(node) if self.usual_layouts else None
         body = layout or self._body(node.op)
         if body is None:
             return node

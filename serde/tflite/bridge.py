@@ -1,0 +1,163 @@
+"""TFLite's side of the bridge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any as AnyValue
+
+from serde.bridge.contract import Bridge
+from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
+from serde.core.report import Report
+from serde.engine.base import Engine
+from serde.errors import OptionError, Unsupported
+from serde.relay.ir.model import RelayModel
+from serde.tflite.options import TfliteExportOptions, TfliteImportOptions
+
+if TYPE_CHECKING:
+    from serde.tflite.model import TfliteModel
+
+__all__ = ["BRIDGE", "TfliteBridge"]
+
+
+class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOptions]):
+    """Reads and writes TFLite models."""
+
+    name = "tflite"
+    title = "TFLite (LiteRT)"
+    suffixes = (".tflite",)
+    import_options = TfliteImportOptions
+    export_options = TfliteExportOptions
+
+    def detect(self, path: Path) -> bool:
+        """Whether a file begins as TFLite models do."""
+        from serde.tflite import codec
+
+        return codec.detect(path)
+
+    def accepts(self, source: object) -> bool:
+        """Whether `source` is bytes of such a file."""
+        return isinstance(source, bytes) and source[4:8] == b"TFL3"
+
+    def load(self, source: AnyValue, params: AnyValue, options: TfliteImportOptions) -> TfliteModel:
+        """Return the model in a file."""
+        from serde.tflite import codec
+
+        if params is not None:
+            raise OptionError("a TFLite model holds its weights; none can be given beside it")
+        return codec.load(source)
+
+    def files(self, model: TfliteModel) -> Sequence[Path]:
+        """Return the files that the model was read from."""
+        return [Path(each) for each in model.files]
+
+    def to_relay(
+        self, model: TfliteModel, options: TfliteImportOptions, *, report: Report
+    ) -> RelayModel:
+        """Return the model as Relay."""
+        from serde.tflite.importer import to_relay
+
+        return to_relay(model, options, report)
+
+    def from_relay(
+        self, model: RelayModel, options: TfliteExportOptions, *, report: Report
+    ) -> TfliteModel:
+        """Return the model as TFLite."""
+        from serde.tflite.exporter import from_relay
+
+        return from_relay(model, options, report)
+
+    def save(
+        self,
+        model: TfliteModel,
+        path: Path,
+        options: TfliteExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        before_commit: Callable[[Path], None] | None = None,
+    ) -> Path:
+        """Write a file."""
+        from serde.tflite import writer
+
+        return writer.save(model, path, sources, before_commit)
+
+    def complete(self, model: TfliteModel) -> AnyValue:
+        """Return the bytes of the file, which LiteRT's interpreter takes."""
+        from serde.tflite import writer
+
+        return writer.file_bytes(model)
+
+    def engine(self, model: TfliteModel, relay_model: RelayModel) -> Engine:
+        """Return LiteRT's interpreter; Relay's where there are states, which that one hides."""
+        from serde.engine.interpreter import RelayEngine
+        from serde.tflite.engine import open_model
+
+        if any(name.endswith(".state") for name in relay_model.meta.extra):
+            return RelayEngine(relay_model)
+        return open_model(model, relay_model.meta.inputs, relay_model.meta.outputs)
+
+    def file_engine(self, path: Path) -> Engine:
+        """Return the same for a file, which the interpreter reads itself."""
+        from serde.tflite import codec
+        from serde.tflite.engine import open_file
+        from serde.tflite.interface import chosen_interface
+
+        return open_file(path, chosen_interface(codec.load(path), None))
+
+    def coverage(self) -> list[tuple[str, str]]:
+        """Return the operators that are read, and the Relay operators that are written."""
+        from serde.tflite.ops import TABLE
+
+        read = [(op, "read") for op, _version in TABLE.imported()]
+        return read + [(op, "written") for op in TABLE.exported()]
+
+    def operators(self, model: TfliteModel) -> list[str]:
+        """Return the operator of every node."""
+        return [each.name for graph in model.subgraphs for each in graph.operators]
+
+    def names(self, model: TfliteModel) -> TensorNames:
+        """Return the names of inputs, outputs, weights and nodes of the first graph."""
+        from serde.tflite.interface import chosen_interface
+
+        interface = chosen_interface(model, None)
+        graph = model.subgraphs[interface.subgraph]
+        return TensorNames(
+            inputs=tuple(interface.inputs),
+            outputs=tuple(interface.outputs),
+            weights=tuple(each.name for each in graph.tensors if each.values is not None),
+            nodes=tuple(graph.tensors[each.outputs[0]].name for each in graph.operators),
+        )
+
+    def summary(self, model: TfliteModel) -> ModelSummary:
+        """Return inputs, outputs and signatures."""
+        from serde.tflite.interface import chosen_interface, declared_type
+
+        interface = chosen_interface(model, None)
+        graph = model.subgraphs[interface.subgraph]
+
+        def told(names: AnyValue) -> tuple[TensorSummary, ...]:
+            found = []
+            for name, index in names.items():
+                try:
+                    found.append(TensorSummary.of(name, declared_type(graph.tensors[index])))
+                except Unsupported:
+                    found.append(TensorSummary(name))
+            return tuple(found)
+
+        weights = [
+            each.values for g in model.subgraphs for each in g.tensors if each.values is not None
+        ]
+        facts = {"signatures": [each.key for each in model.signatures]} if model.signatures else {}
+        return ModelSummary(
+            version="3",
+            inputs=told(interface.inputs),
+            outputs=told(interface.outputs),
+            parameters=sum(each.size for each in weights),
+            parameter_bytes=sum(each.nbytes for each in weights),
+            facts=facts,
+        )
+
+
+BRIDGE = TfliteBridge()
+"""The bridge of TFLite."""

@@ -1,0 +1,245 @@
+"""What a converter from Relay to TFLite may reach: tensors of a graph, and operators in order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any as AnyValue
+from typing import Final, Literal
+
+import numpy as np
+
+from serde.core.weights import Array, ArrayWeight, Weight, numpy_dtype
+from serde.errors import ConverterBug, Unsupported
+from serde.relay.ir.expr import Constant, Expr, Var
+from serde.relay.ir.leaves import value_types
+from serde.relay.ir.types import SequenceType, TensorType, Type
+from serde.relay.ir.unique_names import UniqueNames
+from serde.relay.run.computed import ComputedWeight
+from serde.tflite.model import Operator, Tensor
+from serde.tflite.versions import KERNEL_TYPES, POSITIONS
+from serde.walk import export_context as walk
+from serde.walk.placement import Scope
+from serde.walk.table import ConverterTable
+
+__all__ = ["ExportContext", "Value"]
+
+DTYPES: Final = frozenset(
+    ("bool", "float32", "int16", "int32", "int64", "int8", "uint8", "int4", "uint32")
+)
+"""Types of elements that graphs compute."""
+
+_MOST_AXES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor of the graph.
+
+    Attributes:
+        number: Its number; -1 of a constant or weight that no operator has taken yet.
+        type: Its Relay type.
+        data: Its value, where it is a constant.
+        weight: Name of its weight.
+    """
+
+    number: int
+    type: TensorType | None = None
+    data: Array | None = field(default=None, compare=False)
+    weight: str | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it does not depend on inputs."""
+        return self.data is not None or self.weight is not None
+
+
+class ExportContext(walk.ExportContext[Value]):
+    """What a converter from Relay to TFLite may reach.
+
+    Attributes:
+        tensors: The tensors so far.
+        operators: The operators so far.
+        weights: Weights by name.
+    """
+
+    def __init__(self, table: ConverterTable) -> None:
+        super().__init__(table, 1, Scope())
+        self.tensors: list[Tensor] = []
+        self.operators: list[Operator] = []
+        self.weights: dict[str, Weight] = {}
+        self._names = UniqueNames()
+        self._stored: dict[Hashable, int] = {}
+        self._computed = set[str]()
+
+    def enter(self, source: str, result: Type) -> None:
+        """Turn to the node called `source`, whose Relay type is `result`.
+
+        Raises:
+            Unsupported: TFLite has no such tensors.
+        """
+        super().enter(source, result)
+        for each in value_types(result):
+            self.require(each)
+
+    def require(self, type_: TensorType | SequenceType) -> None:
+        """Refuse a type that TFLite has not.
+
+        Raises:
+            Unsupported: It is a sequence, or its elements or number of axes are beyond it.
+        """
+        if not isinstance(type_, TensorType):
+            raise Unsupported("TFLite has no sequences of tensors")
+        if type_.dtype not in DTYPES:
+            raise Unsupported(f"TFLite computes no {type_.dtype}")
+        if type_.rank > _MOST_AXES:
+            raise Unsupported(f"TFLite has at most {_MOST_AXES} axes, found {type_!r}")
+
+    def add(self, name: str, type_: TensorType, values: Weight | None = None) -> int:
+        """Return the number of a new tensor."""
+        shape = tuple(dim if isinstance(dim, int) else -1 for dim in type_.shape)
+        unique = self._names.reserve(name or "value")
+        self.tensors.append(Tensor(unique, shape, type_.dtype, values=values))
+        return len(self.tensors) - 1
+
+    def emit(self, op: str, *inputs: Value | None, **options: AnyValue) -> Value:
+        """Append an operator of one result, of the type of the node."""
+        return self.append(op, inputs, [self.result_type()], options)[0]
+
+    def emit_as(
+        self, type_: TensorType, op: str, *inputs: Value | None, **options: AnyValue
+    ) -> Value:
+        """Append an operator of one result of another type."""
+        return self.append(op, inputs, [type_], options)[0]
+
+    def emit_tuple(
+        self, op: str, *inputs: Value | None, outputs: int = 0, **options: AnyValue
+    ) -> tuple[Value, ...]:
+        """Append an operator of several results, of the types of the node."""
+        types = self.result_types()
+        return self.append(op, inputs, types[:outputs] if outputs else types, options)
+
+    def append(
+        self,
+        op: str,
+        inputs: Sequence[Value | None],
+        types: Sequence[TensorType],
+        options: dict[str, AnyValue],
+    ) -> tuple[Value, ...]:
+        """Append an operator of results of some types."""
+        self._require_kernel(op, [self.type(each) for each in inputs if each is not None])
+        given = tuple(-1 if each is None else self.number(each) for each in inputs)
+        while given and given[-1] == -1:
+            given = given[:-1]
+        for each in types:
+            self.require(each)
+        made = tuple(self.add(self.source or op.lower(), each) for each in types)
+        self.operators.append(Operator(op, 1, given, made, options))
+        return tuple(Value(i, each) for i, each in zip(made, types, strict=True))
+
+    def _require_kernel(self, op: str, types: Sequence[TensorType]) -> None:
+        """Refuse types that LiteRT's kernels do not compute.
+
+        Raises:
+            Unsupported: There are some.
+        """
+        known = KERNEL_TYPES.get(op)
+        if known is None or not types:
+            return
+        given = types[POSITIONS.get(op, 0)].dtype
+        if given not in known:
+            raise Unsupported(f"{op} takes {' and '.join(known)}; found {given}")
+
+    def number(self, x: Value) -> int:
+        """Return the number of a tensor; a constant or weight gets one when it is first taken."""
+        if x.number >= 0:
+            return x.number
+        if x.weight is not None:
+            key: Hashable = x.weight
+            name, weight = x.weight, self.weights[x.weight]
+        elif x.data is not None:
+            key = (x.data.dtype.str, x.data.shape, x.data.tobytes())
+            name, weight = f"{self.source}/const", ArrayWeight(np.array(x.data, order="C"))
+        else:
+            raise ConverterBug(f"{self.source}: a value that nothing gives")
+        if key not in self._stored:
+            self._stored[key] = self.add(name, TensorType(weight.shape, weight.dtype), weight)
+        return self._stored[key]
+
+    def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
+        """Return a value with its Relay type.
+
+        Raises:
+            Unsupported: It is a sequence.
+        """
+        if not isinstance(type_, TensorType):
+            raise Unsupported("TFLite has no sequences of tensors")
+        return replace(x, type=type_)
+
+    def type(self, x: Value) -> TensorType:
+        """Return the Relay type of a tensor."""
+        if x.type is None:
+            raise ConverterBug(f"{self.source}: a tensor without a type")
+        return x.type
+
+    def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
+        """Return a constant of the graph."""
+        data = np.array(value, dtype=None if dtype is None else numpy_dtype(str(np.dtype(dtype))))
+        return Value(-1, TensorType(data.shape, data.dtype.name), data)
+
+    def ints(self, values: Sequence[int]) -> Value:
+        """Return a vector of int32."""
+        return self.const(np.array(list(values), np.int32).reshape(-1))
+
+    def computed_weight(self, root: Expr, values: Mapping[Expr, Value]) -> Value | None:
+        """Return the weight that an expression of constants and weights alone is."""
+        if not all(each.is_known for each in values.values()):
+            return None
+        if isinstance(root, Constant):
+            return self.const(root.data)
+        if root in values:
+            return values[root]
+        sources = {
+            leaf: self.weights[value.weight]
+            for leaf, value in values.items()
+            if isinstance(leaf, Var) and value.weight is not None
+        }
+        weight = ComputedWeight(root, sources)
+        base = next((x.weight for x in values.values() if x.weight is not None), "constant")
+        once = base in self.used_once and base not in self._computed
+        name = base if once else f"{base}_{len(self.weights)}"
+        self._computed.add(base)
+        self.weights[name] = weight
+        return Value(-1, TensorType(weight.shape, weight.dtype), weight=name)
+
+    # Lengths: vectors of one int32.
+
+    def symbol_length(self, name: str) -> Value:
+        """Return a vector of one int32 for a symbol."""
+        scope, value, axis = self.symbols.find(name, self.scope)
+        with self.inside(scope):
+            return self.once((value.number, axis), lambda: self.axis_length(value, axis))
+
+    def lengths(self, values: Sequence[int]) -> Value:
+        """Return a constant vector of int32."""
+        return self.ints(values)
+
+    def axis_length(self, x: Value, axis: int) -> Value:
+        """Write what reads the length of an axis."""
+        rank = self.type(x).rank
+        shape = self.emit_as(TensorType((rank,), "int32"), "SHAPE", x, out_type=2)
+        one = TensorType((1,), "int32")
+        parts = self.ints([axis]), self.ints([axis + 1]), self.ints([1])
+        return self.emit_as(one, "STRIDED_SLICE", shape, *parts)
+
+    def join_lengths(self, parts: Sequence[Value]) -> Value:
+        """Write the concatenation of vectors of one int32."""
+        count = sum(int(np.prod(self.static_shape(each))) for each in parts)
+        return self.emit_as(TensorType((count,), "int32"), "CONCATENATION", *parts, axis=0)
+
+    def combine_lengths(
+        self, operator: Literal["mul", "add", "floor_div"], one: Value, other: Value
+    ) -> Value:
+        """Write the product, the sum or the quotient of two lengths."""
+        op = {"mul": "MUL", "add": "ADD", "floor_div": "FLOOR_DIV"}[operator]
+        return self.emit_as(TensorType((1,), "int32"), op, one, other)

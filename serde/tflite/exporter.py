@@ -1,0 +1,169 @@
+"""From a Relay model to a TFLite model: lowering, operators, activations that are fused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any as AnyValue
+from typing import Final, NoReturn
+
+from serde.core.garbage_collection import pause_garbage_collection
+from serde.core.report import Report
+from serde.core.weights import Weight
+from serde.errors import Unsupported, raise_if_refused
+from serde.relay import transform
+from serde.relay.ir.expr import Call, If
+from serde.relay.ir.leaves import output_names
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import SequenceType, TensorType
+from serde.tflite.export_context import ExportContext, Value
+from serde.tflite.model import Operator, Signature, Subgraph, TfliteModel
+from serde.tflite.ops import TABLE
+from serde.tflite.options import TfliteExportOptions
+from serde.walk.export_fallback import ExportFallback
+from serde.walk.exporter import ExportWalk
+from serde.walk.lowering import lower_to_static
+
+__all__ = ["from_relay"]
+
+CHANNELS_LAST: Final = {
+    "nn.avg_pool1d": ["NWC"],
+    "nn.conv1d": ["NWC", "OWI"],
+    "nn.conv2d": ["NHWC", "OHWI"],
+    "nn.conv2d_transpose": ["NHWC", "OHWI"],
+    "nn.conv3d": ["NDHWC", "DHWIO"],
+    "nn.avg_pool2d": ["NHWC"],
+    "nn.max_pool1d": ["NWC"],
+    "nn.max_pool2d": ["NHWC"],
+    "nn.global_avg_pool2d": ["NHWC"],
+    "nn.global_max_pool2d": ["NHWC"],
+    "nn.adaptive_avg_pool2d": ["NHWC"],
+    "nn.adaptive_max_pool2d": ["NHWC"],
+    "nn.upsampling": ["NHWC"],
+    "nn.depth_to_space": ["NHWC"],
+    "nn.space_to_depth": ["NHWC"],
+    "image.resize2d": ["NHWC"],
+}
+"""Layouts that TFLite has."""
+
+_FUSING: Final = frozenset(
+    (
+        "ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "CONV_3D", "DEPTHWISE_CONV_2D", "DIV",
+        "FULLY_CONNECTED", "L2_POOL_2D", "MAX_POOL_2D", "MUL", "SUB", "TRANSPOSE_CONV",
+    )
+)  # fmt: skip
+"""Operators into which an activation is fused."""
+
+_ACTIVATIONS: Final = {"RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3}
+
+_WHOLE: Final = ("serde.gelu", "serde.hard_swish")
+"""Layers of one operator that models spell out."""
+
+
+@pause_garbage_collection()
+def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) -> TfliteModel:
+    """Return a model as TFLite.
+
+    Raises:
+        UnsupportedModelError: TFLite cannot say some of the model.
+    """
+    model = _lower(model, report)
+    context = ExportContext(TABLE)
+    walk = _Walk(model, TABLE, context, report, ExportFallback.of("tflite", options))
+    inputs = walk.declare()
+    results = walk.write()
+    raise_if_refused(report)
+    names = output_names(model.meta.outputs, model.main.body.type)
+    outputs = _outputs(context, results, names)
+    operators = fuse_activations(context.operators, outputs)
+    numbers = tuple(each.number for each in inputs)
+    graph = Subgraph("main", context.tensors, numbers, tuple(outputs), operators)
+    named = {context.tensors[i].name: i for i in numbers}
+    signature = Signature("serving_default", 0, named, dict(zip(names, outputs, strict=True)))
+    return TfliteModel([graph], [signature], model.meta.extra.get("description", ""))
+
+
+def _lower(model: RelayModel, report: Report) -> RelayModel:
+    """Return the model in operators that TFLite has, channels last."""
+
+    def supported(node: Call) -> bool:
+        return TABLE.can_export(node, 1)
+
+    def whole(node: Call) -> bool:
+        name = node.op.name if isinstance(node.op, OpDef) else ""
+        return name in _WHOLE and supported(node)
+
+    layers = transform.RaiseLayers(whole, frozenset(model.params))
+    spelled = transform.Decompose(supported, TABLE.expansion, usual_layouts=False)
+    again = [transform.EvaluateConstants(), spelled]
+    return lower_to_static(
+        model,
+        TABLE,
+        supported,
+        report,
+        before=[layers],
+        after=[transform.RemoveIdentities(), *again],
+        layout=transform.TransposeToLayout(CHANNELS_LAST),
+    )
+
+
+def _outputs(context: ExportContext, results: Sequence[Value], names: Sequence[str]) -> list[int]:
+    """Return the numbers of outputs: what is none of an operator, or one twice, is copied."""
+    made = {i for each in context.operators for i in each.outputs}
+    found = list[int]()
+    for value, name in zip(results, names, strict=True):
+        number = context.number(value)
+        if number not in made or number in found:
+            type_ = context.type(value)
+            shape = context.shape(type_.shape)
+            number = context.emit_as(type_, "RESHAPE", value, shape).number
+        context.tensors[number] = replace(context.tensors[number], name=name)
+        found.append(number)
+    return found
+
+
+def fuse_activations(operators: Sequence[Operator], outputs: Sequence[int]) -> list[Operator]:
+    """Return operators with the activations that follow them as options of theirs."""
+    uses = Counter(i for each in operators for i in each.inputs)
+    uses.update(outputs)
+    at = {each.outputs[0]: index for index, each in enumerate(operators) if len(each.outputs) == 1}
+    kept: list[Operator | None] = list(operators)
+    for index, each in enumerate(operators):
+        function = _ACTIVATIONS.get(each.name)
+        producer = at.get(each.inputs[0]) if function else None
+        found = None if producer is None else kept[producer]
+        if producer is None or found is None or found.name not in _FUSING:
+            continue
+        if uses[each.inputs[0]] != 1 or found.options.get("fused_activation_function"):
+            continue
+        options = {**found.options, "fused_activation_function": function}
+        kept[producer] = replace(found, options=options, outputs=each.outputs)
+        at[each.outputs[0]] = producer
+        kept[index] = None
+    return [each for each in kept if each is not None]
+
+
+class _Walk(ExportWalk[Value]):
+    """The walk into operators of one graph."""
+
+    _context: ExportContext
+
+    def parameter(
+        self, name: str, type_: TensorType | SequenceType, weight: Weight | None
+    ) -> Value:
+        """Declare an input; a weight gets a tensor where an operator takes it."""
+        self._context.require(type_)
+        if not isinstance(type_, TensorType):
+            raise Unsupported("TFLite has no sequences of tensors")
+        if weight is None:
+            return Value(self._context.add(name, type_), type_)
+        self._context.weights[name] = weight
+        return Value(-1, type_, weight=name)
+
+    def conditional(
+        self, node: If, name: str, condition: Value, branches: Sequence[AnyValue]
+    ) -> NoReturn:
+        """Refuse a conditional."""
+        raise Unsupported("conditionals are not written to TFLite")

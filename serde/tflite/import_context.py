@@ -1,0 +1,114 @@
+"""What a converter from TFLite may reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+from typing import Protocol
+
+import numpy as np
+
+import serde.relay as relay
+from serde.core.weights import numpy_dtype
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Constant, Expr
+from serde.tflite.model import Operator, Tensor
+from serde.walk import import_context as walk
+
+__all__ = ["ImportContext"]
+
+_ACTIVATIONS = {1: (0.0, np.inf), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
+"""Limits of the activations that are fused into other operators."""
+
+
+class States(Protocol):
+    """The walk, as far as it keeps what a model keeps from one run to the next."""
+
+    def update(self, scope: AnyValue, index: int, value: Expr) -> None:
+        """Give a variable tensor another value."""
+
+    def resource(self, handle: Expr) -> Expr:
+        """Return the value of a resource."""
+
+    def assign(self, handle: Expr, value: Expr) -> None:
+        """Give a resource another value."""
+
+
+class ImportContext(walk.ImportContext):
+    """What a converter from TFLite may reach.
+
+    Attributes:
+        given: The tensors that the operator reads, as the file declares them.
+        made: Those that it gives.
+        operator: The operator.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        operator: Operator,
+        given: Sequence[Tensor | None],
+        made: Sequence[Tensor | None],
+        walk_: AnyValue = None,
+        scope: AnyValue = None,
+    ) -> None:
+        super().__init__(1, node, len(made), walk_, scope)
+        self.given = given
+        self.made = made
+        self.operator = operator
+        self._states: States = walk_
+
+    def tensor(self, index: int) -> Tensor:
+        """Return a tensor that the operator reads, as the file declares it.
+
+        Raises:
+            Unsupported: It is left out.
+        """
+        found = self.given[index] if index < len(self.given) else None
+        if found is None:
+            raise Unsupported(f"operand {index} is left out")
+        return found
+
+    def result(self) -> Tensor:
+        """Return the first tensor that the operator gives.
+
+        Raises:
+            Unsupported: It gives none.
+        """
+        found = self.made[0] if self.made else None
+        if found is None:
+            raise Unsupported("an operator without a result")
+        return found
+
+    def rank(self, x: Expr) -> int:
+        """Return the number of axes of a tensor."""
+        return self.type(x).rank
+
+    def const(self, value: AnyValue, dtype: str) -> Expr:
+        """Return numbers as a constant."""
+        return Constant(np.asarray(value, numpy_dtype(dtype)))
+
+    def activated(self, x: Expr, function: int) -> Expr:
+        """Return what the activation fused into an operator makes of its result.
+
+        Raises:
+            Unsupported: It is one that engines leave out without a word, or none.
+        """
+        if function == 0:
+            return x
+        if function not in _ACTIVATIONS:
+            raise Unsupported(f"the fused activation {function}, which LiteRT's kernels leave out")
+        low, high = _ACTIVATIONS[function]
+        return relay.nn.relu(x) if high == np.inf else relay.clip(x, low, high)
+
+    def update(self, operand: int, value: Expr) -> None:
+        """Give a variable tensor that the operator reads another value."""
+        self._states.update(self._scope, self.operator.inputs[operand], value)
+
+    def resource(self, handle: Expr) -> Expr:
+        """Return the value of a resource."""
+        return self._states.resource(handle)
+
+    def assign(self, handle: Expr, value: Expr) -> None:
+        """Give a resource another value."""
+        self._states.assign(handle, value)

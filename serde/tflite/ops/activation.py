@@ -1,0 +1,93 @@
+"""Activations."""
+
+from __future__ import annotations
+
+import serde.relay as relay
+from serde.relay.ir.expr import Expr
+from serde.tflite.export_context import ExportContext, Value
+from serde.tflite.import_context import ImportContext
+from serde.tflite.ops.table import OPS
+from serde.walk.pairs import pair
+
+OPS.pairs(
+    pair("RELU", "nn.relu"),
+    pair("LOGISTIC", "sigmoid"),
+    pair("TANH", "tanh"),
+    pair("HARD_SWISH", "serde.hard_swish"),
+    pair("LEAKY_RELU", "nn.leaky_relu", alpha=0.0),
+    pair("LOG_SOFTMAX", "nn.log_softmax"),
+)
+
+
+@OPS.imports("ELU")
+def import_elu(ctx: ImportContext, x: Expr) -> Expr:
+    return relay.serde.elu(x)
+
+
+@OPS.imports("RELU6")
+def import_relu6(ctx: ImportContext, x: Expr) -> Expr:
+    return relay.clip(x, 0.0, 6.0)
+
+
+@OPS.imports("RELU_N1_TO_1")
+def import_relu_n1_to_1(ctx: ImportContext, x: Expr) -> Expr:
+    return relay.clip(x, -1.0, 1.0)
+
+
+@OPS.imports("RELU_0_TO_1")
+def import_relu_0_to_1(ctx: ImportContext, x: Expr) -> Expr:
+    return relay.clip(x, 0.0, 1.0)
+
+
+@OPS.imports("GELU")
+def import_gelu(ctx: ImportContext, x: Expr, *, approximate: bool = False) -> Expr:
+    return relay.serde.gelu(x, "tanh" if approximate else "none")
+
+
+@OPS.imports("PRELU")
+def import_prelu(ctx: ImportContext, x: Expr, alpha: Expr) -> Expr:
+    """The slope broadcasts from the last axis on."""
+    zero = ctx.const(0, ctx.type(x).dtype)
+    return relay.where(relay.less(x, zero), relay.multiply(x, alpha), x)
+
+
+@OPS.imports("SOFTMAX")
+def import_softmax(ctx: ImportContext, x: Expr, *, beta: float = 0.0) -> Expr:
+    scaled = x if beta == 1 else relay.multiply(x, ctx.const(beta, ctx.type(x).dtype))
+    return relay.nn.softmax(scaled)
+
+
+@OPS.exports("nn.softmax")
+def export_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
+    """It runs along the last axis; another is moved there."""
+    rank = ctx.type(data).rank
+    if axis % rank == rank - 1:
+        return ctx.emit("SOFTMAX", data, beta=1.0)
+    order = [i for i in range(rank) if i != axis % rank] + [axis % rank]
+    back = tuple(order.index(i) for i in range(rank))
+    return ctx.spell(
+        lambda x: relay.transpose(relay.nn.softmax(relay.transpose(x, tuple(order))), back), data
+    )
+
+
+@OPS.exports("serde.elu", when=lambda node: node.attrs["alpha"] == 1)
+def export_elu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
+    return ctx.emit("ELU", data)
+
+
+@OPS.exports("serde.gelu")
+def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
+    return ctx.emit("GELU", data, approximate=approximate == "tanh")
+
+
+@OPS.exports("nn.prelu")
+def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
+    """The slope broadcasts from the last axis on."""
+    rank = ctx.type(data).rank
+    ones = rank - 1 - axis % rank
+    if ones:
+        alpha = ctx.spell(lambda a: relay.expand_dims(a, axis=1, num_newaxis=ones), alpha)
+    if rank - 1 - ones > 0 and ctx.type(alpha).rank < rank - 1:
+        more = rank - 1 - ctx.type(alpha).rank
+        alpha = ctx.spell(lambda a: relay.expand_dims(a, axis=0, num_newaxis=more), alpha)
+    return ctx.emit("PRELU", data, alpha)

@@ -1,0 +1,211 @@
+"""Arithmetic, comparisons, logic and types of elements; operands broadcast as Relay's do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import serde.relay as relay
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
+from serde.tflite.export_context import ExportContext, Value
+from serde.tflite.import_context import ImportContext
+from serde.tflite.ops.table import OPS
+from serde.tflite.schema import code_names
+from serde.walk.expansion.functions import arctan2
+from serde.walk.pairs import pair
+
+OPS.pairs(
+    pair("ABS", "abs"),
+    pair("BITWISE_XOR", "bitwise_xor"),
+    pair("CEIL", "ceil"),
+    pair("COS", "cos"),
+    pair("EQUAL", "equal"),
+    pair("EXP", "exp"),
+    pair("FLOOR", "floor"),
+    pair("FLOOR_DIV", "floor_divide"),
+    pair("FLOOR_MOD", "floor_mod"),
+    pair("GREATER", "greater"),
+    pair("GREATER_EQUAL", "greater_equal"),
+    pair("LESS", "less"),
+    pair("LESS_EQUAL", "less_equal"),
+    pair("LOG", "log"),
+    pair("LOGICAL_AND", "logical_and"),
+    pair("LOGICAL_NOT", "logical_not"),
+    pair("LOGICAL_OR", "logical_or"),
+    pair("MAXIMUM", "maximum"),
+    pair("MINIMUM", "minimum"),
+    pair("NEG", "negative"),
+    pair("NOT_EQUAL", "not_equal"),
+    pair("POW", "power"),
+    pair("RIGHT_SHIFT", "right_shift"),
+    pair("ROUND", "serde.round_even"),
+    pair("RSQRT", "rsqrt"),
+    pair("SIGN", "sign"),
+    pair("SIN", "sin"),
+    pair("SQRT", "sqrt"),
+    pair("ZEROS_LIKE", "zeros_like"),
+)
+
+
+@OPS.imports("ADD", ignored=("pot_scale_int16",))
+def import_add(ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
+    return ctx.activated(relay.add(x, y), fused_activation_function)
+
+
+@OPS.imports("SUB", ignored=("pot_scale_int16",))
+def import_sub(ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
+    return ctx.activated(relay.subtract(x, y), fused_activation_function)
+
+
+@OPS.imports("MUL")
+def import_mul(ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
+    return ctx.activated(relay.multiply(x, y), fused_activation_function)
+
+
+@OPS.imports("DIV")
+def import_div(ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
+    """Integers are divided towards zero."""
+    divide = relay.divide if is_float(ctx.type(x).dtype) else relay.trunc_divide
+    return ctx.activated(divide(x, y), fused_activation_function)
+
+
+@OPS.imports("ADD_N")
+def import_add_n(ctx: ImportContext, *values: Expr) -> Expr:
+    total = ctx.first(values)
+    for each in values[1:]:
+        total = relay.add(total, each)
+    return total
+
+
+@OPS.imports("SQUARE")
+def import_square(ctx: ImportContext, x: Expr) -> Expr:
+    return relay.multiply(x, x)
+
+
+@OPS.imports("SQUARED_DIFFERENCE")
+def import_squared_difference(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+    found = relay.subtract(x, y)
+    return relay.multiply(found, found)
+
+
+@OPS.imports("ATAN2")
+def import_atan2(ctx: ImportContext, y: Expr, x: Expr) -> Expr:
+    return arctan2(y, x)
+
+
+@OPS.imports("CAST")
+def import_cast(
+    ctx: ImportContext, x: Expr, *, in_data_type: int = 0, out_data_type: int = 0
+) -> Expr:
+    """The tensors' own types count; floats beyond integers are limited to these."""
+    made = ctx.made[0]
+    dtype = code_names("TensorType")[out_data_type].lower() if made is None else made.dtype
+    if is_float(ctx.type(x).dtype) and dtype in ("int8", "int16", "int32", "int64", "uint8"):
+        limits = np.iinfo(dtype)
+        x = relay.clip(x, float(limits.min), float(limits.max))
+    return relay.cast(x, dtype)
+
+
+@OPS.imports("BITCAST")
+def import_bitcast(ctx: ImportContext, x: Expr) -> Expr:
+    made = ctx.made[0]
+    return relay.reinterpret(x, ctx.type(x).dtype if made is None else made.dtype)
+
+
+@OPS.imports("SELECT")
+def import_select(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
+    """A condition of one axis picks rows."""
+    extra = ctx.rank(x) - ctx.rank(condition)
+    if ctx.rank(condition) == 1 and extra > 0:
+        condition = relay.expand_dims(condition, axis=1, num_newaxis=extra)
+    return relay.where(condition, x, y)
+
+
+@OPS.imports("SELECT_V2")
+def import_select_v2(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
+    return relay.where(condition, x, y)
+
+
+def _is_float(node: Call) -> bool:
+    """Whether a call is one on floats."""
+    return isinstance(node.type, TensorType) and is_float(node.type.dtype)
+
+
+def _is_of_booleans(node: Call) -> bool:
+    type_ = node.args[0].type
+    return isinstance(type_, TensorType) and type_.dtype == "bool"
+
+
+_ARITHMETIC = {"add": "ADD", "subtract": "SUB", "multiply": "MUL", "divide": "DIV"}
+
+
+def _arithmetic_writer(op: str) -> Callable[..., Value]:
+    def write(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+        return ctx.emit(op, lhs, rhs, fused_activation_function=0)
+
+    return write
+
+
+for _name, _op in _ARITHMETIC.items():
+    OPS.exports(_name, when=_is_float if _name == "divide" else None)(_arithmetic_writer(_op))
+
+
+@OPS.exports("trunc_divide", when=lambda node: not _is_float(node))
+def export_trunc_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    return ctx.emit("DIV", lhs, rhs, fused_activation_function=0)
+
+
+@OPS.exports("nn.bias_add")
+def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) -> Value:
+    rank = ctx.type(data).rank
+    ones = rank - 1 - axis % rank
+    if ones:
+        bias = ctx.spell(lambda b: relay.expand_dims(b, axis=1, num_newaxis=ones), bias)
+    return ctx.emit("ADD", data, bias, fused_activation_function=0)
+
+
+@OPS.exports("cast", ignored=("dtype",))
+def export_cast(ctx: ExportContext, data: Value) -> Value:
+    numbers = {name.lower(): number for number, name in code_names("TensorType").items()}
+    source, target = ctx.type(data).dtype, ctx.result_type().dtype
+    options = {"in_data_type": numbers[source], "out_data_type": numbers[target]}
+    return ctx.emit("CAST", data, **options)
+
+
+@OPS.exports("where")
+def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
+    if ctx.type(condition).dtype != "bool":
+        return ctx.spell(lambda c, a, b: relay.where(relay.cast(c, "bool"), a, b), condition, x, y)
+    return ctx.emit("SELECT_V2", condition, x, y)
+
+
+@OPS.exports("logical_xor", when=_is_of_booleans)
+def export_logical_xor(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    return ctx.emit("NOT_EQUAL", lhs, rhs)
+
+
+@OPS.expands("mod", "trunc_mod")
+def expand_trunc_mod(lhs: Expr, rhs: Expr) -> Expr:
+    """What truncated division leaves; it has the sign of what is divided."""
+    rest = relay.floor_mod(relay.abs(lhs), relay.abs(rhs))
+    return relay.where(relay.less(lhs, relay.zeros_like(lhs)), relay.negative(rest), rest)
+
+
+_LIMITS = {(0.0, 6.0): "RELU6", (-1.0, 1.0): "RELU_N1_TO_1"}
+
+
+@OPS.exports("clip")
+def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) -> Value:
+    """Two ranges have an operator; others are limited on each side."""
+    dtype = ctx.type(data).dtype
+    op = _LIMITS.get((a_min, a_max)) if is_float(dtype) else None
+    if op is not None:
+        return ctx.emit(op, data)
+    if not is_float(dtype):
+        kind = np.iinfo(dtype)
+        a_min, a_max = (int(np.clip(each, kind.min, kind.max)) for each in (a_min, a_max))
+    low = ctx.emit("MAXIMUM", data, ctx.const(a_min, dtype))
+    return ctx.emit("MINIMUM", low, ctx.const(a_max, dtype))

@@ -1,0 +1,90 @@
+"""Images in other sizes; channels come last."""
+
+from __future__ import annotations
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Call, Expr
+from serde.tflite.export_context import ExportContext, Value
+from serde.tflite.import_context import ImportContext
+from serde.tflite.ops.table import OPS
+
+
+def _resized(
+    ctx: ImportContext, x: Expr, size: Expr, method: str, corners: bool, centers: bool
+) -> Expr:
+    if corners and centers:
+        raise Unsupported("align_corners and half_pixel_centers, of which one holds")
+    mode = "align_corners" if corners else "half_pixel" if centers else "asymmetric"
+    rounding = "" if method == "linear" else "round" if corners else "floor"
+    if method == "nearest_neighbor" and centers:
+        mode = "tf_half_pixel_for_nn" if False else "half_pixel"
+        rounding = "round_prefer_ceil"
+    return relay.image.resize2d(
+        x,
+        ctx.ints(size),
+        layout="NHWC",
+        method=method,
+        coordinate_transformation_mode=mode,
+        rounding_method=rounding,
+    )
+
+
+@OPS.imports("RESIZE_BILINEAR")
+def import_resize_bilinear(
+    ctx: ImportContext,
+    x: Expr,
+    size: Expr,
+    *,
+    align_corners: bool = False,
+    half_pixel_centers: bool = False,
+) -> Expr:
+    return _resized(ctx, x, size, "linear", align_corners, half_pixel_centers)
+
+
+@OPS.imports("RESIZE_NEAREST_NEIGHBOR")
+def import_resize_nearest_neighbor(
+    ctx: ImportContext,
+    x: Expr,
+    size: Expr,
+    *,
+    align_corners: bool = False,
+    half_pixel_centers: bool = False,
+) -> Expr:
+    return _resized(ctx, x, size, "nearest_neighbor", align_corners, half_pixel_centers)
+
+
+_METHODS = {"linear": "RESIZE_BILINEAR", "nearest_neighbor": "RESIZE_NEAREST_NEIGHBOR"}
+_ROUNDINGS = {
+    ("align_corners", "round"), ("asymmetric", "floor"), ("half_pixel", "round_prefer_ceil"),
+}  # fmt: skip
+
+
+def _is_written(node: Call) -> bool:
+    """Whether sampling points are those that TFLite has."""
+    attrs = node.attrs
+    mode, rounding = attrs["coordinate_transformation_mode"], attrs["rounding_method"]
+    known = mode in ("align_corners", "asymmetric", "half_pixel")
+    if attrs["method"] == "nearest_neighbor":
+        known = (mode, rounding) in _ROUNDINGS
+    return attrs["layout"] == "NHWC" and attrs["method"] in _METHODS and known
+
+
+@OPS.exports(
+    "image.resize2d",
+    when=_is_written,
+    ignored=(
+        "size", "roi", "layout", "rounding_method", "cubic_alpha", "cubic_exclude",
+        "extrapolation_value", "out_dtype",
+    ),
+)  # fmt: skip
+def export_resize2d(
+    ctx: ExportContext, data: Value, *, method: str, coordinate_transformation_mode: str
+) -> Value:
+    size = ctx.shape(ctx.result_type().shape[1:3])
+    mode = coordinate_transformation_mode
+    options = {
+        "align_corners": mode == "align_corners",
+        "half_pixel_centers": mode == "half_pixel",
+    }
+    return ctx.emit(_METHODS[method], data, size, **options)

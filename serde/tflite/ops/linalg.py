@@ -1,0 +1,100 @@
+"""Products of matrices, and Fourier transforms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Expr
+from serde.tflite.export_context import ExportContext, Value
+from serde.tflite.import_context import ImportContext
+from serde.tflite.ops.table import OPS
+from serde.walk.expansion.tensors import tensor_type
+
+
+@OPS.imports(
+    "FULLY_CONNECTED", ignored=("asymmetric_quantize_inputs", "quantized_bias_type", "quant_spec")
+)
+def import_fully_connected(
+    ctx: ImportContext,
+    x: Expr,
+    weights: Expr,
+    bias: Expr | None = None,
+    *,
+    weights_format: int = 0,
+    keep_num_dims: bool = False,
+    fused_activation_function: int = 0,
+) -> Expr:
+    """Weights are [outputs, inputs]; the input is made a matrix of so many columns."""
+    if weights_format != 0:
+        raise Unsupported("weights whose bytes are shuffled")
+    units, columns = ctx.type(weights).shape[-2:]
+    leading = ctx.type(x).shape[:-1]
+    flat = x
+    if not keep_num_dims and (len(leading) != 1 or ctx.dim_at(x, -1) != columns):
+        flat = relay.reshape(x, (-1, columns))
+    found = relay.nn.dense(flat, weights, units=units)
+    if bias is not None:
+        found = relay.nn.bias_add(found, bias, axis=-1)
+    return ctx.activated(found, fused_activation_function)
+
+
+@OPS.imports("BATCH_MATMUL", ignored=("asymmetric_quantize_inputs",))
+def import_batch_matmul(
+    ctx: ImportContext, x: Expr, y: Expr, *, adj_x: bool = False, adj_y: bool = False
+) -> Expr:
+    return relay.serde.matmul(_swapped(ctx, x, adj_x), _swapped(ctx, y, adj_y))
+
+
+def _swapped(ctx: ImportContext, x: Expr, adjoint: bool) -> Expr:
+    rank = ctx.rank(x)
+    return relay.transpose(x, (*range(rank - 2), rank - 1, rank - 2)) if adjoint else x
+
+
+_MOST_AXES = 5
+
+
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
+def export_dense(
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
+) -> Value:
+    rank = ctx.type(data).rank
+    keep = {"keep_num_dims": rank != 2, "weights_format": 0, "fused_activation_function": 0}
+    if bias is None:
+        zeros = np.zeros(ctx.static_lengths(weight, [0]))
+        bias = ctx.const(zeros, ctx.result_type().dtype)
+    return ctx.emit("FULLY_CONNECTED", data, weight, bias, **keep)
+
+
+@OPS.exports("serde.matmul")
+def export_stacked_matmul(ctx: ExportContext, a: Value, b: Value) -> Value:
+    """Of vectors an axis is added, and taken away again."""
+    ranks = ctx.type(a).rank, ctx.type(b).rank
+    if max(ranks) > _MOST_AXES:
+        raise Unsupported(f"BATCH_MATMUL takes at most {_MOST_AXES} axes, found {max(ranks)}")
+    if min(ranks) < 2:
+        return ctx.spell(_of_matrices, a, b)
+    return ctx.emit("BATCH_MATMUL", a, b, adj_x=False, adj_y=False)
+
+
+def _of_matrices(a: Expr, b: Expr) -> Expr:
+    left = relay.expand_dims(a, axis=0) if tensor_type(a).rank == 1 else a
+    right = relay.expand_dims(b, axis=1) if tensor_type(b).rank == 1 else b
+    found = relay.serde.matmul(left, right)
+    gone = [-2] * (tensor_type(a).rank == 1) + [-1] * (tensor_type(b).rank == 1)
+    return relay.squeeze(found, axis=gone) if gone else found
+
+
+@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
+def export_batch_matmul(
+    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
+) -> Value:
+    return ctx.emit("BATCH_MATMUL", tensor_a, tensor_b, adj_x=transpose_a, adj_y=transpose_b)
+
+
+@OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
+def export_matmul(
+    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
+) -> Value:
+    return ctx.emit("BATCH_MATMUL", tensor_a, tensor_b, adj_x=transpose_a, adj_y=transpose_b)

@@ -1,0 +1,213 @@
+"""Pooling over images whose channels come last; averages leave padding out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.shapes import split_padding
+from serde.relay.ir.types import TensorType
+from serde.relay.op.pool.reduction import Pooling
+from serde.tflite.export_context import ExportContext, Value
+from serde.tflite.import_context import ImportContext
+from serde.tflite.ops.conv import padded
+from serde.tflite.ops.table import INTEGERS, OPS
+from serde.tflite.ops.window import padding_of
+from serde.tflite.quantization import limited
+from serde.walk.expansion.tensors import fixed_shape
+
+__all__ = ["PoolOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolOptions:
+    """Options that the poolings share."""
+
+    padding: int = 0
+    stride_w: int = 0
+    stride_h: int = 0
+    filter_width: int = 0
+    filter_height: int = 0
+    fused_activation_function: int = 0
+
+    def window(self, ctx: ImportContext, x: Expr) -> dict[str, AnyValue]:
+        """Return windows as Relay's attributes have them."""
+        size, strides = (self.filter_height, self.filter_width), (self.stride_h, self.stride_w)
+        pads = padding_of(ctx, x, self.padding, size, strides)
+        return {"pool_size": size, "strides": strides, "padding": pads, "layout": "NHWC"}
+
+
+@OPS.imports("AVERAGE_POOL_2D")
+def import_average_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
+    found = relay.nn.avg_pool2d(x, **pool.window(ctx, x))
+    return ctx.activated(found, pool.fused_activation_function)
+
+
+@OPS.imports("MAX_POOL_2D")
+def import_max_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
+    found = relay.nn.max_pool2d(x, **pool.window(ctx, x))
+    return ctx.activated(found, pool.fused_activation_function)
+
+
+@INTEGERS.imports("MAX_POOL_2D")
+def import_integer_max_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
+    """Codes are compared as they are."""
+    found = relay.nn.max_pool2d(x, **pool.window(ctx, x))
+    return limited(found, ctx.result(), pool.fused_activation_function)
+
+
+@OPS.imports("L2_POOL_2D")
+def import_l2_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
+    found = relay.sqrt(relay.nn.avg_pool2d(relay.multiply(x, x), **pool.window(ctx, x)))
+    return ctx.activated(found, pool.fused_activation_function)
+
+
+def _is_written(node: Call) -> bool:
+    """Whether windows are those of TFLite: not apart, no more of them, padding left out."""
+    pool, type_ = node.attrs, node.args[0].type
+    return (
+        pool["layout"] == "NHWC"
+        and not pool["out_layout"]
+        and all(each == 1 for each in pool["dilation"])
+        and not pool["ceil_mode"]
+        and isinstance(type_, TensorType)
+    )
+
+
+def _write_pool(ctx: ExportContext, data: Value, pool: Pooling, op: str, border: float) -> Value:
+    size, strides = pool.pool_size, pool.strides
+    data, kind = padded(ctx, data, pool.padding, size, strides, value=border)
+    return ctx.emit(
+        op,
+        data,
+        padding=kind,
+        stride_h=strides[0],
+        stride_w=strides[1],
+        filter_height=size[0],
+        filter_width=size[1],
+        fused_activation_function=0,
+    )
+
+
+@OPS.exports("nn.max_pool2d", when=_is_written)
+def export_max_pool2d(ctx: ExportContext, data: Value, *, pool: Pooling) -> Value:
+    return _write_pool(ctx, data, pool, "MAX_POOL_2D", -np.inf)
+
+
+def _is_same(node: Call) -> bool:
+    """Whether a mean leaves out the padding that TFLite has itself, or counts what it pads."""
+    return _is_written(node) and (
+        bool(node.attrs["count_include_pad"]) or not any(node.attrs["padding"]) or _pads_same(node)
+    )
+
+
+def _pads_same(node: Call) -> bool:
+    pool, type_ = node.attrs, node.args[0].type
+    lengths = type_.shape[1:3] if isinstance(type_, TensorType) else ()
+    before, after = split_padding(pool["padding"], 2)
+    for n, k, s, b, a in zip(
+        lengths, pool["pool_size"], pool["strides"], before, after, strict=True
+    ):
+        if not isinstance(n, int):
+            return False
+        total = max((-(-n // s) - 1) * s + k - n, 0)
+        if (b, a) != (total // 2, total - total // 2):
+            return False
+    return True
+
+
+@OPS.exports("nn.avg_pool2d", when=_is_same)
+def export_avg_pool2d(
+    ctx: ExportContext, data: Value, *, pool: Pooling, count_include_pad: bool
+) -> Value:
+    """Padding that counts is written as zeros around the image."""
+    if count_include_pad and any(pool.padding):
+        before, after = split_padding(pool.padding, 2)
+        width = [(0, 0), *zip(before, after, strict=True), (0, 0)]
+        data = ctx.spell(lambda x: relay.nn.pad(x, width), data)
+        pool = replace(pool, padding=(0, 0, 0, 0))
+    return _write_pool(ctx, data, pool, "AVERAGE_POOL_2D", 0.0)
+
+
+@OPS.exports("nn.global_avg_pool2d", ignored=("out_layout",))
+def export_global_avg_pool2d(ctx: ExportContext, data: Value, *, layout: str) -> Value:
+    axes = [layout.index("H"), layout.index("W")]
+    return ctx.emit("MEAN", data, ctx.ints(axes), keep_dims=True)
+
+
+@OPS.exports("nn.global_max_pool2d", ignored=("out_layout",))
+def export_global_max_pool2d(ctx: ExportContext, data: Value, *, layout: str) -> Value:
+    axes = [layout.index("H"), layout.index("W")]
+    return ctx.emit("REDUCE_MAX", data, ctx.ints(axes), keep_dims=True)
+
+
+def _over_two_axes(build: Callable[..., Expr]) -> Callable[..., Expr]:
+    """Return what windows over one axis are made of: an axis of one element is added."""
+
+    def expand(data: Expr, *, pool: Pooling, **more: AnyValue) -> Expr:
+        at = pool.layout.index("W")
+        before, after = split_padding(pool.padding, 1)
+        found = build(
+            relay.expand_dims(data, axis=at),
+            pool_size=(1, *pool.pool_size),
+            strides=(1, *pool.strides),
+            dilation=(1, *pool.dilation),
+            padding=(0, *before, 0, *after),
+            layout=pool.layout.replace("W", "HW"),
+            ceil_mode=pool.ceil_mode,
+            **more,
+        )
+        return relay.squeeze(found, axis=[at])
+
+    return expand
+
+
+@OPS.expands("nn.max_pool1d")
+def expand_max_pool1d(data: Expr, *, pool: Pooling) -> Expr:
+    return _over_two_axes(relay.nn.max_pool2d)(data, pool=pool)
+
+
+@OPS.expands("nn.avg_pool1d")
+def expand_avg_pool1d(data: Expr, *, pool: Pooling, count_include_pad: bool) -> Expr:
+    build = _over_two_axes(relay.nn.avg_pool2d)
+    return build(data, pool=pool, count_include_pad=count_include_pad)
+
+
+@OPS.expands("nn.max_pool2d")
+def expand_max_pool2d(data: Expr, *, pool: Pooling) -> Expr:
+    """Windows that pass the edge see what is least there."""
+    return relay.nn.max_pool2d(
+        data,
+        pool_size=pool.pool_size,
+        strides=pool.strides,
+        dilation=pool.dilation,
+        padding=_with_ceiling(data, pool),
+        layout=pool.layout,
+        out_layout=pool.out_layout,
+    )
+
+
+def _with_ceiling(data: Expr, pool: Pooling) -> tuple[int, ...]:
+    """Return the padding with which as many windows fit as a ceiling gives.
+
+    Raises:
+        Unsupported: There is no ceiling, or lengths are open.
+    """
+    if not pool.ceil_mode or any(each != 1 for each in pool.dilation):
+        raise Unsupported("windows whose elements lie apart")
+    before, after = split_padding(pool.padding, 2)
+    axes = [pool.layout.index(letter) for letter in "HW"]
+    more = []
+    for n, k, s, b, a in zip(
+        fixed_shape(data, axes), pool.pool_size, pool.strides, before, after, strict=True
+    ):
+        count = -(-(n + b + a - k) // s) + 1
+        count -= (count - 1) * s >= n + b
+        more.append(max((count - 1) * s + k - n - b, a))
+    return (*before, *more)

@@ -1,0 +1,344 @@
+"""Shapes and arrangements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.types import TensorType
+from serde.tflite.export_context import ExportContext, Value
+from serde.tflite.import_context import ImportContext
+from serde.tflite.ops.table import OPS
+from serde.tflite.schema import code_names
+
+
+def pairs_of(ctx: ImportContext, x: Expr) -> list[tuple[int, int]]:
+    """Return the rows of a constant of two columns."""
+    return [(int(before), int(after)) for before, after in ctx.constant(x).reshape(-1, 2)]
+
+
+@OPS.imports("RESHAPE")
+def import_reshape(
+    ctx: ImportContext, x: Expr, shape: Expr | None = None, *, new_shape: AnyValue = None
+) -> Expr:
+    """The operand counts where there is one; then the options; then what the file declares."""
+    if shape is not None:
+        dims = ctx.partial_dims(shape)
+        return relay.reshape(x, shape if dims is None else dims)
+    if new_shape is not None and len(new_shape):
+        return relay.reshape(x, tuple(map(int, new_shape)))
+    made = ctx.made[0]
+    return relay.reshape(x, () if made is None else made.shape)
+
+
+@OPS.imports("SQUEEZE")
+def import_squeeze(ctx: ImportContext, x: Expr, *, squeeze_dims: AnyValue = None) -> Expr:
+    axes = [] if squeeze_dims is None else [int(each) for each in squeeze_dims]
+    if axes:
+        return relay.squeeze(x, axis=axes)
+    shape = ctx.static_shape(x)
+    return relay.squeeze(x, axis=[i for i, length in enumerate(shape) if length == 1])
+
+
+@OPS.imports("EXPAND_DIMS")
+def import_expand_dims(ctx: ImportContext, x: Expr, axis: Expr) -> Expr:
+    return relay.expand_dims(x, axis=int(ctx.item(axis)))
+
+
+@OPS.imports("TRANSPOSE")
+def import_transpose(ctx: ImportContext, x: Expr, perm: Expr) -> Expr:
+    return relay.transpose(x, ctx.ints(perm))
+
+
+@OPS.imports("SHAPE")
+def import_shape(ctx: ImportContext, x: Expr, *, out_type: int = 0) -> Expr:
+    made = ctx.made[0]
+    dtype = code_names("TensorType")[out_type].lower() if made is None else made.dtype
+    return relay.shape_of(x, dtype)
+
+
+@OPS.imports("RANK")
+def import_rank(ctx: ImportContext, x: Expr) -> Expr:
+    return ctx.const(ctx.rank(x), "int32")
+
+
+@OPS.imports("PACK")
+def import_pack(ctx: ImportContext, *values: Expr, axis: int = 0, values_count: int = 0) -> Expr:
+    return relay.stack(values, axis=axis)
+
+
+@OPS.imports("UNPACK")
+def import_unpack(ctx: ImportContext, x: Expr, *, axis: int = 0, num: int = 0) -> Sequence[Expr]:
+    count = ctx.outputs
+    parts = [x] if count == 1 else list(relay.split(x, count, axis=ctx.axis(x, axis)))
+    return [relay.squeeze(each, axis=[axis]) for each in parts]
+
+
+@OPS.imports("SPLIT")
+def import_split(ctx: ImportContext, axis: Expr, x: Expr, *, num_splits: int = 0) -> Sequence[Expr]:
+    """The axis is the first operand."""
+    if ctx.outputs == 1:
+        return [x]
+    return list(relay.split(x, ctx.outputs, axis=ctx.axis(x, int(ctx.item(axis)))))
+
+
+@OPS.imports("SPLIT_V")
+def import_split_v(
+    ctx: ImportContext, x: Expr, sizes: Expr, axis: Expr, *, num_splits: int = 0
+) -> Sequence[Expr]:
+    """One size may be -1: what is left."""
+    where, lengths = ctx.axis(x, int(ctx.item(axis))), list(ctx.ints(sizes))
+    if len(lengths) == 1:
+        return [x]
+    if -1 in lengths:
+        (whole,) = ctx.static_lengths(x, [where])
+        lengths[lengths.index(-1)] = whole - sum(lengths) - 1
+    ends = [int(end) for end in np.cumsum(lengths[:-1])]
+    return list(relay.split(x, ends, axis=where))
+
+
+@OPS.imports("TILE")
+def import_tile(ctx: ImportContext, x: Expr, multiples: Expr) -> Expr:
+    return relay.tile(x, ctx.ints(multiples) if ctx.is_constant(multiples) else multiples)
+
+
+@OPS.imports("BROADCAST_TO")
+def import_broadcast_to(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
+    dims = ctx.dims(shape)
+    return relay.broadcast_to(x, shape if dims is None else dims)
+
+
+@OPS.imports("BROADCAST_ARGS")
+def import_broadcast_args(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+    shape = np.broadcast_shapes(ctx.ints(x), ctx.ints(y))
+    return ctx.const(shape, ctx.type(x).dtype)
+
+
+@OPS.imports("FILL")
+def import_fill(ctx: ImportContext, dims: Expr, value: Expr) -> Expr:
+    shape = ctx.dims(dims)
+    return relay.full(value, dims if shape is None else shape, ctx.type(value).dtype)
+
+
+@OPS.imports("RANGE")
+def import_range(ctx: ImportContext, start: Expr, limit: Expr, delta: Expr) -> Expr:
+    return relay.arange(start, limit, delta, dtype=ctx.type(start).dtype)
+
+
+@OPS.imports("REVERSE_V2")
+def import_reverse_v2(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
+    for axis in ctx.ints(axes):
+        x = relay.reverse(x, axis=axis)
+    return x
+
+
+@OPS.imports("REVERSE_SEQUENCE")
+def import_reverse_sequence(
+    ctx: ImportContext, x: Expr, lengths: Expr, *, seq_dim: int = 0, batch_dim: int = 0
+) -> Expr:
+    return relay.reverse_sequence(x, lengths, seq_dim, batch_dim)
+
+
+@OPS.imports("SPACE_TO_DEPTH")
+def import_space_to_depth(ctx: ImportContext, x: Expr, *, block_size: int = 0) -> Expr:
+    return relay.nn.space_to_depth(x, block_size, layout="NHWC")
+
+
+@OPS.imports("DEPTH_TO_SPACE")
+def import_depth_to_space(ctx: ImportContext, x: Expr, *, block_size: int = 0) -> Expr:
+    return relay.nn.depth_to_space(x, block_size, layout="NHWC", mode="DCR")
+
+
+@OPS.imports("SPACE_TO_BATCH_ND")
+def import_space_to_batch_nd(
+    ctx: ImportContext, x: Expr, block_shape: Expr, paddings: Expr
+) -> Expr:
+    return relay.nn.space_to_batch_nd(x, ctx.ints(block_shape), pairs_of(ctx, paddings))
+
+
+@OPS.imports("BATCH_TO_SPACE_ND")
+def import_batch_to_space_nd(ctx: ImportContext, x: Expr, block_shape: Expr, crops: Expr) -> Expr:
+    return relay.nn.batch_to_space_nd(x, ctx.ints(block_shape), pairs_of(ctx, crops))
+
+
+@OPS.imports("PAD")
+def import_pad(ctx: ImportContext, x: Expr, paddings: Expr) -> Expr:
+    return relay.nn.pad(x, pairs_of(ctx, paddings))
+
+
+@OPS.imports("PADV2")
+def import_padv2(ctx: ImportContext, x: Expr, paddings: Expr, value: Expr) -> Expr:
+    return relay.nn.pad(x, pairs_of(ctx, paddings), value)
+
+
+@OPS.imports("MIRROR_PAD")
+def import_mirror_pad(ctx: ImportContext, x: Expr, paddings: Expr, *, mode: int = 0) -> Expr:
+    return relay.nn.mirror_pad(x, pairs_of(ctx, paddings), ("REFLECT", "SYMMETRIC")[mode])
+
+
+@OPS.imports("MATRIX_DIAG")
+def import_matrix_diag(ctx: ImportContext, diagonal: Expr) -> Expr:
+    type_ = ctx.type(diagonal)
+    shape = (*type_.shape, type_.shape[-1])
+    return relay.matrix_set_diag(relay.zeros(shape, type_.dtype), diagonal)
+
+
+@OPS.imports("MATRIX_SET_DIAG")
+def import_matrix_set_diag(ctx: ImportContext, x: Expr, diagonal: Expr) -> Expr:
+    return relay.matrix_set_diag(x, diagonal)
+
+
+@OPS.imports("DILATE")
+def import_dilate(ctx: ImportContext, x: Expr, dilations: Expr, value: Expr) -> Expr:
+    return relay.nn.dilate(x, ctx.ints(dilations), float(ctx.item(value)))
+
+
+@OPS.imports("CONCATENATION")
+def import_concatenation(
+    ctx: ImportContext, *values: Expr, axis: int = 0, fused_activation_function: int = 0
+) -> Expr:
+    return ctx.activated(relay.concatenate(values, axis=axis), fused_activation_function)
+
+
+@OPS.exports("reshape", "contrib_reverse_reshape", ignored=("newshape", "allowzero"))
+@OPS.exports("nn.batch_flatten")
+def export_reshape(ctx: ExportContext, data: Value) -> Value:
+    return _as(ctx, data, ctx.result_type())
+
+
+def _as(ctx: ExportContext, data: Value, type_: TensorType) -> Value:
+    """Return the elements in another shape; one open length is what is left."""
+    if data.data is not None and type_.concrete_shape is not None:
+        return ctx.const(data.data.reshape(type_.concrete_shape))
+    lengths = [dim if isinstance(dim, int) else -1 for dim in type_.shape]
+    shape = ctx.ints(lengths) if lengths.count(-1) < 2 else ctx.shape(type_.shape)
+    return ctx.emit_as(type_, "RESHAPE", data, shape, new_shape=lengths)
+
+
+@OPS.exports("squeeze", ignored=("axis",))
+def export_squeeze(ctx: ExportContext, data: Value) -> Value:
+    return _as(ctx, data, ctx.result_type())
+
+
+@OPS.exports("expand_dims", ignored=("axis", "num_newaxis"))
+def export_expand_dims(ctx: ExportContext, data: Value) -> Value:
+    return _as(ctx, data, ctx.result_type())
+
+
+@OPS.exports("transpose")
+def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+    rank = ctx.type(data).rank
+    order = [axis % rank for axis in (axes or range(rank)[::-1])]
+    if data.data is not None:
+        return ctx.const(data.data.transpose(order))
+    return ctx.emit("TRANSPOSE", data, ctx.ints(order))
+
+
+@OPS.exports("concatenate")
+def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+    return ctx.emit("CONCATENATION", *data, axis=axis, fused_activation_function=0)
+
+
+@OPS.exports("stack")
+def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+    where = axis + ctx.type(data[0]).rank + 1 if axis < 0 else axis
+    return ctx.emit("PACK", *data, axis=where, values_count=len(data))
+
+
+@OPS.exports("split", ignored=("indices_or_sections",))
+def export_split(ctx: ExportContext, data: Value, *, axis: int) -> tuple[Value, ...]:
+    where = ctx.axis(data, axis)
+    types = ctx.result_types()
+    sizes = [each.shape[where] for each in types]
+    if not all(isinstance(size, int) for size in sizes):
+        raise Unsupported("parts of open lengths")
+    lengths = ctx.ints([size for size in sizes if isinstance(size, int)])
+    axis_value = ctx.const(np.array(where, np.int32))
+    return ctx.emit_tuple("SPLIT_V", data, lengths, axis_value, num_splits=len(types))
+
+
+@OPS.exports("tile")
+def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
+    rank = ctx.type(data).rank
+    if len(reps) > rank:
+        return ctx.spell(
+            lambda x: relay.tile(relay.expand_dims(x, 0, len(reps) - rank), reps), data
+        )
+    return ctx.emit("TILE", data, ctx.ints([*[1] * (rank - len(reps)), *reps]))
+
+
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
+    return ctx.emit("BROADCAST_TO", data, ctx.shape(ctx.result_type().shape))
+
+
+@OPS.exports("shape_of", ignored=("dtype",))
+def export_shape_of(ctx: ExportContext, data: Value) -> Value:
+    number = {"int32": 2, "int64": 4}.get(ctx.result_type().dtype)
+    if number is None:
+        raise Unsupported(f"a shape of {ctx.result_type().dtype}")
+    return ctx.emit("SHAPE", data, out_type=number)
+
+
+@OPS.exports("full", ignored=("shape", "dtype"))
+def export_full(ctx: ExportContext, fill_value: Value) -> Value:
+    return ctx.emit("FILL", ctx.shape(ctx.result_type().shape), fill_value)
+
+
+@OPS.exports("reverse")
+def export_reverse(ctx: ExportContext, data: Value, *, axis: int) -> Value:
+    return ctx.emit("REVERSE_V2", data, ctx.ints([ctx.axis(data, axis)]))
+
+
+@OPS.exports("reverse_sequence")
+def export_reverse_sequence(
+    ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+) -> Value:
+    axes = {"seq_dim": ctx.axis(data, seq_axis), "batch_dim": ctx.axis(data, batch_axis)}
+    (most,) = ctx.static_lengths(data, [seq_axis])
+    seq_lengths = ctx.spell(lambda n: relay.clip(n, 0.0, float(most)), seq_lengths)
+    return ctx.emit("REVERSE_SEQUENCE", data, seq_lengths, **axes)
+
+
+def _is_last(node: Call) -> bool:
+    return node.attrs["layout"] == "NHWC" and node.attrs.get("mode", "DCR") in ("DCR", "")
+
+
+@OPS.exports("nn.space_to_depth", when=_is_last, ignored=("layout", "mode"))
+def export_space_to_depth(ctx: ExportContext, data: Value, *, block_size: int) -> Value:
+    return ctx.emit("SPACE_TO_DEPTH", data, block_size=block_size)
+
+
+@OPS.exports("nn.depth_to_space", when=_is_last, ignored=("layout", "mode"))
+def export_depth_to_space(ctx: ExportContext, data: Value, *, block_size: int) -> Value:
+    return ctx.emit("DEPTH_TO_SPACE", data, block_size=block_size)
+
+
+@OPS.exports("nn.pad", when=lambda node: node.attrs["pad_mode"] == "constant")
+def export_pad(
+    ctx: ExportContext,
+    data: Value,
+    pad_val: Value,
+    *,
+    pad_width: tuple[tuple[int, ...], ...],
+    pad_mode: str,
+) -> Value:
+    if any(each < 0 for pair in pad_width for each in pair):
+        raise Unsupported(f"padding {pad_width}, which cuts")
+    pads = ctx.const(np.array(pad_width, np.int32).reshape(-1, 2))
+    if pad_val.data is not None and not pad_val.data.any():
+        return ctx.emit("PAD", data, pads)
+    return ctx.emit("PADV2", data, pads, pad_val)
+
+
+@OPS.exports("nn.mirror_pad")
+def export_mirror_pad(
+    ctx: ExportContext, data: Value, *, mode: str, pad_width: tuple[tuple[int, ...], ...]
+) -> Value:
+    pads = ctx.const(np.array(pad_width, np.int32).reshape(-1, 2))
+    return ctx.emit("MIRROR_PAD", data, pads, mode=("REFLECT", "SYMMETRIC").index(mode))

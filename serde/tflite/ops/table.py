@@ -1,0 +1,69 @@
+"""The table of converters of TFLite.
+
+Importers have the names of operators in the schema; parameters that are tensors are positional,
+options are keywords under the schema's names. Versions of an operator grow with the types that it
+takes and not with what it means, so that one importer reads them all.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from serde.walk.table import ConverterTable
+
+__all__ = ["CODES", "INTEGERS", "OPS"]
+
+OPS = ConverterTable("tflite", home="serde.tflite.ops")
+"""Operators on numbers."""
+
+INTEGERS = ConverterTable("tflite codes", home="serde.tflite.ops")
+"""Operators on codes of quantised tensors, by the arithmetic that the reference kernels have."""
+
+CODES: Final = frozenset(
+    {
+        "ARG_MAX",
+        "ARG_MIN",
+        "ASSIGN_VARIABLE",
+        "BATCH_TO_SPACE_ND",
+        "BROADCAST_ARGS",
+        "BROADCAST_TO",
+        "CALL",
+        "CALL_ONCE",
+        "DEPTH_TO_SPACE",
+        "DYNAMIC_UPDATE_SLICE",
+        "EMBEDDING_LOOKUP",
+        "EXPAND_DIMS",
+        "FILL",
+        "GATHER",
+        "GATHER_ND",
+        "IF",
+        "MATRIX_DIAG",
+        "MATRIX_SET_DIAG",
+        "PACK",
+        "RANGE",
+        "RANK",
+        "READ_VARIABLE",
+        "RESHAPE",
+        "RESIZE_NEAREST_NEIGHBOR",
+        "REVERSE_SEQUENCE",
+        "REVERSE_V2",
+        "SCATTER_ND",
+        "SHAPE",
+        "SLICE",
+        "SPACE_TO_DEPTH",
+        "SPLIT",
+        "SPLIT_V",
+        "SQUEEZE",
+        "STABLEHLO_COMPOSITE",
+        "STRIDED_SLICE",
+        "TILE",
+        "TOPK_V2",
+        "TRANSPOSE",
+        "UNIQUE",
+        "UNPACK",
+        "VAR_HANDLE",
+        "WHERE",
+        "WHILE",
+    }
+)
+"""Operators that move the codes of quantised tensors as they are."""

@@ -1,0 +1,120 @@
+"""Facts of operators that are written: the table of their options, and their versions.
+
+Versions grow with types and options; a runtime refuses one that it does not know, so that the
+lowest that holds is written (tensorflow/lite/tools/versioning/op_version.cc).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from serde.tflite.model import Operator, Subgraph
+
+__all__ = ["KERNEL_TYPES", "OPTIONS", "POSITIONS", "version_of"]
+
+OPTIONS: Final = {
+    "ADD": "AddOptions",
+    "ARG_MAX": "ArgMaxOptions",
+    "ARG_MIN": "ArgMinOptions",
+    "AVERAGE_POOL_2D": "Pool2DOptions",
+    "BATCH_MATMUL": "BatchMatMulOptions",
+    "CAST": "CastOptions",
+    "CONCATENATION": "ConcatenationOptions",
+    "CONV_2D": "Conv2DOptions",
+    "CONV_3D": "Conv3DOptions",
+    "CUMSUM": "CumsumOptions",
+    "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
+    "DEPTH_TO_SPACE": "DepthToSpaceOptions",
+    "DIV": "DivOptions",
+    "FULLY_CONNECTED": "FullyConnectedOptions",
+    "GATHER": "GatherOptions",
+    "GELU": "GeluOptions",
+    "LEAKY_RELU": "LeakyReluOptions",
+    "LOCAL_RESPONSE_NORMALIZATION": "LocalResponseNormalizationOptions",
+    "MAX_POOL_2D": "Pool2DOptions",
+    "MEAN": "ReducerOptions",
+    "MIRROR_PAD": "MirrorPadOptions",
+    "MUL": "MulOptions",
+    "ONE_HOT": "OneHotOptions",
+    "PACK": "PackOptions",
+    "REDUCE_ALL": "ReducerOptions",
+    "REDUCE_ANY": "ReducerOptions",
+    "REDUCE_MAX": "ReducerOptions",
+    "REDUCE_MIN": "ReducerOptions",
+    "REDUCE_PROD": "ReducerOptions",
+    "RESHAPE": "ReshapeOptions",
+    "RESIZE_BILINEAR": "ResizeBilinearOptions",
+    "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions",
+    "REVERSE_SEQUENCE": "ReverseSequenceOptions",
+    "SHAPE": "ShapeOptions",
+    "SOFTMAX": "SoftmaxOptions",
+    "SPACE_TO_DEPTH": "SpaceToDepthOptions",
+    "SPLIT": "SplitOptions",
+    "SPLIT_V": "SplitVOptions",
+    "SQUEEZE": "SqueezeOptions",
+    "STRIDED_SLICE": "StridedSliceOptions",
+    "SUB": "SubOptions",
+    "SUM": "ReducerOptions",
+    "TRANSPOSE_CONV": "TransposeConvOptions",
+    "UNPACK": "UnpackOptions",
+}
+"""Names of the tables of options."""
+
+_FLOAT: Final = ("float32",)
+_WIDE: Final = ("float32", "int32", "int64")
+_ORDERED: Final = (*_WIDE, "int8", "int16", "uint8")
+
+KERNEL_TYPES: Final = {
+    **dict.fromkeys(
+        (
+            "ABS", "ATAN2", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CEIL", "CONV_2D", "CONV_3D", "COS",
+            "DEPTHWISE_CONV_2D", "ELU", "EXP", "FLOOR", "FULLY_CONNECTED", "GELU", "HARD_SWISH",
+            "LEAKY_RELU", "LOCAL_RESPONSE_NORMALIZATION", "LOG", "LOGISTIC", "LOG_SOFTMAX",
+            "MAX_POOL_2D", "MEAN", "POW", "PRELU", "RELU", "RELU6", "RELU_N1_TO_1",
+            "RESIZE_BILINEAR", "ROUND", "RSQRT", "SIN", "SOFTMAX", "SQRT", "TANH", "TRANSPOSE_CONV",
+        ),
+        _FLOAT,
+    ),
+    **dict.fromkeys(("ADD", "CUMSUM", "MUL", "NEG", "REDUCE_PROD", "SUB", "SUM"), _WIDE),
+    **dict.fromkeys(("ARG_MAX", "ARG_MIN", "SIGN"), ("float32", "int32")),
+    **dict.fromkeys(
+        ("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "MAXIMUM", "MINIMUM", "PACK"), _ORDERED
+    ),
+    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN"), (*_WIDE, "int8", "uint8")),
+    **dict.fromkeys(("EQUAL", "NOT_EQUAL"), (*_ORDERED, "bool")),
+    **dict.fromkeys(
+        ("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "REDUCE_ALL", "REDUCE_ANY"), ("bool",)
+    ),
+    "BITWISE_XOR": ("int8", "int16", "int32", "uint8", "uint32"),
+    "DIV": ("float32", "int32"),
+    "FLOOR_DIV": ("float32", "int32", "int8", "int16"),
+    "FLOOR_MOD": (*_WIDE, "int8", "int16"),
+    "RESIZE_NEAREST_NEIGHBOR": ("float32", "int8", "int16", "uint8"),
+    "RIGHT_SHIFT": ("int8", "int16", "int32", "uint8", "uint32"),
+    "SPLIT_V": ("float32", "int32", "int64", "int8", "int16", "uint8"),
+    "TOPK_V2": ("float32", "int32", "int64", "int8", "int16", "uint8"),
+}  # fmt: skip
+"""Types that the kernels of LiteRT 2.3 compute, where these are not all; found by running them."""
+
+POSITIONS: Final = {"TRANSPOSE_CONV": 2}
+"""Which operand has the type that counts, if not the first."""
+
+_LEAST: Final = {"BROADCAST_TO": 2, "BATCH_MATMUL": 1, "SELECT_V2": 1, "TRANSPOSE_CONV": 1}
+"""Versions below which no runtime knows an operator."""
+
+
+def version_of(operator: Operator, graph: Subgraph) -> int:
+    """Return the version that an operator needs."""
+    options = operator.options
+    dilated = any(options.get(f"dilation_{axis}_factor", 1) != 1 for axis in "wh")
+    if operator.name == "DEPTHWISE_CONV_2D" and dilated:
+        return 2
+    if operator.name == "FULLY_CONNECTED":
+        return 5 if options.get("keep_num_dims") else 6 if len(operator.inputs) < 3 else 1
+    if operator.name == "TRANSPOSE_CONV" and len(operator.inputs) > 3:
+        return 3
+    if operator.name == "RESIZE_BILINEAR" and options.get("half_pixel_centers"):
+        return 3
+    if operator.name == "RESIZE_NEAREST_NEIGHBOR" and options.get("half_pixel_centers"):
+        return 3
+    return _LEAST.get(operator.name, 1)

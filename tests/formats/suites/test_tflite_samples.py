@@ -1,0 +1,41 @@
+"""Every sample of every Relay operator as TFLite: right in LiteRT, or refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ai_edge_litert")
+
+from support.tflite_samples import each_sample, judge, written
+
+from serde.errors import UnsupportedModelError
+from serde.relay.ir.registry import Sample
+
+KNOWN = {
+    "arange-2": "LiteRT has no tensors without elements",
+    "serde.attention-2": "the softmax of a row that is masked whole",
+}
+"""Samples that differ, and why."""
+
+SAMPLES = [
+    pytest.param(name, given, key, id=key, marks=[pytest.mark.wide] if index else [])
+    for key, name, index, given in each_sample()
+]
+
+
+@pytest.mark.parametrize(("name", "given", "key"), SAMPLES)
+def test_litert_agrees_with_kernel(
+    name: str, given: Sample, key: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if key in KNOWN:
+        request.applymarker(pytest.mark.xfail(reason=KNOWN[key], strict=True))
+    try:
+        built, path = written(name, given, tmp_path)
+    except UnsupportedModelError:
+        built = path = None
+    if built is None or path is None:
+        assert not list(tmp_path.iterdir())
+        return
+    judge(built, path)
