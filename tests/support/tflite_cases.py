@@ -838,9 +838,119 @@ def _quantised() -> Iterator[Case]:
         )
 
 
+def _recurrent() -> Iterator[Case]:
+    rng = _rng("recurrent")
+
+    def weights(*shape: int) -> T:
+        return T(shape, data=rng.normal(size=shape) * 0.5)
+
+    batch, steps, inputs, hidden = 2, 5, 3, 4
+    state = T((batch, hidden), is_variable=True)
+    for function in (0, 1, 4):
+        parts = [weights(hidden, inputs), weights(hidden, hidden), weights(hidden), state]
+        yield (
+            f"RNN {function}",
+            make_model(
+                "RNN",
+                [T((batch, inputs)), *parts],
+                [T((batch, hidden))],
+                "RNNOptions",
+                fusedActivationFunction=function,
+            ),
+        )
+        for major in (False, True):
+            shape = (steps, batch) if major else (batch, steps)
+            yield (
+                f"UNIDIRECTIONAL_SEQUENCE_RNN {function} {major}",
+                make_model(
+                    "UNIDIRECTIONAL_SEQUENCE_RNN",
+                    [T((*shape, inputs)), *parts],
+                    [T((*shape, hidden))],
+                    "SequenceRNNOptions",
+                    timeMajor=major,
+                    fusedActivationFunction=function,
+                ),
+            )
+
+    def gates(first: bool, size: int, width: int) -> list[T | None]:
+        return [weights(size, width) if first or i else None for i in range(4)]
+
+    for whole, peep, project, clip, major in product(
+        (True, False), (False, True), (0, 3), (0.0, 0.7), (False, True)
+    ):
+        if peep and not whole:
+            continue
+        output = project or hidden
+        holes = [weights(hidden) if peep else None for _ in range(3)]
+        bias = [weights(hidden) if whole or i else None for i in range(4)]
+        parts = [
+            *gates(whole, hidden, inputs),
+            *gates(whole, hidden, output),
+            *holes,
+            *bias,
+            weights(project, hidden) if project else None,
+            None,
+            T((batch, output), is_variable=True),
+            T((batch, hidden), is_variable=True),
+        ]
+        shape = (steps, batch) if major else (batch, steps)
+        yield (
+            f"UNIDIRECTIONAL_SEQUENCE_LSTM {whole} {peep} {project} {clip} {major}",
+            make_model(
+                "UNIDIRECTIONAL_SEQUENCE_LSTM",
+                [T((*shape, inputs)), *parts, *[None] * 4],
+                [T((*shape, output))],
+                "UnidirectionalSequenceLSTMOptions",
+                timeMajor=major,
+                fusedActivationFunction=4,
+                cellClip=clip,
+            ),
+        )
+    for merge in (False, True):
+        parts = []
+        for _ in range(2):
+            parts += [*gates(True, hidden, inputs), *gates(True, hidden, hidden)]
+            parts += [*[None] * 3, *(weights(hidden) for _ in range(4)), None, None]
+        parts += [T((batch, hidden), is_variable=True) for _ in range(4)]
+        given = [T((steps, batch, inputs)), *parts, *[None] * 9]
+        made = [T((steps, batch, 2 * hidden))] if merge else [T((steps, batch, hidden))] * 2
+        yield (
+            f"BIDIRECTIONAL_SEQUENCE_LSTM {merge}",
+            make_model(
+                "BIDIRECTIONAL_SEQUENCE_LSTM",
+                given,
+                made,
+                "BidirectionalSequenceLSTMOptions",
+                timeMajor=True,
+                mergeOutputs=merge,
+                fusedActivationFunction=4,
+            ),
+        )
+    for rank in (1, 2):
+        filters, memory = 4 * rank, 6
+        parts = [
+            weights(filters, inputs),
+            weights(filters, memory),
+            weights(4),
+            T((batch, filters * memory), is_variable=True),
+        ]
+        yield (
+            f"SVDF {rank}",
+            make_model(
+                "SVDF",
+                [T((batch, inputs)), *parts],
+                [T((batch, 4))],
+                "SVDFOptions",
+                rank=rank,
+                fusedActivationFunction=1,
+            ),
+        )
+
+
 def _all() -> dict[str, bytes]:
     families = (
         _unary, _binary, _casts, _shapes, _indices, _reductions, _windows, _products, _quantised,
+        _recurrent,
     )  # fmt: skip
     return {name: data for family in families for name, data in family()}
 
