@@ -134,26 +134,36 @@ def _generators(module: ModuleType) -> list[np.random.Generator]:
 _bits = random.Random()
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _seeded_bits() -> Iterator[None]:
+_running: list[pytest.Item] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop() -> Generator[None, Any, Any]:
     """Let the system's own source of random bits be a seeded one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("serde.relay.op.random.seeded.secrets.randbits", _bits.getrandbits)
-        yield
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tell a fixture of each test which that is: what asks pytest for it costs more than it does."""
+    _running[:] = [item]
 
 
 @pytest.fixture(autouse=True)
-def _same_draws(request: pytest.FixtureRequest) -> None:
+def _same_draws() -> None:
     """Let whatever draws draw the same in every run of a test, whichever tests ran before it.
 
     Distributions are judged with a chance of error that is small for one test and no longer
     small for the thousands of a run.
     """
-    seed = crc32(request.node.name.encode())
+    (item,) = _running
+    seed = crc32(item.name.encode())
     _bits.seed(seed)
     random.seed(seed)
     np.random.seed(seed)
-    for each in _generators(request.module):
+    for each in _generators(item.getparent(pytest.Module).obj):
         each.bit_generator.state = type(each.bit_generator)(seed).state
     seeders = {
         "mxnet": lambda mxnet: mxnet.random.seed(seed),
