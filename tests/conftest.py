@@ -56,6 +56,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
         first = first_of_numbers(len(unmarked))
     else:
         first = first_of_grid([tuple(call.indices.values()) for call in unmarked])
+    thin = metafunc.definition.get_closest_marker("thin")
+    if thin is not None:
+        first = set(sorted(first)[:: thin.args[0]])
     for place, call in enumerate(unmarked):
         if place not in first:
             call.marks.append(pytest.mark.wide.mark)
@@ -147,7 +150,7 @@ def pytest_runtestloop() -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Tell a fixture of each test which that is: what asks pytest for it costs more than it does."""
+    """Tell a fixture of each test which that is: to ask pytest for it takes longer."""
     _running[:] = [item]
 
 

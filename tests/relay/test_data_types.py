@@ -112,6 +112,7 @@ EXPRESSIONS = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("text", "expected"), EXPRESSIONS)
 def test_type_of_an_expression(text: str, expected: str) -> None:
     assert body_type(text) == expected

@@ -131,6 +131,7 @@ def convert_and_compare(
         assert_close(names, found, run_mxnet(symbol, args | aux, inputs), case.tolerance)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("source", first_of(["files", "live", "any batch"], ["any batch"]))
 @pytest.mark.parametrize("case", TOYS, ids=lambda case: case.name)
 def test_toy_graph(
