@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import importlib.util
+import os
 import random
 import re
 import sys
@@ -16,9 +17,25 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from _pytest.logging import LogCaptureHandler, caplog_handler_key, caplog_records_key, catching_logs
 from _pytest.mark.expression import Expression
 from _pytest.runner import runtestprotocol
 from support.tiers import first_of_grid, first_of_numbers, tier_of
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let processes among which the tests are divided start no threads that share their cores.
+
+    Threads that wait for work in NumPy, MXNet or ONNX Runtime take CPU as those do that have it.
+    """
+    if config.getoption("numprocesses", None):
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Look for no garbage among tests while they are made."""
+    gc.disable()
 
 
 @functools.cache
@@ -39,6 +56,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
         first = first_of_numbers(len(unmarked))
     else:
         first = first_of_grid([tuple(call.indices.values()) for call in unmarked])
+    thin = metafunc.definition.get_closest_marker("thin")
+    if thin is not None:
+        first = set(sorted(first)[:: thin.args[0]])
     for place, call in enumerate(unmarked):
         if place not in first:
             call.marks.append(pytest.mark.wide.mark)
@@ -61,8 +81,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Spare the collector of garbage the tests themselves, which stay to the end."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -72,8 +92,15 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         return None
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
         if report.when == "call" or not report.passed:
+            report.keywords = {}
             item.ihook.pytest_runtest_logreport(report=report)
     return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call() -> None:
+    """Let an engine that waits serve the next test: none does where the environment differs."""
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
 
 
 @functools.cache
@@ -110,26 +137,36 @@ def _generators(module: ModuleType) -> list[np.random.Generator]:
 _bits = random.Random()
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _seeded_bits() -> Iterator[None]:
+_running: list[pytest.Item] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop() -> Generator[None, Any, Any]:
     """Let the system's own source of random bits be a seeded one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("serde.relay.op.random.seeded.secrets.randbits", _bits.getrandbits)
-        yield
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tell a fixture of each test which that is: to ask pytest for it takes longer."""
+    _running[:] = [item]
 
 
 @pytest.fixture(autouse=True)
-def _same_draws(request: pytest.FixtureRequest) -> None:
+def _same_draws() -> None:
     """Let whatever draws draw the same in every run of a test, whichever tests ran before it.
 
     Distributions are judged with a chance of error that is small for one test and no longer
     small for the thousands of a run.
     """
-    seed = crc32(request.node.name.encode())
+    (item,) = _running
+    seed = crc32(item.name.encode())
     _bits.seed(seed)
     random.seed(seed)
     np.random.seed(seed)
-    for each in _generators(request.module):
+    for each in _generators(item.getparent(pytest.Module).obj):
         each.bit_generator.state = type(each.bit_generator)(seed).state
     seeders = {
         "mxnet": lambda mxnet: mxnet.random.seed(seed),
@@ -139,6 +176,28 @@ def _same_draws(request: pytest.FixtureRequest) -> None:
     for name, set_seed in seeders.items():
         if name in sys.modules:
             set_seed(sys.modules[name])
+
+
+@pytest.fixture(scope="session")
+def plain_mxnet() -> Iterator[Any]:
+    """MXNet without MKL-DNN, in one process for all tests of this one: it loads for long."""
+    from support.oracle import PlainMxnet
+
+    oracle = PlainMxnet()
+    yield oracle
+    oracle.close()
+
+
+@pytest.fixture
+def caplog(request: pytest.FixtureRequest) -> Iterator[pytest.LogCaptureFixture]:
+    """Records of a test that asks for them; pytest's plug-in looks at all loggers in each test."""
+    node, handler = request.node, LogCaptureHandler()
+    node.stash[caplog_handler_key] = handler
+    node.stash[caplog_records_key] = {"call": handler.records}
+    with catching_logs(handler):
+        found = pytest.LogCaptureFixture(node, _ispytest=True)
+        yield found
+        found._finalize()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

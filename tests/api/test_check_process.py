@@ -223,7 +223,7 @@ def test_a_process_in_other_surroundings_is_left_alone(
     pid = engine._worker.pid
     engine.close()
     with monkeypatch.context() as patch:
-        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setenv("OMP_NUM_THREADS", "3")
         assert opened()._worker.pid != pid
     with monkeypatch.context() as patch:
         patch.chdir(tmp_path)

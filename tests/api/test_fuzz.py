@@ -271,6 +271,7 @@ def test_texts_and_members_are_left_out() -> None:
     assert smaller.files["m.nnef"].strip() == b"-3"
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     "path",
     [

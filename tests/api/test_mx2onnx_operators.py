@@ -123,6 +123,7 @@ def ids(case: Case) -> str:
     return f"{op}-{'-'.join(str(shape) for shape, _ in inputs)}-{inputs[0][1]}-{shown}"
 
 
+@pytest.mark.thin(4)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("case", [*WITH_WEIGHTS, *DOTS, *WINDOWS, *OTHERS], ids=ids)
 def test_block_without_parameters(mx: Any, case: Case, tmp_path: Path) -> None:

@@ -171,6 +171,7 @@ COLUMNS: dict[str, tuple[str, Any]] = {
 }
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("case", COLUMNS.values(), ids=COLUMNS.keys())
 def test_a_column_of_another_type_is_one_line(ledger: Path, case: tuple[str, Any]) -> None:
     column, value = case

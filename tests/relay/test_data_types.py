@@ -112,12 +112,19 @@ EXPRESSIONS = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("text", "expected"), EXPRESSIONS)
 def test_type_of_an_expression(text: str, expected: str) -> None:
     assert body_type(text) == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), EXPRESSIONS)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(*each, marks=[pytest.mark.wide] if place % 4 else [])
+        for place, each in enumerate(EXPRESSIONS)
+    ],
+)
 def test_typed_text_reads_back(text: str, expected: str) -> None:
     mod = prelude()
     first = relay.fromtext(f"{HEADER}def @main(%x: {T}, %i: int32, %c: bool) {{ {text} }}", "", mod)

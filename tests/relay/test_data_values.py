@@ -124,6 +124,7 @@ VALUES = [
 ]  # fmt: skip
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("text", "expected"), VALUES)
 def test_value(text: str, expected: Any) -> None:
     assert value_of(text) == expected

@@ -80,6 +80,7 @@ def test_the_interpreter_runs_what_shares_across_scopes(seed: int) -> None:
     agree(mod, wanted, inputs)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", sorted(PASSES))
 @pytest.mark.parametrize("seed", SEEDS)
 def test_passes_keep_scopes(name: str, seed: int) -> None:
@@ -87,6 +88,7 @@ def test_passes_keep_scopes(name: str, seed: int) -> None:
     agree(InferType()(PASSES[name](mod)), wanted, inputs)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_text_keeps_scopes(seed: int, strict: bool) -> None:

@@ -69,6 +69,7 @@ CLASSES = [
 TEXTS = [(row, text) for row, texts in enumerate(CLASSES) for text in texts]
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize(("row", "text"), TEXTS)
 def test_equal_to_those_of_its_row_alone(row: int, text: str) -> None:
     found = {

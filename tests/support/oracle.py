@@ -110,6 +110,8 @@ class PlainMxnet:
 
 
 def _serve() -> None:
+    # MXNet takes a base class from it where it is there, and loads for twice as long.
+    sys.modules["sklearn"] = None  # type: ignore[assignment]
     mx = import_mxnet()
     for line in sys.stdin:
         prefix, given, results = json.loads(line)

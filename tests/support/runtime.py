@@ -84,7 +84,7 @@ def _session(source: Path | bytes, fuse: bool = True) -> onnxruntime.InferenceSe
         level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.graph_optimization_level = level
     options.log_severity_level = LOG_ERRORS_ONLY
-    options.intra_op_num_threads = 2
+    options.intra_op_num_threads = 1
     model = source if isinstance(source, bytes) else str(source)
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 

@@ -4,8 +4,8 @@ A test has a tier: without a mark it is part of ``make test``; ``wide`` tests ru
 ``.ci/run``; ``slow`` ones in ``make check-full`` only. Of a test whose parameters form a grid,
 a covering part keeps its tier, and the rest is ``wide``: with three lists of parameters and more,
 each pair of values of two lists is in that part; with two lists, or where the pairs are many, each
-value. Of a test that has one parameter, a whole number such as a seed or a position in a file, a
-quarter keeps its tier.
+value. Of a test that has one parameter, a whole number such as a seed or a position in a file, an
+eighth keeps its tier. Of what is left of a function marked ``thin(n)``, one in n does.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import pytest
 
 from serde.walk.table import ConverterTable
 
-SMALL = 6
+SMALL = 4
 """Grids of no more tests than these are left whole."""
 
-PAIRS = 40
+PAIRS = 16
 """Of a grid whose pairs take more tests than these, each value is first, and not each pair."""
 
-NUMBERS = 12
+NUMBERS = 6
 """Of whole numbers in a list no fewer than these keep the tier of their test."""
 
 Point = tuple[int, ...]
@@ -87,7 +87,7 @@ def covering(grid: Sequence[Point], strength: int) -> set[int]:
 
 def first_of_numbers(count: int) -> set[int]:
     """Return the positions of the numbers of a list that keep the tier of their test, far apart."""
-    kept = min(count, max(NUMBERS, count // 4))
+    kept = min(count, max(NUMBERS, count // 8))
     return {i * count // kept for i in range(kept)}
 
 

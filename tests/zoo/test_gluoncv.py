@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import types
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -69,13 +68,6 @@ FIRST = ("bert_small",)
 @pytest.fixture(scope="module")
 def mx() -> types.ModuleType:
     return import_mxnet()
-
-
-@pytest.fixture(scope="module")
-def plain_mxnet() -> Iterator[PlainMxnet]:
-    oracle = PlainMxnet()
-    yield oracle
-    oracle.close()
 
 
 def check(mx: types.ModuleType, oracle: PlainMxnet, name: str, directory: Path) -> None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +37,6 @@ LARGE_FACES = ("arcface34", "mobilefacenet_full")
 @pytest.fixture(scope="module")
 def mx() -> types.ModuleType:
     return import_mxnet()
-
-
-@pytest.fixture(scope="module")
-def plain_mxnet() -> Iterator[PlainMxnet]:
-    oracle = PlainMxnet()
-    yield oracle
-    oracle.close()
 
 
 def check(mx: Any, oracle: PlainMxnet, name: str, net: Net, directory: Path) -> None:

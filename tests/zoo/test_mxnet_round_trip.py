@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import types
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +57,6 @@ def run_back(
     image = net.inputs(7)
     expected = run_mxnet(net.symbol, {**net.args, **net.aux}, image)
     return symbol, run_mxnet(symbol, params, image), expected
-
-
-@pytest.fixture(scope="module")
-def plain_mxnet() -> Iterator[PlainMxnet]:
-    oracle = PlainMxnet()
-    yield oracle
-    oracle.close()
 
 
 def check(mx: Any, oracle: PlainMxnet, net: Net, directory: Path) -> None:

@@ -43,12 +43,13 @@ def small(mx: types.ModuleType, name: str) -> Net:
 
 
 @pytest.mark.parametrize("name", first_of([*SMALL, "arcface", "retinaface"], ["mobilenetv2_0.25"]))
-def test_small_net(mx: types.ModuleType, khronos: Khronos, name: str, tmp_path: Path) -> None:
+def test_small_net(
+    mx: types.ModuleType, khronos: Khronos, plain_mxnet: PlainMxnet, name: str, tmp_path: Path
+) -> None:
     """Khronos' C++ runtime runs it, and MXNet what is read from it."""
-    net, oracle = small(mx, name), PlainMxnet()
+    net = small(mx, name)
     paths, image = net.save(mx, tmp_path / "net"), net.inputs(7)
-    judged = refer(oracle, mx, net, tmp_path)
-    oracle.close()
+    judged = refer(plain_mxnet, mx, net, tmp_path)
     folder = tmp_path / "net_nnef"
     serde.convert(list(paths), folder, input_shapes={"data": net.shape})
     assert serde.import_model(folder)[0].list_outputs() == net.symbol.list_outputs()

@@ -85,6 +85,7 @@ def drawn(name: str, dtype: str, shape: tuple[int, ...] = (3, 4)) -> np.ndarray:
 UNARY = [*UNIT, *ABOVE_ONE, *POSITIVE, *EVERYWHERE, "absolute", "sign"]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_of_floats(name: str, dtype: str) -> None:
@@ -92,6 +93,7 @@ def test_functions_of_floats(name: str, dtype: str) -> None:
     compare(f"_npi_{name}", drawn(name, dtype))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_of_integers(name: str, dtype: str) -> None:
@@ -191,18 +193,21 @@ DIVIDED = [(lhs, rhs) for lhs, rhs in ALL if lhs == rhs or (lhs in FLOATS) != (r
 """Pairs of dtypes that MXNet combines."""
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("lhs", "rhs"), MIXED)
 @pytest.mark.parametrize("name", ["add", "multiply", "power"])
 def test_promotion(name: str, lhs: str, rhs: str) -> None:
     check(f"_npi_{name}", LEFT.astype(lhs), RIGHT.astype(rhs))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("lhs", "rhs"), UNMIXED)
 @pytest.mark.parametrize("name", ["subtract", "mod"])
 def test_promotion_without_integers_of_two_kinds(name: str, lhs: str, rhs: str) -> None:
     check(f"_npi_{name}", LEFT.astype(lhs), RIGHT.astype(rhs))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("lhs", "rhs"), DIVIDED)
 def test_true_division(lhs: str, rhs: str) -> None:
     check("_npi_true_divide", LEFT.astype(lhs), RIGHT.astype(rhs))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -124,14 +123,6 @@ def test_angles_take_a_factor_of_float32(name: str) -> None:
 def test_functions_of_large_integers(name: str, dtype: str) -> None:
     mx = import_mxnet()
     agree(node(name, mx.sym.var("x")), {"x": np.array([3, 20, 21], dtype)})
-
-
-@pytest.fixture(scope="module")
-def plain_mxnet() -> Iterator[PlainMxnet]:
-    """MXNet without MKL-DNN, whose amp_multicast knows float32 only."""
-    oracle = PlainMxnet()
-    yield oracle
-    oracle.close()
 
 
 @pytest.mark.parametrize("cast_narrow", [False, True])

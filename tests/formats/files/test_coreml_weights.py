@@ -92,6 +92,7 @@ def kinds(model: CoremlModel) -> set[str]:
     return {op.type for op in operations(model.spec)}
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("name", "index", "target"), layers())
 def test_layer(
     name: str, index: int, target: str, record_property: Callable[[str, object], None]
@@ -137,6 +138,7 @@ APART = {
 """Samples that are spelled out in layers, besides those that are in MIL."""
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("target", ["iOS13", "iOS14"])
 @pytest.mark.parametrize(
     ("name", "index"),

@@ -98,6 +98,7 @@ def test_khronos_agrees(
     assert agree(found, case.expected) == ""
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", first_of(NAMES, NAMES[::3]))
 def test_read(case: Case, request: pytest.FixtureRequest) -> None:
     expect_gap(request, FOLDER_READ, UnsupportedModelError)

@@ -101,6 +101,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("flag", [False, True])
 @pytest.mark.parametrize("case", CASES)
 def test_lists_become_sequences(case: str, flag: bool) -> None:
@@ -126,6 +127,7 @@ def shape_of(value: Any) -> Any:
     return [shape_of(item) for item in value] if isinstance(value, list) else None
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("flag", [False, True])
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_onnx_has_the_sequences(case: str, flag: bool) -> None:

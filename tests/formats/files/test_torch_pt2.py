@@ -61,6 +61,7 @@ def test_values_are_those_of_torch(name: str, place: int) -> None:
         np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("name", "place"), RUNS)
 def test_values_of_onnx_files_are_those_of_torch(tmp_path: Path, name: str, place: int) -> None:
     runtime = pytest.importorskip("onnxruntime")

@@ -465,6 +465,7 @@ CASES: dict[str, tuple[Build, dict[str, np.ndarray], np.ndarray | list[np.ndarra
 }  # fmt: skip
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", CASES)
 def test_layer(name: str) -> None:
     build, inputs, expected = CASES[name]

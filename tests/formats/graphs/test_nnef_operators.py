@@ -147,6 +147,7 @@ def test_khronos_agrees(
     assert agree(found, filled.expected) == ""
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", first_of(NAMES, FIRST))
 def test_read(filled: Filled, request: pytest.FixtureRequest) -> None:
     expect_gap(request, CASE_READ, UnsupportedModelError)

@@ -158,6 +158,7 @@ UNDER_NUMPY: list[tuple[str, list[np.ndarray], Attrs]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("op", "arrays", "attrs"), UNDER_NUMPY)
 def test_under_numpy(op: str, arrays: list[np.ndarray], attrs: Attrs) -> None:
     check(op, arrays, attrs, numpy=True)

@@ -111,6 +111,7 @@ CASES: dict[str, tuple[tuple[Any, ...], Callable[[Expr], Expr]]] = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("target", ["iOS15", "iOS18"])
 @pytest.mark.parametrize("name", CASES)
 def test_program_of_flexible_lengths(name: str, target: str) -> None:
@@ -134,6 +135,7 @@ NEWER = ("cumsum", "sort")
 """Cases that layers know from iOS14 on."""
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("target", ["iOS13", "iOS14"])
 @pytest.mark.parametrize("name", CASES)
 def test_network_of_flexible_lengths(name: str, target: str) -> None:

@@ -145,6 +145,7 @@ ARRANGED: list[tuple[str, Shape, Attrs]] = [
 ]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("op", "shape", "attrs"), ARRANGED)
 def test_arranged(op: str, shape: Shape, attrs: Attrs) -> None:
     check(op, [numbers(shape)], attrs, returns=True)

@@ -48,6 +48,7 @@ def again(source: Path, target: Path) -> str:
     return (target / "graph.nnef").read_text()
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("name", "given"), SAMPLES)
 def test_a_second_round_gives_the_text_of_the_first(
     name: str, given: Sample, tmp_path: Path

@@ -127,6 +127,7 @@ def run(
         return ReferenceEvaluator(proto).run(list(outputs), feeds)
     options = runtime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1
     try:
         session = runtime.InferenceSession(
             proto.SerializeToString(), options, providers=["CPUExecutionProvider"]

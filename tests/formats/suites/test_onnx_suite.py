@@ -74,6 +74,7 @@ def test_import(case: SuiteCase) -> None:
     check_import(case)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("case", chosen("onnx-import-frozen"))
 def test_import_with_constants(case: SuiteCase) -> None:
     check_import(frozen(case))

@@ -49,11 +49,15 @@ def check(proto: Any, data: np.ndarray, operators: Sequence[str]) -> None:
 
 
 CLASSES = [{}, {"id_index": 0}, {"id_index": 0, "background_id": 2, "force_suppress": True}]
+SETTINGS = [*itertools.product([-1, 4, 40], CLASSES, ["corner", "center"], [2, "N"])]
 
 
 @pytest.mark.parametrize(
     ("top_k", "classes", "form", "batch"),
-    [*itertools.product([-1, 4, 40], CLASSES, ["corner", "center"], [2, "N"])],
+    [
+        pytest.param(*each, marks=[pytest.mark.wide] if place % 5 else [])
+        for place, each in enumerate(SETTINGS)
+    ],
 )
 def test_of_serde(top_k: int, classes: dict[str, Any], form: str, batch: Any) -> None:
     mx = import_mxnet()
