@@ -26,4 +26,4 @@ def parse_json(text: str | bytes | bytearray, **options: AnyValue) -> AnyValue:
     try:
         return json.loads(text, **options)
     except RecursionError:
-        raise ValueError("JSON that is nested too deeply") from None
+        raise ValueError("nested too deeply") from None

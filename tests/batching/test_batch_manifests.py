@@ -72,7 +72,7 @@ def test_plain_lines_are_sources_and_may_begin_with_a_byte_order_mark(tmp_path: 
         (b'{"source": "a\\ud800b"}', "expected a path, found"),
         (b'{"source": "a", "target": "\\ud800"}', "expected a path, found"),
         (b"a\xffb.onnx", "expected UTF-8, found 0xff"),
-        (b'{"source": ' + b"[" * 100_000 + b"}", "nested too deeply"),
+        (b'{"source": ' + b"[" * 100_000 + b"}", "expected JSON: nested too deeply"),
         (b"x" * (2**20 + 1), "the line is longer than 1,048,576 bytes"),
     ],
     ids=range(13),

@@ -184,7 +184,7 @@ def _entry(
         trust.check(entry)
     except OptionError as error:
         return Entry(where, fault=str(error))
-    except (csv.Error, RecursionError) as error:
+    except csv.Error as error:
         return Entry(where, fault=f"cannot be read: {error}")
     return entry
 
