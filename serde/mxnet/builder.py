@@ -25,7 +25,7 @@ __all__ = ["GraphBuilder", "Subgraph", "Value"]
 _FUSED_ACTIVATIONS = frozenset({
     "Activation", "LeakyReLU", "abs", "clip", "exp", "sqrt", "square",
 })  # fmt: skip
-"""What MXNet lets oneDNN compute together with the layer in front of it."""
+"""What MXNet lets oneDNN compute together with the layer in front of it, beside BatchNorm."""
 
 _NEEDS_ELEMENTS = frozenset({
     "CTCLoss", "Convolution", "Deconvolution", "FullyConnected", "Pooling", "RNN", "dot",
@@ -374,28 +374,34 @@ class GraphBuilder:
                 draft.inputs[place] = Entry(len(self._drafts) - 1, 0)
 
     def _separate_layers(self, order: Sequence[int], heads: Sequence[Entry]) -> None:
-        """Put a sum of one between a layer and its activation if the layer's result serves besides.
+        """Put a sum of one between a layer and what follows it if the layer's result serves besides.
 
         Executors of MXNet 1.9.1 fuse the two nevertheless, and a copy too, and give one result for
-        both. What else takes the result of a convolution makes no difference, unless it is an
-        output.
+        both. What else takes the result of a convolution, or of its normalisation, makes no
+        difference, unless it is an output.
         """
-        uses = Counter(heads)
-        uses.update(entry for number in order for entry in self._drafts[number].inputs)
+        drafts = [self._drafts[number] for number in order]
+        uses = Counter([*heads, *(entry for draft in drafts for entry in draft.inputs)])
+        given = {*heads, *(draft.inputs[0] for draft in drafts if draft.op == "_copy")}
         sums: dict[Entry, Entry] = {}
-        for number in order:
-            draft = self._drafts[number]
-            if draft.op not in _FUSED_ACTIVATIONS:
+        for draft in drafts:
+            if draft.op not in _FUSED_ACTIVATIONS and draft.op != "BatchNorm":
                 continue
             entry = draft.inputs[0]
-            layer = self._drafts[entry.node].op
+            layer = self._layer(entry)
             if uses[entry] < 2 or not (
-                layer == "FullyConnected" or (layer == "Convolution" and entry in heads)
+                (layer == "FullyConnected" and draft.op != "BatchNorm")
+                or (layer == "Convolution" and entry in given)
             ):
                 continue
             if entry not in sums:
                 sums[entry] = self._apart(entry)
             draft.inputs[0] = sums[entry]
+
+    def _layer(self, entry: Entry) -> str:
+        """Return the operator of the layer that gives a result, normalised or not."""
+        draft = self._drafts[entry.node]
+        return self._drafts[draft.inputs[0].node].op if draft.op == "BatchNorm" else draft.op
 
     def _ask_for_results(self, order: Sequence[int]) -> None:
         """Put a sum of one where a shape alone is taken of an operator that must be asked."""

@@ -285,6 +285,33 @@ def test_mxnet_keeps_results_beside_those_of_their_activations(
     np.testing.assert_allclose(other, function(wanted), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "kept",
+    ["conv norm", "norm conv", "clip norm", "norm clip", "conv conv norm", "clip norm conv"],
+)
+def test_mxnet_keeps_results_beside_those_of_their_normalisation(kept: str, tmp_path: Path) -> None:
+    """Its executors fuse a convolution with its normalisation, and these with a bound."""
+    x, w = relay.var("x", shape=(1, 3, 4, 4)), relay.var("w", shape=(4, 3, 1, 1))
+    scales = [relay.var(name, shape=(4,)) for name in ("gamma", "beta", "mean", "variance")]
+    generator = np.random.default_rng(5)
+    given = generator.normal(size=(1, 3, 4, 4)).astype(np.float32)
+    weight = generator.normal(size=(4, 3, 1, 1)).astype(np.float32)
+    gamma, beta, mean, variance = generator.uniform(0.5, 2, (4, 4, 1, 1)).astype(np.float32)
+    held = map(np.ravel, (gamma, beta, mean, variance))
+    conv = relay.nn.conv2d(x, w)
+    norm = relay.nn.batch_norm(conv, *scales)[0]
+    nodes = {"conv": conv, "norm": norm, "clip": relay.clip(norm, 0.0, 1.0)}
+    body = relay.Tuple([nodes[each] for each in kept.split()])
+    weights = {w: weight, **dict(zip(scales, held, strict=True))}
+    names = tuple("abc"[: len(kept.split())])
+    found = run("mxnet", body, {x: given}, tmp_path, weights, names=names)
+    product = np.einsum("ijhw,kj->ikhw", given, weight.reshape(4, 3))
+    normal = (product - mean) / np.sqrt(variance + 1e-5) * gamma + beta
+    wanted = {"conv": product, "norm": normal, "clip": normal.clip(0, 1)}
+    for result, name in zip(found, kept.split(), strict=True):
+        np.testing.assert_allclose(result, wanted[name], rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("reduce", [np.sum, np.prod])
 def test_mxnet_reduces_axes_without_elements(reduce: Any, tmp_path: Path) -> None:
     x = relay.var("x", shape=(2, 3, 0))
