@@ -13,6 +13,7 @@ from serde.core.weights import Array, ArrayWeight, Weight
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.attributes import encode_attribute
 from serde.mxnet.model import DTYPES, Entry, Graph, Node
+from serde.mxnet.operators import DYNAMIC
 from serde.mxnet.symbol_json import plain_name
 from serde.mxnet.upgrades import AUXILIARY
 from serde.relay.ir.types import TensorType
@@ -43,6 +44,9 @@ _ASKS_FOR_NO_VALUES = {
     "zeros_like": 0, "ones_like": 0, "_identity_with_attr_like_rhs": 1, "reshape_like": 1,
 }  # fmt: skip
 """The operand that an operator does not ask for, as it takes the shape alone."""
+
+_WITHOUT_GRADIENT = frozenset({"_contrib_RROIAlign", "_slice_assign"})
+"""What stops Gluon, which asks for gradients of all it runs, unless none comes back to it."""
 
 _PASSES_ON = frozenset({"BlockGrad", "Flatten", "Reshape", "_copy", "_npx_reshape", "expand_dims"})
 """What asks for nothing if nobody asks for its result, as both are one in memory."""
@@ -268,6 +272,7 @@ class GraphBuilder:
         self._split_states(order)
         self._separate_layers(order, heads)
         self._ask_for_results(order)
+        self._block_gradients(order)
         order = self._needed([head.node for head in heads])
         place = {old: new for new, old in enumerate(order)}
         nodes = tuple(self._node(self._drafts[old], place) for old in order)
@@ -415,6 +420,18 @@ class GraphBuilder:
                 source = self._drafts[source.inputs[0].node]
             if source.op in _MUST_BE_ASKED:
                 draft.inputs[place] = self._apart(draft.inputs[place])
+
+    def _block_gradients(self, order: Sequence[int]) -> None:
+        """Let no gradient back to operators without one, in a graph that only Gluon runs."""
+        if self.outer is None and not any(self._drafts[number].op in DYNAMIC for number in order):
+            return
+        for number in order:
+            draft = self._drafts[number]
+            if draft.op not in _WITHOUT_GRADIENT:
+                continue
+            self._drafts.append(replace(draft, name=self.reserve(f"{draft.name}_apart")))
+            inner = Entry(len(self._drafts) - 1, 0)
+            self._drafts[number] = _Draft("BlockGrad", draft.name, inputs=[inner])
 
     def _apart(self, entry: Entry) -> Entry:
         """Return the same as `entry` from a node that MXNet fuses with no other."""

@@ -312,6 +312,34 @@ def test_mxnet_keeps_results_beside_those_of_their_normalisation(kept: str, tmp_
         np.testing.assert_allclose(result, wanted[name], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("place", ["behind", "in a branch", "in a loop"])
+def test_mxnet_runs_bodies_beside_what_has_no_gradient(place: str, tmp_path: Path) -> None:
+    """Gluon, which runs branches and loops, asks for gradients of everything."""
+    x, y = relay.var("x", shape=(3,)), relay.var("y", shape=(2, 3))
+    begin, end, strides = (relay.const([each], "int64") for each in (0, 1, 1))
+
+    def fill(data: Expr) -> Expr:
+        ones = relay.const(np.ones((1, *data.type.shape[1:]), np.float32))
+        return relay.strided_set(data, ones, begin, end, strides)
+
+    positive = relay.greater(relay.max(x), relay.const(0.0))
+    if place == "in a loop":
+        row = relay.var("row", shape=(3,))
+        step = relay.Function([row], relay.Tuple([fill(row)]))
+        body = relay.TupleGetItem(call("serde.scan", (), (y,), (), body=step), 0)
+    else:
+        outside, inside = (fill, relay.exp) if place == "behind" else (relay.exp, fill)
+        body = outside(relay.If(positive, inside(y), relay.negative(y)))
+    rows = np.stack([NUMBERS, NUMBERS])
+    (found,) = run("mxnet", body, {x: NUMBERS, y: rows}, tmp_path)
+    wanted = {
+        "behind": [[1, 1, 1], np.exp(NUMBERS)],
+        "in a branch": np.exp([[1, 1, 1], NUMBERS]),
+        "in a loop": [[1, -0.5, 0.75], [1, -0.5, 0.75]],
+    }
+    np.testing.assert_allclose(found, wanted[place], rtol=1e-5)
+
+
 @pytest.mark.parametrize("reduce", [np.sum, np.prod])
 def test_mxnet_reduces_axes_without_elements(reduce: Any, tmp_path: Path) -> None:
     x = relay.var("x", shape=(2, 3, 0))
