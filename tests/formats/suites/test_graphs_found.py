@@ -340,6 +340,18 @@ def test_mxnet_runs_bodies_beside_what_has_no_gradient(place: str, tmp_path: Pat
     np.testing.assert_allclose(found, wanted[place], rtol=1e-5)
 
 
+def test_networks_bound_a_product_of_truths(tmp_path: Path) -> None:
+    """A weight of bool stands for its int32, as both are held as floats."""
+    x, held = relay.var("x", shape=(3,)), relay.var("held", shape=(1,), dtype="bool")
+    axis = relay.clip(relay.cumprod(held, dtype="int32"), 1.0, 1.0)
+    rows = np.arange(8, dtype=np.float32).reshape(2, 1, 4)
+    squeezed = call("dyn.squeeze", relay.const(rows), relay.cast(axis, "int64"))
+    body = relay.Tuple([squeezed, relay.exp(x)])
+    weights = {held: np.zeros(1, np.bool_)}
+    found, _ = run("mlmodel", body, {x: NUMBERS}, tmp_path, weights, names=("y", "z"))
+    np.testing.assert_array_equal(found, rows[:, 0])
+
+
 @pytest.mark.parametrize("reduce", [np.sum, np.prod])
 def test_mxnet_reduces_axes_without_elements(reduce: Any, tmp_path: Path) -> None:
     x = relay.var("x", shape=(2, 3, 0))
