@@ -11,6 +11,7 @@ from support.differential_judges import JUDGES
 
 import serde
 import serde.relay as relay
+from serde.core.limits import spending
 from serde.core.optional import is_installed
 from serde.core.weights import ArrayWeight
 from serde.errors import TypeInferenceError, UnsupportedModelError
@@ -350,6 +351,22 @@ def test_networks_bound_a_product_of_truths(tmp_path: Path) -> None:
     weights = {held: np.zeros(1, np.bool_)}
     found, _ = run("mlmodel", body, {x: NUMBERS}, tmp_path, weights, names=("y", "z"))
     np.testing.assert_array_equal(found, rows[:, 0])
+
+
+def test_coreml_counts_windows_apart_from_what_is_in_front_of_them(tmp_path: Path) -> None:
+    """Those of each block cost no more nodes than those of the first."""
+    x = relay.var("x", shape=(1, 4, 6, 5))
+    body: Expr = x
+    for _ in range(20):
+        body = relay.reshape(relay.abs(body), [1, 2, 2, 3, 2, 5])
+        body = relay.reshape(relay.transpose(body, [0, 2, 4, 1, 3, 5]), [1, 4, 6, 5])
+    given = np.random.default_rng(5).normal(size=(1, 4, 6, 5)).astype(np.float32)
+    with spending({"nodes": 400}):
+        (found,) = run("coreml", body, {x: given}, tmp_path)
+    wanted = np.abs(given)
+    for _ in range(20):
+        wanted = wanted.reshape(1, 2, 2, 3, 2, 5).transpose(0, 2, 4, 1, 3, 5).reshape(1, 4, 6, 5)
+    np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("reduce", [np.sum, np.prod])
