@@ -379,7 +379,7 @@ class GraphBuilder:
                 draft.inputs[place] = Entry(len(self._drafts) - 1, 0)
 
     def _separate_layers(self, order: Sequence[int], heads: Sequence[Entry]) -> None:
-        """Put a sum of one between a layer and what follows it if the layer's result serves besides.
+        """Put a sum of one behind a layer whose result serves besides what is fused with it.
 
         Executors of MXNet 1.9.1 fuse the two nevertheless, and a copy too, and give one result for
         both. What else takes the result of a convolution, or of its normalisation, makes no
