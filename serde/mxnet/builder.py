@@ -170,6 +170,10 @@ class GraphBuilder:
         """Add the variables of a subgraph."""
         return [self.variable(*each, None, {}) for each in zip(names, types, strict=True)]
 
+    def name_of(self, variable: Value) -> str:
+        """Return what a variable is called, which it stays."""
+        return self._drafts[variable.node].name
+
     def capture(self, value: Value) -> Value:
         """Return the variable that stands for a value of the graph around this one."""
         if value.data is not None:
