@@ -13,6 +13,7 @@ from serde.core.weights import Array, ArrayWeight, Weight
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.attributes import encode_attribute
 from serde.mxnet.model import DTYPES, Entry, Graph, Node
+from serde.mxnet.operators import DYNAMIC
 from serde.mxnet.symbol_json import plain_name
 from serde.mxnet.upgrades import AUXILIARY
 from serde.relay.ir.types import TensorType
@@ -25,7 +26,7 @@ __all__ = ["GraphBuilder", "Subgraph", "Value"]
 _FUSED_ACTIVATIONS = frozenset({
     "Activation", "LeakyReLU", "abs", "clip", "exp", "sqrt", "square",
 })  # fmt: skip
-"""What MXNet lets oneDNN compute together with the layer in front of it."""
+"""What MXNet lets oneDNN compute together with the layer in front of it, beside BatchNorm."""
 
 _NEEDS_ELEMENTS = frozenset({
     "CTCLoss", "Convolution", "Deconvolution", "FullyConnected", "Pooling", "RNN", "dot",
@@ -43,6 +44,9 @@ _ASKS_FOR_NO_VALUES = {
     "zeros_like": 0, "ones_like": 0, "_identity_with_attr_like_rhs": 1, "reshape_like": 1,
 }  # fmt: skip
 """The operand that an operator does not ask for, as it takes the shape alone."""
+
+_WITHOUT_GRADIENT = frozenset({"_contrib_RROIAlign", "_slice_assign"})
+"""What stops Gluon, which asks for gradients of all it runs, unless none comes back to it."""
 
 _PASSES_ON = frozenset({"BlockGrad", "Flatten", "Reshape", "_copy", "_npx_reshape", "expand_dims"})
 """What asks for nothing if nobody asks for its result, as both are one in memory."""
@@ -166,6 +170,10 @@ class GraphBuilder:
         """Add the variables of a subgraph."""
         return [self.variable(*each, None, {}) for each in zip(names, types, strict=True)]
 
+    def name_of(self, variable: Value) -> str:
+        """Return what a variable is called, which it stays."""
+        return self._drafts[variable.node].name
+
     def capture(self, value: Value) -> Value:
         """Return the variable that stands for a value of the graph around this one."""
         if value.data is not None:
@@ -268,6 +276,7 @@ class GraphBuilder:
         self._split_states(order)
         self._separate_layers(order, heads)
         self._ask_for_results(order)
+        self._block_gradients(order)
         order = self._needed([head.node for head in heads])
         place = {old: new for new, old in enumerate(order)}
         nodes = tuple(self._node(self._drafts[old], place) for old in order)
@@ -374,28 +383,34 @@ class GraphBuilder:
                 draft.inputs[place] = Entry(len(self._drafts) - 1, 0)
 
     def _separate_layers(self, order: Sequence[int], heads: Sequence[Entry]) -> None:
-        """Put a sum of one between a layer and its activation if the layer's result serves besides.
+        """Put a sum of one behind a layer whose result serves besides what is fused with it.
 
         Executors of MXNet 1.9.1 fuse the two nevertheless, and a copy too, and give one result for
-        both. What else takes the result of a convolution makes no difference, unless it is an
-        output.
+        both. What else takes the result of a convolution, or of its normalisation, makes no
+        difference, unless it is an output.
         """
-        uses = Counter(heads)
-        uses.update(entry for number in order for entry in self._drafts[number].inputs)
+        drafts = [self._drafts[number] for number in order]
+        uses = Counter([*heads, *(entry for draft in drafts for entry in draft.inputs)])
+        given = {*heads, *(draft.inputs[0] for draft in drafts if draft.op == "_copy")}
         sums: dict[Entry, Entry] = {}
-        for number in order:
-            draft = self._drafts[number]
-            if draft.op not in _FUSED_ACTIVATIONS:
+        for draft in drafts:
+            if draft.op not in _FUSED_ACTIVATIONS and draft.op != "BatchNorm":
                 continue
             entry = draft.inputs[0]
-            layer = self._drafts[entry.node].op
+            layer = self._layer(entry)
             if uses[entry] < 2 or not (
-                layer == "FullyConnected" or (layer == "Convolution" and entry in heads)
+                (layer == "FullyConnected" and draft.op != "BatchNorm")
+                or (layer == "Convolution" and entry in given)
             ):
                 continue
             if entry not in sums:
                 sums[entry] = self._apart(entry)
             draft.inputs[0] = sums[entry]
+
+    def _layer(self, entry: Entry) -> str:
+        """Return the operator of the layer that gives a result, normalised or not."""
+        draft = self._drafts[entry.node]
+        return self._drafts[draft.inputs[0].node].op if draft.op == "BatchNorm" else draft.op
 
     def _ask_for_results(self, order: Sequence[int]) -> None:
         """Put a sum of one where a shape alone is taken of an operator that must be asked."""
@@ -409,6 +424,18 @@ class GraphBuilder:
                 source = self._drafts[source.inputs[0].node]
             if source.op in _MUST_BE_ASKED:
                 draft.inputs[place] = self._apart(draft.inputs[place])
+
+    def _block_gradients(self, order: Sequence[int]) -> None:
+        """Let no gradient back to operators without one, in a graph that only Gluon runs."""
+        if self.outer is None and not any(self._drafts[number].op in DYNAMIC for number in order):
+            return
+        for number in order:
+            draft = self._drafts[number]
+            if draft.op not in _WITHOUT_GRADIENT:
+                continue
+            self._drafts.append(replace(draft, name=self.reserve(f"{draft.name}_apart")))
+            inner = Entry(len(self._drafts) - 1, 0)
+            self._drafts[number] = _Draft("BlockGrad", draft.name, inputs=[inner])
 
     def _apart(self, entry: Entry) -> Entry:
         """Return the same as `entry` from a node that MXNet fuses with no other."""

@@ -55,11 +55,11 @@ def from_relay(
     np_shape = _needs_np_shape(model.main)
     builder = GraphBuilder(TABLE, model.meta.outputs, np_shape=np_shape)
     walk = _MxnetWalk(model, builder, report, fallback)
-    walk.declare()
+    inputs = tuple(builder.name_of(each) for each in walk.declare())
     outputs = walk.write()
     raise_if_refused(report)
     _check_outputs(model, report)
-    graph = with_input_order(builder.finish(outputs), model.meta.inputs)
+    graph = with_input_order(builder.finish(outputs), inputs)
     if model.meta.metadata:
         graph.attrs[METADATA_KEY] = json.dumps(model.meta.metadata)
     if np_shape:
@@ -75,7 +75,7 @@ def from_relay(
         graph,
         builder.arg,
         builder.aux,
-        input_order=model.meta.inputs,
+        input_order=inputs,
         constants=frozenset(builder.constants & builder.arg.keys()),
     )
 

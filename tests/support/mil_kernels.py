@@ -71,7 +71,7 @@ def cumsum(x: Array, axis: int = 0, exclusive: bool = False, reverse: bool = Fal
     rows = np.moveaxis(x, axis, 0)
     rows = rows[::-1] if reverse else rows
     found = np.zeros_like(rows)
-    total = np.zeros_like(rows[0])
+    total = np.zeros(rows.shape[1:], rows.dtype)
     for place, row in enumerate(rows):
         found[place] = total if exclusive else total + row
         total = total + row

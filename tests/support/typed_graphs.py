@@ -30,7 +30,7 @@ from support.varied_samples import (
 )
 
 from serde.core.weights import ArrayWeight
-from serde.errors import EvaluationError
+from serde.errors import EvaluationError, RelayError
 from serde.relay import Constant, Function, IRModule, Tuple, TupleGetItem, Var
 from serde.relay.ir.dims import Dim, SymDim, symbol
 from serde.relay.ir.expr import Call, Expr
@@ -40,7 +40,7 @@ from serde.relay.ir.shapes import is_float
 from serde.relay.ir.traits import Foreign, Moves, Ordering, Random, Reshape
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order
-from serde.relay.run.binding import resolve_dims
+from serde.relay.run.binding import bind_dims, resolve_dims
 from serde.relay.run.interpreter import apply_kernel
 from serde.relay.transform import InferType
 
@@ -113,7 +113,11 @@ class TypedGraph:
             refused: Names of operators.
             most: Outputs at most.
         """
-        found = [item for item in self.items if not refused & operators_of(item.expr)]
+        found = [
+            item
+            for item in self.items
+            if not refused & operators_of(item.expr) and self.maker.is_told(item)
+        ]
         read = {node for item in found for node in post_order(item.expr) if node is not item.expr}
         ends = [item for item in found if item.expr not in read][-most:]
         return self.maker.choice(ends) if ends else None
@@ -257,6 +261,18 @@ class TypedMaker(Maker):
         meta = ModelMeta(inputs, self.output_names(len(outputs)))
         feeds = {v.name_hint: value for v, value in kept if v.name_hint in inputs}
         return Choice(tuple(outputs), RelayModel(mod, params, meta), feeds)
+
+    def is_told(self, item: Item) -> bool:
+        """Whether the inputs that a node reads tell the lengths which attributes name."""
+        nodes = set(post_order(item.expr))
+        held = {variable: value for variable, value in self._params if variable in nodes}
+        lengths = bind_dims(list(held), list(held.values()))
+        try:
+            for node in nodes:
+                resolve_dims(tuple(node.attrs.values()) if isinstance(node, Call) else (), lengths)
+        except RelayError:
+            return False
+        return True
 
     def cut(self, item: Item) -> Choice | None:
         """Return the model of one call whose operands are inputs that hold their values."""

@@ -5,6 +5,7 @@ It is the same for ML Programs and NeuralNetworks.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
@@ -23,6 +24,9 @@ NAMES = "com.github.serde.names"
 """Keys of the user's metadata: what was converted, and the names that had to be changed."""
 
 _CODES = {dtype: code for code, dtype in ARRAY_DTYPES.items()}
+_MOST_SYMBOLS = 8
+"""Symbols of a dimension of which all pairs of bounds are tried."""
+
 _UNBOUNDED = -1
 
 
@@ -230,13 +234,18 @@ class Interface:
         if not isinstance(dim, SymDim):
             return DEFAULT_RANGE
         ranges = {name: self.ranges.get(name, DEFAULT_RANGE) for name in dim.symbols()}
-        ends = [
-            substitute(dim, {name: getattr(each, end) for name, each in ranges.items()})
-            for end in ("lower", "upper", "default")
-        ]
-        lengths = [end if isinstance(end, int) else 1 for end in ends]
-        high, default = max(lengths[:2]), lengths[2]
+        if len(ranges) > _MOST_SYMBOLS:
+            return DEFAULT_RANGE
+        ends = itertools.product(*((each.lower, each.upper) for each in ranges.values()))
+        lengths = [_length(dim, dict(zip(ranges, each, strict=True))) for each in ends]
+        default = _length(dim, {name: each.default for name, each in ranges.items()})
+        high = max(lengths)
         if high < 1:
             return DEFAULT_RANGE
-        low = max(min(lengths[:2]), 0)
-        return Range(low, high, min(max(default, low), high))
+        low = max(min(lengths), 0)
+        return Range(low, high, min(max(default, low, 1), high))
+
+
+def _length(dim: SymDim, lengths: Mapping[str, int]) -> int:
+    found = substitute(dim, lengths)
+    return found if isinstance(found, int) else 1

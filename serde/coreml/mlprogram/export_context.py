@@ -12,7 +12,7 @@ from typing import Final, Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.core.weights import numpy_dtype
+from serde.core.weights import Weight, numpy_dtype
 from serde.coreml.value import Argument, Builder, Held, Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -208,7 +208,7 @@ class ExportContext(walk.ExportContext[Value]):
         if root in values:
             return values[root]
         sources = {
-            variable: value.weight
+            variable: _as_typed(value.weight, value.type)
             for variable, value in values.items()
             if isinstance(variable, Var) and value.weight is not None
         }
@@ -216,3 +216,11 @@ class ExportContext(walk.ExportContext[Value]):
         return self._builder.weight(
             f"{self._source}_{self._derived}", ComputedWeight(root, sources)
         )
+
+
+def _as_typed(weight: Weight, type_: TensorType) -> Weight:
+    """Return a weight in the dtype of its value: a cast between dtypes held alike leaves it be."""
+    if weight.dtype == type_.dtype:
+        return weight
+    held = Var("held", TensorType(weight.shape, weight.dtype))
+    return ComputedWeight(relay.cast(held, type_.dtype), {held: weight})

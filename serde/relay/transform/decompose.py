@@ -148,8 +148,14 @@ def decompose(node: Call, body: Callable[..., AnyValue] | None = None) -> Expr:
 
 
 def _give_span(result: Expr, span: Span | None, args: tuple[Expr, ...]) -> int:
-    """Note where new calls come from, and count them; what was there before has its own place."""
-    seen = {*args, *(child for argument in args for child in children(argument))}
+    """Note where new calls come from, and count them; what was there before has its own place.
+
+    A decomposition may leave out its operand, and that one's as well: a transpose of a reshape.
+    """
+    seen, front = set(args), list(args)
+    for _ in range(2):
+        front = [child for each in front for child in children(each)]
+        seen.update(front)
     before = len(seen)
     pending = [result]
     while pending:

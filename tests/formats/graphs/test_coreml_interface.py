@@ -442,3 +442,16 @@ def test_a_length_that_other_ends_of_ranges_make_negative(tmp_path: Path) -> Non
     ends = [(each.lowerBound, each.upperBound) for each in shape.shapeRange.sizeRanges]
     assert ends == [(1, 1024), (0, 8)]
     assert all(low <= length <= high for length, (low, high) in zip(shape.shape, ends, strict=True))
+
+
+def test_a_length_that_only_mixed_ends_of_ranges_stretch(tmp_path: Path) -> None:
+    """Two lengths of 1 to 1024 each are apart by 1023, and at both ends by nothing."""
+    x = relay.var("x", shape=(relay.symbol("a") - relay.symbol("b") + 2, 3))
+    module = relay.IRModule.from_expr(relay.Function([x], relay.nn.relu(x)))
+    path = serde.from_relay(
+        module, format="coreml", path=tmp_path / "m.mlmodel", minimum_deployment_target="iOS14"
+    )
+    shape = tools().utils.load_spec(str(path)).description.input[0].type.multiArrayType
+    assert list(shape.shape) == [2, 3]
+    ends = [(each.lowerBound, each.upperBound) for each in shape.shapeRange.sizeRanges]
+    assert ends == [(0, 1025), (3, 3)]

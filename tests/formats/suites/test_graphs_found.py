@@ -11,6 +11,7 @@ from support.differential_judges import JUDGES
 
 import serde
 import serde.relay as relay
+from serde.core.limits import spending
 from serde.core.optional import is_installed
 from serde.core.weights import ArrayWeight
 from serde.errors import TypeInferenceError, UnsupportedModelError
@@ -283,6 +284,89 @@ def test_mxnet_keeps_results_beside_those_of_their_activations(
     function = functions.get(name, lambda a: 1 / (1 + np.exp(-a)))
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(other, function(wanted), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    ["conv norm", "norm conv", "clip norm", "norm clip", "conv conv norm", "clip norm conv"],
+)
+def test_mxnet_keeps_results_beside_those_of_their_normalisation(kept: str, tmp_path: Path) -> None:
+    """Its executors fuse a convolution with its normalisation, and these with a bound."""
+    x, w = relay.var("x", shape=(1, 3, 4, 4)), relay.var("w", shape=(4, 3, 1, 1))
+    scales = [relay.var(name, shape=(4,)) for name in ("gamma", "beta", "mean", "variance")]
+    generator = np.random.default_rng(5)
+    given = generator.normal(size=(1, 3, 4, 4)).astype(np.float32)
+    weight = generator.normal(size=(4, 3, 1, 1)).astype(np.float32)
+    gamma, beta, mean, variance = generator.uniform(0.5, 2, (4, 4, 1, 1)).astype(np.float32)
+    held = map(np.ravel, (gamma, beta, mean, variance))
+    conv = relay.nn.conv2d(x, w)
+    norm = relay.nn.batch_norm(conv, *scales)[0]
+    nodes = {"conv": conv, "norm": norm, "clip": relay.clip(norm, 0.0, 1.0)}
+    body = relay.Tuple([nodes[each] for each in kept.split()])
+    weights = {w: weight, **dict(zip(scales, held, strict=True))}
+    names = tuple("abc"[: len(kept.split())])
+    found = run("mxnet", body, {x: given}, tmp_path, weights, names=names)
+    product = np.einsum("ijhw,kj->ikhw", given, weight.reshape(4, 3))
+    normal = (product - mean) / np.sqrt(variance + 1e-5) * gamma + beta
+    wanted = {"conv": product, "norm": normal, "clip": normal.clip(0, 1)}
+    for result, name in zip(found, kept.split(), strict=True):
+        np.testing.assert_allclose(result, wanted[name], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("place", ["behind", "in a branch", "in a loop"])
+def test_mxnet_runs_bodies_beside_what_has_no_gradient(place: str, tmp_path: Path) -> None:
+    """Gluon, which runs branches and loops, asks for gradients of everything."""
+    x, y = relay.var("x", shape=(3,)), relay.var("y", shape=(2, 3))
+    begin, end, strides = (relay.const([each], "int64") for each in (0, 1, 1))
+
+    def fill(data: Expr) -> Expr:
+        ones = relay.const(np.ones((1, *data.type.shape[1:]), np.float32))
+        return relay.strided_set(data, ones, begin, end, strides)
+
+    positive = relay.greater(relay.max(x), relay.const(0.0))
+    if place == "in a loop":
+        row = relay.var("row", shape=(3,))
+        step = relay.Function([row], relay.Tuple([fill(row)]))
+        body = relay.TupleGetItem(call("serde.scan", (), (y,), (), body=step), 0)
+    else:
+        outside, inside = (fill, relay.exp) if place == "behind" else (relay.exp, fill)
+        body = outside(relay.If(positive, inside(y), relay.negative(y)))
+    rows = np.stack([NUMBERS, NUMBERS])
+    (found,) = run("mxnet", body, {x: NUMBERS, y: rows}, tmp_path)
+    wanted = {
+        "behind": [[1, 1, 1], np.exp(NUMBERS)],
+        "in a branch": np.exp([[1, 1, 1], NUMBERS]),
+        "in a loop": [[1, -0.5, 0.75], [1, -0.5, 0.75]],
+    }
+    np.testing.assert_allclose(found, wanted[place], rtol=1e-5)
+
+
+def test_networks_bound_a_product_of_truths(tmp_path: Path) -> None:
+    """A weight of bool stands for its int32, as both are held as floats."""
+    x, held = relay.var("x", shape=(3,)), relay.var("held", shape=(1,), dtype="bool")
+    axis = relay.clip(relay.cumprod(held, dtype="int32"), 1.0, 1.0)
+    rows = np.arange(8, dtype=np.float32).reshape(2, 1, 4)
+    squeezed = call("dyn.squeeze", relay.const(rows), relay.cast(axis, "int64"))
+    body = relay.Tuple([squeezed, relay.exp(x)])
+    weights = {held: np.zeros(1, np.bool_)}
+    found, _ = run("mlmodel", body, {x: NUMBERS}, tmp_path, weights, names=("y", "z"))
+    np.testing.assert_array_equal(found, rows[:, 0])
+
+
+def test_coreml_counts_windows_apart_from_what_is_in_front_of_them(tmp_path: Path) -> None:
+    """Those of each block cost no more nodes than those of the first."""
+    x = relay.var("x", shape=(1, 4, 6, 5))
+    body: Expr = x
+    for _ in range(20):
+        body = relay.reshape(relay.abs(body), [1, 2, 2, 3, 2, 5])
+        body = relay.reshape(relay.transpose(body, [0, 2, 4, 1, 3, 5]), [1, 4, 6, 5])
+    given = np.random.default_rng(5).normal(size=(1, 4, 6, 5)).astype(np.float32)
+    with spending({"nodes": 400}):
+        (found,) = run("coreml", body, {x: given}, tmp_path)
+    wanted = np.abs(given)
+    for _ in range(20):
+        wanted = wanted.reshape(1, 2, 2, 3, 2, 5).transpose(0, 2, 4, 1, 3, 5).reshape(1, 4, 6, 5)
+    np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("reduce", [np.sum, np.prod])

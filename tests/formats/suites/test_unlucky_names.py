@@ -47,3 +47,21 @@ def test_an_input_and_a_weight(judge: Judge, first: str, second: str, tmp_path: 
     (variable,) = again.inputs()
     (read,) = evaluate(again, {variable.name_hint: feed})
     np.testing.assert_allclose(read, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("first", ["", "self", "a b"])
+@pytest.mark.parametrize("judge", SLOW_ASIDE)
+def test_the_order_of_inputs(judge: Judge, first: str, tmp_path: Path) -> None:
+    """It is kept where the graph reads the second first, whatever the first is called."""
+    if not is_installed(judge.package):
+        pytest.skip(f"{judge.package} is not installed")
+    one, two = relay.var(first, shape=(2, 3)), relay.var("x", shape=(3,))
+    mod = relay.IRModule.from_expr(relay.Function([one, two], relay.add(relay.exp(two), one)))
+    meta = ModelMeta(inputs=(first, "x"), outputs=("y",))
+    model = RelayModel(relay.transform.InferType()(mod), {}, meta)
+    feeds = [np.linspace(0, 1, 6, dtype=np.float32).reshape(2, 3), np.arange(3, dtype=np.float32)]
+    path = judge.write(model, tmp_path)
+    (found,) = judge.run(path, model, feeds)
+    np.testing.assert_allclose(found, np.exp(feeds[1]) + feeds[0], rtol=1e-6)
+    again = judge.read(path, model)
+    assert [each.type.shape for each in again.inputs()] == [(2, 3), (3,)]
