@@ -40,9 +40,9 @@ from serde.relay.dataflow_pattern import (  # noqa: E402
     rewrite,
     wildcard,
 )
+from serde.relay.ir.attrs import register_op_attr  # noqa: E402
 from serde.relay.ir.expr import Call, Expr  # noqa: E402
 from serde.relay.ir.model import ModelMeta, RelayModel  # noqa: E402
-from serde.relay.ir.op_attributes import register_op_attr  # noqa: E402
 from serde.relay.ir.registry import get  # noqa: E402
 from serde.relay.ir.visit import post_order  # noqa: E402
 from serde.relay.run.interpreter import run  # noqa: E402

@@ -33,19 +33,19 @@ ROOT: Final = Path(__file__).parents[1] / "serde"
 
 READERS: Final[Mapping[str, Sequence[str]]] = {
     "coreml": [
-        "coreml/reader.py", "coreml/blobs.py", "coreml/messages.py", "coreml/elements.py",
+        "coreml/reader.py", "coreml/blobs.py", "coreml/protos.py", "coreml/elements.py",
         "coreml/model.py", "coreml/pipeline.py", "coreml/interface/interface.py",
         "coreml/interface/network_inputs.py", "coreml/mlprogram/constants.py",
         "coreml/neuralnetwork/layer_weights.py", "coreml/neuralnetwork/message_view.py",
-        "coreml/neuralnetwork/parameters.py", "coreml/neuralnetwork/quantized_weight.py",
+        "coreml/neuralnetwork/parameters.py",
     ],
     "io": [
-        "io/archives.py", "io/contained.py", "io/cursor.py", "io/messages.py", "io/nesting.py",
+        "io/archives.py", "io/contained.py", "io/cursor.py", "io/messages.py", "core/parsing.py",
         "io/packed.py", "io/pairs.py", "io/tvm_params.py", "io/wire.py",
     ],
     "mxnet": [
-        "mxnet/codec.py", "mxnet/symbol_json.py", "mxnet/params.py", "mxnet/sparse.py",
-        "mxnet/arrays.py", "mxnet/attributes.py", "mxnet/upgrades.py", "mxnet/model.py",
+        "mxnet/codec.py", "mxnet/symbol_json.py", "mxnet/params.py", "mxnet/arrays.py",
+        "mxnet/attributes.py", "mxnet/upgrades.py", "mxnet/model.py",
     ],
     "nnef": [
         "nnef/codec.py", "nnef/dat.py", "nnef/graphs.py", "nnef/model.py", "nnef/text/apart.py",
@@ -54,7 +54,7 @@ READERS: Final[Mapping[str, Sequence[str]]] = {
     ],
     "onnx": [
         "onnx/codec.py", "onnx/reader.py", "onnx/external.py", "onnx/sparse.py", "onnx/text.py",
-        "onnx/elements.py", "onnx/attributes.py", "onnx/declarations.py", "onnx/messages.py",
+        "onnx/elements.py", "onnx/attributes.py", "onnx/interface.py",
         "onnx/model.py",
     ],
     "own": [
@@ -63,17 +63,17 @@ READERS: Final[Mapping[str, Sequence[str]]] = {
         "fleet/stores/signatures.py", "io/staging.py", "target/storage.py", "target/supported.py",
     ],
     "relax": [
-        "relax/codec.py", "relax/folder.py", "relax/loading.py", "relax/model.py",
+        "relax/codec.py", "relax/loading.py", "relax/model.py",
         "relax/reflection.py", "relax/text/*.py",
     ],
     "relay": [
         "relayfile/codec.py", "relayfile/json_*.py", "relayfile/model.py",
-        "relay/text/*parser.py", "relay/text/attribute_classes.py", "relay/text/composite.py",
+        "relay/text/*parser.py", "relay/text/metadata.py", "relay/text/composite.py",
         "relay/text/containers.py", "relay/text/lexer.py", "relay/text/literals.py",
-        "relay/text/metadata.py", "relay/text/names.py",
+        "relay/text/names.py",
     ],
     "torch": [
-        "torch/codec.py", "torch/model.py", "torch/packed.py", "torch/strided.py",
+        "torch/codec.py", "torch/model.py", "torch/quantization.py", "torch/strided.py",
         "torch/tensors.py", "torch/pt2/*.py", "torch/script/attributes.py",
         "torch/script/inputs.py", "torch/script/packed.py", "torch/script/reader.py",
         "torch/script/source.py", "torch/script/vetting.py",

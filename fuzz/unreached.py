@@ -130,8 +130,8 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
         "return from_live(source, params, function)": "live",
         'raise OptionError(f"expected a folder or a tvm.IRModule': "live",
         "return replace(from_live(module, params, function), files=files)": "live",
+        "if opened.size > MAX_SCRIPT_BYTES:": "large",
     },
-    "relax/folder.py": {"if opened.size > MAX_SCRIPT_BYTES:": "large"},
     "relax/loading.py": {
         'if main != "main":': "live",
         'raise OptionError(f"params: {name} is no tensor': "live",

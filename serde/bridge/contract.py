@@ -29,7 +29,7 @@ from serde.relay.ir.model import RelayModel
 
 if TYPE_CHECKING:
     from serde.bridge.quantizing import QuantizeOptions
-    from serde.io.neighbours import Neighbours
+    from serde.io.pairs import Neighbours
 
 __all__ = ["AnyBridge", "Bridge", "ReadOnlyBridge", "WriteOnlyBridge", "check_bridge"]
 

@@ -23,7 +23,7 @@ from serde.core.weights import dtype_name
 from serde.errors import OptionError
 from serde.relay.ir.dims import Any, DimLike, SymDim
 from serde.relay.ir.types import TensorType
-from serde.walk.fixed import parse_fixed
+from serde.walk.inputs import parse_fixed
 from serde.walk.user_converters import UserConverter, read_converters
 
 __all__ = [

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from serde.bridge.quantizing import QuantizeOptions
-from serde.checking.matching import match_outputs
+from serde.checking.outputs import match_outputs
 from serde.core.report import Nearness, OutputAccuracy
 from serde.core.weights import Array
 from serde.engine.base import Engine, run_engine

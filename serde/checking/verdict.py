@@ -39,9 +39,8 @@ from serde.checking.judgement import (
     silence,
     within,
 )
-from serde.checking.matching import match_outputs
+from serde.checking.outputs import match_outputs, other_shape
 from serde.checking.rows import explain_rows
-from serde.checking.shapes import other_shape
 from serde.checking.yardstick import Measured, Yardstick
 from serde.core.report import OutputVerdict, Report
 from serde.core.weights import Array, dtype_name

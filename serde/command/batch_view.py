@@ -1,4 +1,4 @@
-"""A batch on the terminal: how far it is while it runs, and what became of it."""
+"""What became of a batch, on a terminal, as tables, and as files: JSON, Markdown, HTML, Parquet."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from serde.command.batch_tables import batch_line, batch_tables, failure_text
 from serde.command.console import Terminal
-from serde.command.render import as_json
-from serde.core.texts import size_text
+from serde.command.render import as_json, markdown_table
+from serde.core.report import Table
+from serde.core.texts import printable, size_text
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -19,7 +20,75 @@ if TYPE_CHECKING:
     from serde.fleet.batching.records import Outcome
     from serde.fleet.batching.report import BatchReport
 
-__all__ = ["BatchView"]
+__all__ = ["BatchView", "write_batch_report"]
+
+_SHOWN = 20
+
+
+def _failure_text(outcome: Outcome) -> str:
+    """Return the line that tells of a failure."""
+    told = outcome.error if outcome.name in outcome.error else f"{outcome.name}: {outcome.error}"
+    return printable(f"{outcome.status}: {told}").replace("\n", " ")
+
+
+def _batch_tables(report: BatchReport) -> Iterator[Table]:
+    """Yield the tables of a batch that have rows."""
+    found = report.findings
+    statuses = sorted(found.statuses.items(), key=lambda item: (item[0] != "done", -item[1]))
+    if statuses:
+        rows = tuple((status, f"{count:,}") for status, count in statuses)
+        yield Table(("ended", "models"), rows, frozenset({1}))
+    verdicts = [(word, n) for word, n in found.verdicts.items() if word != "not checked"]
+    if verdicts:
+        rows = tuple((word, f"{count:,}") for word, count in sorted(verdicts))
+        yield Table(("check", "models"), rows, frozenset({1}))
+    reasons = found.reasons()
+    if reasons:
+        yield Table(
+            ("why", "ended", "models", "such as"),
+            tuple((r.text, r.status, f"{r.models:,}", r.example) for r in reasons[:_SHOWN]),
+            frozenset({2}),
+        )
+    operators = found.gaps.operators()
+    if operators:
+        yield Table(
+            ("operator", "way", "models", "by nothing else", "reason"),
+            tuple(
+                (
+                    gap.operator.op,
+                    gap.operator.way,
+                    f"{gap.models:,}",
+                    f"{gap.alone:,}",
+                    gap.reasons[0][0],
+                )
+                for gap in operators[:_SHOWN]
+            ),
+            frozenset({2, 3}),
+        )
+
+
+def _batch_line(report: BatchReport, total: int) -> str:
+    """Return what became of a batch in one line.
+
+    Args:
+        report: The batch.
+        total: How many models there were to be.
+    """
+    found = report.findings
+    parts = [f"{found.done:,} of {total:,} models done"]
+    if found.reused:
+        parts.append(f"{found.reused:,} of an earlier run")
+    if report.failed:
+        parts.append(f"{report.failed:,} failed")
+    if report.interrupted:
+        parts.append(f"{total - found.models:,} not begun; the same command goes on")
+    ran = found.models - found.reused
+    if ran:
+        rate = ran / max(report.seconds, 1e-9)
+        read = size_text(found.bytes_read)
+        parts.append(f"{report.seconds:.1f} s, {rate:.1f} models/s, {read} read")
+    return "; ".join(parts)
+
 
 _SHOWN_FAILURES = 100
 """Failures that are told one by one; a report file has all."""
@@ -81,7 +150,7 @@ class BatchView:
 
     def _tell_failure(self, outcome: Outcome) -> None:
         if self._failed <= _SHOWN_FAILURES:
-            text, style = failure_text(outcome), "yellow"
+            text, style = _failure_text(outcome), "yellow"
         elif self._failed == _SHOWN_FAILURES + 1:
             text, style = "further failures stand in the report files only", "dim"
         else:
@@ -105,10 +174,10 @@ class BatchView:
     def tell(self, report: BatchReport) -> None:
         """Print what became of the models."""
         terminal = self._terminal
-        for table in batch_tables(report):
+        for table in _batch_tables(report):
             terminal.table(table)
         done = report.failed == 0 and not report.interrupted
-        terminal.line(batch_line(report, self._total), "green" if done else "yellow")
+        terminal.line(_batch_line(report, self._total), "green" if done else "yellow")
         if report.fault:
             terminal.error(f"serde: the ledger does not hold all of it: {report.fault}")
 
@@ -136,3 +205,37 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def write_batch_report(path: Path, report: BatchReport) -> None:
+    """Write a report, of the kind that its suffix says.
+
+    Raises:
+        MissingDependency: pyarrow is not installed.
+        OptionError: `path` cannot be a new file.
+    """
+    if path.suffix == ".parquet":
+        from serde.fleet.batching.parquet import write_parquet
+
+        write_parquet(path, report)
+    elif path.suffix == ".html":
+        from serde.fleet.batching.html import write_html
+
+        write_html(path, report, settings=report.settings)
+    else:
+        from serde.io.atomic import atomic_write
+
+        parts = json_parts(report) if path.suffix == ".json" else _markdown(report)
+        with atomic_write(path) as file:
+            for text in parts:
+                file.write(text.encode(errors="backslashreplace"))
+            file.write(b"\n")
+
+
+def _markdown(report: BatchReport) -> list[str]:
+    parts = [f"# serde batch to {report.settings.to}", _batch_line(report, len(report))]
+    parts += [markdown_table(table) for table in _batch_tables(report)]
+    failures = [f"- {_failure_text(each)}" for each in report if not each.is_done]
+    if failures:
+        parts += ["## Failures", "\n".join(failures)]
+    return ["\n\n".join(parts)]

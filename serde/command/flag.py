@@ -1,13 +1,23 @@
-"""A flag of the command line that has other spellings, and a default of its own."""
+"""A flag with other spellings and a default of its own, and what a shell completes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-__all__ = ["FORMAT_THEME", "READING_THEME", "Flag"]
+__all__ = [
+    "FORMAT_THEME",
+    "READING_THEME",
+    "Flag",
+    "complete_formats",
+    "complete_limits",
+    "complete_lossy_steps",
+    "complete_paths",
+]
 
 READING_THEME = "Reading any format"
 FORMAT_THEME = "Format "
@@ -56,3 +66,38 @@ class Flag(click.Option):
         told = {str(value) for value in self._defaults.values()}
         named = [f"{value} ({who})" for who, value in self._defaults.items()]
         return record[0], f"{record[1]}  [default: {', '.join(told if len(told) == 1 else named)}]"
+
+
+Items = list[CompletionItem[str]]
+
+
+def _starting(pairs: Iterable[tuple[str, str]], incomplete: str) -> Items:
+    return [CompletionItem(each, help=text) for each, text in pairs if each.startswith(incomplete)]
+
+
+def complete_paths(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """Leave a path to the shell."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def complete_formats(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """Return the names of formats."""
+    from serde.bridge.formats import format_names
+
+    return _starting(((name, "") for name in format_names()), incomplete)
+
+
+def complete_lossy_steps(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """Return the names of lossy steps, with what they lose."""
+    from serde.core.lossy import lossy_steps
+
+    return _starting(((step.name, step.loses) for step in lossy_steps().values()), incomplete)
+
+
+def complete_limits(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """Return the limits with what they are at first."""
+    from serde.core.limits import Limits
+
+    first = Limits()
+    pairs = ((f"{item.name}={getattr(first, item.name)}", "") for item in fields(Limits))
+    return _starting(pairs, incomplete)

@@ -20,8 +20,7 @@ from typing import Any as AnyValue
 import click
 
 from serde.bridge.options import other_names
-from serde.command.completion import complete_paths
-from serde.command.flag import FORMAT_THEME, READING_THEME, Flag
+from serde.command.flag import FORMAT_THEME, READING_THEME, Flag, complete_paths
 from serde.conversion.signature import attribute_texts, option_default
 from serde.errors import OptionError
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from serde.command.base import Command, help_all_option
-from serde.command.completion import (
+from serde.command.flag import (
+    READING_THEME,
+    Flag,
     complete_formats,
     complete_limits,
     complete_lossy_steps,
     complete_paths,
 )
-from serde.command.flag import READING_THEME, Flag
 from serde.core.limits import Limits
 
 if TYPE_CHECKING:

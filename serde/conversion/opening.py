@@ -19,7 +19,7 @@ from serde.relay.ir.visit import rewrite
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.input_types import with_input_types
 from serde.relay.transform.open_lengths import open_lengths
-from serde.walk.fixed import fixed_value
+from serde.walk.inputs import fixed_value
 
 __all__ = ["read_as_told"]
 

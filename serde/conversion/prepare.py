@@ -15,7 +15,7 @@ from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
-from serde.walk.lacking import why_without_value
+from serde.walk.holes import why_without_value
 
 __all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
-from typing import Final
 
-from serde.coreml.foreign_out import DESCRIPTION, IS_MIL, ORDER
+import numpy as np
+
 from serde.coreml.interface.interface import declared_dims
 from serde.coreml.mlprogram.constants import element_of
 from serde.errors import Unsupported
@@ -15,9 +16,13 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.foreign import ARGUMENTS, Empty, Foreign, Input
 from serde.relay.ir.types import TensorType
 
+if TYPE_CHECKING:
+    from serde.coreml.value import Builder, Value
+
 __all__ = [
     "CUSTOM",
     "CUSTOM_LAYER",
+    "ORDER",
     "bind_inputs",
     "custom_name",
     "input_order",
@@ -27,14 +32,74 @@ __all__ = [
     "mil_node",
     "mil_types",
     "parameter_names",
-]  # fmt: skip
+    "write_foreign",
+]
+
+_IS_MIL: Final = "$mil"
+"""Attribute that tells that an operator is one of MIL."""
+
+ORDER: Final = "$order"
+"""Attribute with the names of inputs in the order in which a custom layer lists them."""
+
+_DESCRIPTION: Final = "$description"
+"""Attribute with what a custom layer is, for people."""
+
+
+def write_foreign(
+    builder: Builder, source: str, node: Foreign, operands: Sequence[Value | None]
+) -> AnyValue:
+    """Write a custom layer, or an operator of MIL as it was.
+
+    Raises:
+        Unsupported: A layer cannot have such parameters, or the target has no such operators.
+    """
+    if any(each is None for each in operands):
+        raise Unsupported(f"{node.full_name} leaves out an input, which layers do not")
+    own = node.framework == "coreml"
+    pairs: Sequence[tuple[str, AnyValue]] = [
+        (f"x{place}", Input(place)) for place in range(len(operands))
+    ]
+    if own:
+        pairs = node.attributes.get(ARGUMENTS, pairs)
+    inputs = {key: _placed(held, operands) for key, held in pairs}
+    attributes = {key: _literal(key, each) for key, each in node.plain_attributes.items()}
+    if own and node.attributes.get(_IS_MIL):
+        found = builder.add_unknown(node.name, {**inputs, **attributes}, node.results, source)
+    else:
+        order = node.attributes.get(ORDER, tuple(inputs)) if own else tuple(inputs)
+        description = str(node.attributes.get(_DESCRIPTION, "")) if own else ""
+        found = builder.add_custom(
+            node.name, inputs, attributes, node.results, source, list(order), description
+        )
+    return found if len(found) > 1 else found[0]
+
+
+def _placed(held: AnyValue, given: Sequence[AnyValue]) -> AnyValue:
+    if isinstance(held, tuple):
+        return [_placed(each, given) for each in held]
+    return given[held.index] if isinstance(held, Input) else held
+
+
+def _literal(name: str, value: AnyValue) -> AnyValue:
+    if isinstance(value, (tuple, list)) and value and not isinstance(value, Empty):
+        if all(isinstance(each, (bool, int, float)) for each in value):
+            return np.array(value, None if isinstance(value[0], bool) else _dtype(value))
+        if all(isinstance(each, str) for each in value):
+            return list(value)
+    if not isinstance(value, (bool, int, float, str)):
+        raise Unsupported(f"no parameter of a layer can be {name}={value!r:.100}")
+    return value
+
+
+def _dtype(values: Sequence[AnyValue]) -> str:
+    return "float32" if any(isinstance(each, float) for each in values) else "int32"
+
 
 CUSTOM: Final = "custom"
 """Kind of the layers of users' own classes."""
 
 CUSTOM_LAYER: Final = "custom_layer"
 """Operator of MIL that is one."""
-
 
 _BINDINGS: Final = frozenset(("class_name", "description", "input_order", "parameters", "weights"))
 
@@ -126,9 +191,9 @@ def mil_node(
     attributes[ARGUMENTS] = tuple(places)
     if name:
         attributes[ORDER] = tuple(listed) or Empty("strings")
-        attributes[DESCRIPTION] = _text(op, "description")
+        attributes[_DESCRIPTION] = _text(op, "description")
     else:
-        attributes[IS_MIL] = True
+        attributes[_IS_MIL] = True
     known = [each for each in mil_types(op) if each is not None]
     found = Foreign(
         framework="coreml",
@@ -204,7 +269,7 @@ def layer_node(
     if parameters.weights:
         raise Unsupported(f"the weights of a layer of class {parameters.className} are not kept")
     attributes = layer_parameters(parameters)
-    attributes[DESCRIPTION] = parameters.description
+    attributes[_DESCRIPTION] = parameters.description
     results: list[TensorType] = []
     for place, name in enumerate(message.output):
         type_ = declared.get(name)

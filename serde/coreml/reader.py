@@ -16,9 +16,8 @@ from serde.core.parsing import parse_json
 from serde.core.weights import OpenFile, Weight
 from serde.coreml.blobs import BlobFile
 from serde.coreml.elements import BY_MIL
-from serde.coreml.messages import layout
 from serde.coreml.model import CoremlModel, blob_values, kind_of
-from serde.coreml.protos import message_class
+from serde.coreml.protos import layout, message_class
 from serde.coreml.versions import NEWEST_SPECIFICATION
 from serde.errors import FormatError, OptionError
 from serde.io.contained import member_path

@@ -14,8 +14,8 @@ from typing import Any as AnyValue
 
 from serde.core.limits import MAX_PROTOBUF_BYTES
 from serde.core.optional import require
-from serde.coreml.messages import DATA_FIELDS, layout
 from serde.coreml.model import CoremlModel
+from serde.coreml.protos import DATA_FIELDS, layout
 from serde.coreml.reader import MANIFEST
 from serde.errors import OptionError
 from serde.io.atomic import atomic_group, check_files

@@ -1,4 +1,4 @@
-"""Pairs of files whose names a convention fixes: a graph, and the parameters beside it.
+"""Pairs of files whose names a convention fixes, and what else lies beside a file.
 
 The files of a pair are renamed one after the other, so a kill between the renames leaves an old
 graph beside new parameters. Both therefore carry a mark, a digest of the graph: the graph as its
@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from hashlib import blake2b
-from typing import Final
+from typing import Final, Protocol
 
 from serde.core.lossy import MISMATCHED_PAIR
 from serde.core.weights import OpenFile
@@ -24,6 +24,7 @@ from serde.errors import FormatError, OptionError
 __all__ = [
     "PARAMS_HEAD_BYTES",
     "UNMARKED",
+    "Neighbours",
     "belong_together",
     "check_pair",
     "check_replaced",
@@ -111,3 +112,17 @@ def check_replaced(originals: Collection[str | os.PathLike[str]], *, overwrite: 
             f"{named}: would be replaced, but serde did not write what is there; take another "
             "name, or --overwrite (overwrite=True)"
         )
+
+
+class Neighbours(Protocol):
+    """Files beside one that was fetched from where they all lie."""
+
+    def names(self, start: str) -> Sequence[str]:
+        """Return the names of files beside it that begin with `start`.
+
+        Raises:
+            StoreError: They cannot be listed.
+        """
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file of this name, relative to the folder."""

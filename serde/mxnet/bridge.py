@@ -21,7 +21,7 @@ from serde.relay.ir.model import RelayModel
 if TYPE_CHECKING:
     import mxnet
 
-    from serde.io.neighbours import Neighbours
+    from serde.io.pairs import Neighbours
     from serde.mxnet.live import Params
     from serde.mxnet.model import MxnetModel
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from serde.core.limits import MAX_SYMBOL_JSON_BYTES
 from serde.core.weights import OpenFile, Weight
@@ -22,6 +21,7 @@ from serde.io.contained import is_file, is_there
 from serde.io.pairs import (
     PARAMS_HEAD_BYTES,
     UNMARKED,
+    Neighbours,
     check_pair,
     check_replaced,
     has_mark,
@@ -33,9 +33,6 @@ from serde.mxnet.model import Graph, MxnetModel
 from serde.mxnet.params import LIST_MAGIC, read_params, write_params
 from serde.mxnet.symbol_json import marked_text, parse_symbol, symbol_mark
 from serde.mxnet.upgrades import input_names
-
-if TYPE_CHECKING:
-    from serde.io.neighbours import Neighbours
 
 __all__ = ["check_target", "companions", "detect", "detect_bytes", "load", "load_params", "save"]
 

@@ -31,8 +31,8 @@ from serde.errors import Unsupported
 from serde.io.atomic import write_all, write_weight
 from serde.io.cursor import Cursor
 from serde.io.pairs import UNMARKED
+from serde.mxnet.arrays import SparseWeight
 from serde.mxnet.model import DTYPES
-from serde.mxnet.sparse import SparseWeight
 
 __all__ = ["LIST_MAGIC", "read_params", "write_params"]
 

@@ -23,9 +23,8 @@ from serde.core.limits import (
     MAX_SYMBOL_CONTAINERS,
     MAX_SYMBOL_JSON_BYTES,
 )
-from serde.core.parsing import parse_json
+from serde.core.parsing import nesting_depth, parse_json
 from serde.errors import FormatError
-from serde.io.nesting import nesting_depth
 from serde.io.pairs import UNMARKED, mark_of
 from serde.mxnet.model import LATEST_VERSION, METADATA_KEY, Entry, Graph, Node, version_text
 from serde.mxnet.upgrades import HIDDEN_KEYS, Draft, upgrade

@@ -18,7 +18,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 
 if TYPE_CHECKING:
-    from serde.io.neighbours import Neighbours
+    from serde.io.pairs import Neighbours
     from serde.nnef.model import NnefModel
 
 __all__ = ["BRIDGE", "NnefBridge"]

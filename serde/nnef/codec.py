@@ -26,7 +26,7 @@ from serde.nnef.text.parser import parse, place_of_name
 from serde.nnef.text.printer import metadata_of
 
 if TYPE_CHECKING:
-    from serde.io.neighbours import Neighbours
+    from serde.io.pairs import Neighbours
 
 __all__ = ["GRAPH", "QUANT", "companions", "detect", "is_graph", "load"]
 

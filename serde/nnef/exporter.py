@@ -14,13 +14,11 @@ from serde.errors import Unsupported, raise_if_refused
 from serde.nnef.empty import SettleEmpty
 from serde.nnef.export_context import ExportContext, Value, element_type, is_spoken
 from serde.nnef.model import Block, NnefModel, rename_operation
-from serde.nnef.names import Identifiers
-from serde.nnef.naming import rename_tensors
+from serde.nnef.names import Identifiers, rename_tensors
 from serde.nnef.ops import TABLE
 from serde.nnef.options import NnefExportOptions
-from serde.nnef.padding import join_padding
-from serde.nnef.pooling import join_pools
 from serde.nnef.quantized import annotate, lower_quantized, without_unread
+from serde.nnef.windows import join_padding, join_pools
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Expr, Function, If

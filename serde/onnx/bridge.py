@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import onnx
 
     from serde.bridge.quantizing import QuantizeOptions
-    from serde.io.neighbours import Neighbours
+    from serde.io.pairs import Neighbours
     from serde.onnx.model import OnnxModel
 
 __all__ = ["BRIDGE", "OnnxBridge"]

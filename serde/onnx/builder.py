@@ -21,7 +21,7 @@ from onnx import helper, numpy_helper
 from serde.core.limits import MAX_RANK
 from serde.core.weights import Array, Weight, dtype_name
 from serde.errors import ConverterBug, Unsupported
-from serde.onnx.declarations import value_type_proto
+from serde.onnx.interface import value_type_proto
 from serde.onnx.schemas import require_dtype, result_dtypes
 from serde.onnx.versions import CHANGES, Change
 from serde.relay.ir.dims import Any

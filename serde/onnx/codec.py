@@ -38,7 +38,7 @@ from serde.onnx.data_files import (
     noted_data,
     outdated_data,
 )
-from serde.onnx.messages import LAYOUT
+from serde.onnx.elements import LAYOUT
 from serde.onnx.model import (
     DATA_PROPERTY,
     EMBEDDED_BYTES,

@@ -23,7 +23,7 @@ from serde.errors import FormatError, OptionError
 from serde.io.contained import is_file, location_fault
 from serde.io.messages import FileSource, cut_data, piece_chunks
 from serde.io.wire import Piece, total_length
-from serde.onnx.messages import LAYOUT
+from serde.onnx.elements import LAYOUT
 from serde.onnx.model import DATA_PROPERTY, LINKED_PROPERTY, PRODUCER, LinkedFile, tensors
 from serde.onnx.text import is_text
 

@@ -33,9 +33,9 @@ from serde.onnx.builder import (
     require_sequences,
     walk_nodes,
 )
-from serde.onnx.declarations import value_type_proto
 from serde.onnx.export_context import MAX_LEVEL, ExportContext
 from serde.onnx.functions import FunctionCall, LocalFunctions
+from serde.onnx.interface import value_type_proto
 from serde.onnx.lowering import as_qdq, for_runtime, lower
 from serde.onnx.model import PRODUCER, OnnxModel
 from serde.onnx.ops import TABLE

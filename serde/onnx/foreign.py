@@ -15,8 +15,7 @@ from serde.core.optional import is_installed, require
 from serde.core.weights import Array
 from serde.engine.base import first_line
 from serde.errors import OptionError, RelayError, Unsupported
-from serde.onnx.declarations import value_type_proto
-from serde.onnx.interface import declared_shape, input_dtype
+from serde.onnx.interface import declared_shape, input_dtype, value_type_proto
 from serde.onnx.model import OnnxModel
 from serde.onnx.scopes import domain_name
 from serde.onnx.versions import DEFAULT_TARGET

@@ -1,23 +1,27 @@
-"""What an ONNX model declares: types of inputs, operator sets, and facts about itself."""
+"""What an ONNX model declares: types, operator sets, and facts about itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any as AnyValue
+from typing import Final
 
 import onnx
+from onnx import helper
 
 from serde.core.report import Report
+from serde.core.weights import numpy_dtype
 from serde.errors import FormatError, Unsupported
 from serde.onnx.elements import element_dtype
 from serde.onnx.model import DATA_PROPERTY, LINKED_PROPERTY
 from serde.onnx.scopes import domain_name
 from serde.onnx.versions import NEWEST
-from serde.relay.ir.dims import DimLike
+from serde.relay.ir.dims import Any, DimLike
 from serde.relay.ir.model import ModelMeta
+from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk.metadata import metadata_facts
 
-__all__ = ["declared_shape", "graph_meta", "input_dtype", "opset_versions"]
+__all__ = ["declared_shape", "graph_meta", "input_dtype", "opset_versions", "value_type_proto"]
 
 
 def opset_versions(
@@ -98,7 +102,7 @@ OWN_PROPERTIES: Final = (LINKED_PROPERTY, DATA_PROPERTY, "source_format", "sourc
 """Keys of metadata that tell what serde wrote."""
 
 
-def _own_metadata(message: Any) -> Sequence[Any]:
+def _own_metadata(message: AnyValue) -> Sequence[AnyValue]:
     """Return the metadata of a node or graph, which ONNX has from 1.17 on."""
     return getattr(message, "metadata_props", ())
 
@@ -123,3 +127,16 @@ def graph_meta(
         description=proto.doc_string or proto.graph.doc_string,
         extra=extra,
     )
+
+
+def value_type_proto(name: str, type_: TensorType | SequenceType) -> onnx.ValueInfoProto:
+    """Return the declaration of a tensor or sequence; a symbolic dimension keeps its name."""
+    if isinstance(type_, SequenceType):
+        element = value_type_proto(name, type_.element).type
+        return helper.make_value_info(name, helper.make_sequence_type_proto(element))
+    dims = [
+        dim if isinstance(dim, int) else None if isinstance(dim, Any) else str(dim)
+        for dim in type_.shape
+    ]
+    code = helper.np_dtype_to_tensor_dtype(numpy_dtype(type_.dtype))
+    return helper.make_tensor_value_info(name, code, dims)

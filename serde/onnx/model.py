@@ -14,8 +14,7 @@ from serde.core.limits import MAX_PROTOBUF_BYTES, MAX_RANK
 from serde.core.weights import ArrayWeight, Weight
 from serde.errors import ConverterBug, FormatError, OptionError
 from serde.io.packed import stored_chunks
-from serde.onnx.elements import CODES, ELEMENTS, Element
-from serde.onnx.messages import MESSAGES
+from serde.onnx.elements import CODES, ELEMENTS, MESSAGES, Element
 from serde.onnx.sparse import SparseWeight
 
 if TYPE_CHECKING:

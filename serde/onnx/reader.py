@@ -19,9 +19,8 @@ from serde.errors import FormatError, OptionError
 from serde.io.messages import INLINE_BYTES, FileSource, MemorySource, cut_data
 from serde.io.packed import PackedWeight
 from serde.io.wire import LENGTH, VARINT, Cut, Scanner
-from serde.onnx.elements import ELEMENTS, Element
+from serde.onnx.elements import ELEMENTS, LAYOUT, Element
 from serde.onnx.external import ExternalFiles
-from serde.onnx.messages import LAYOUT
 from serde.onnx.model import (
     DATA_PROPERTY,
     LINKED_PROPERTY,

@@ -15,8 +15,8 @@ from onnx.shape_inference import InferenceError
 
 from serde.core.weights import Array
 from serde.errors import OptionError, Unsupported
-from serde.onnx.declarations import value_type_proto
 from serde.onnx.elements import ELEMENTS
+from serde.onnx.interface import value_type_proto
 from serde.onnx.versions import CHANGES, FIRST_WITH_FUNCTIONS, LOWEST_TARGET, NEWEST, Change
 from serde.relay.ir.expr import Call, Tuple
 from serde.relay.ir.types import SequenceType, TensorType, Type

@@ -91,7 +91,7 @@ class RelaxBridge(Bridge["RelaxModel", RelaxImportOptions, RelaxExportOptions]):
         overwrite: bool = False,
     ) -> None:
         """Refuse a path that cannot be written; any name without a suffix is that of a folder."""
-        from serde.relax import writer
+        from serde.relax import codec as writer
 
         writer.check_target(path, sources)
 
@@ -105,7 +105,7 @@ class RelaxBridge(Bridge["RelaxModel", RelaxImportOptions, RelaxExportOptions]):
         before_commit: Callable[[Path], None] | None = None,
     ) -> Path:
         """Write a folder of TVMScript and parameters."""
-        from serde.relax import writer
+        from serde.relax import codec as writer
 
         return writer.save(model, path, sources, before_commit)
 

@@ -1,19 +1,88 @@
-"""Folders of TVMScript and parameters, and live modules."""
+"""Folders of TVMScript and parameters, read and written whole, and live modules."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue
+from typing import Final
 
+from serde.core.limits import MAX_SCRIPT_BYTES
+from serde.core.weights import OpenFile, Weight
 from serde.errors import FormatError, OptionError
-from serde.relax.folder import PARAMS, SCRIPT, is_folder, read_folder
+from serde.io.directories import atomic_directory, check_directory
+from serde.io.tvm_params import read_params, write_params
 from serde.relax.loading import from_live
 from serde.relax.model import RelaxModel
+from serde.relax.text.reading import read_script
+from serde.relay.text.containers import DLPACK_CODES
 
-__all__ = ["detect", "is_module", "load"]
+__all__ = [
+    "PARAMS",
+    "SCRIPT",
+    "check_target",
+    "detect",
+    "is_folder",
+    "is_module",
+    "load",
+    "read_folder",
+    "save",
+    "write_weights",
+]
+
+SCRIPT: Final = "model.py"
+"""The module in TVMScript."""
+
+PARAMS: Final = "model.params"
+"""The weights, as a parameter file of TVM's, by the names of variables."""
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder with a module and its parameters."""
+    return path.is_dir() and (path / SCRIPT).is_file() and (path / PARAMS).is_file()
+
+
+def read_folder(path: Path) -> tuple[AnyValue, dict[str, Weight]]:
+    """Return the ``tvm.IRModule`` of a folder, and its weights, whose values are not read.
+
+    Raises:
+        FormatError: The folder is not as serde or TVM writes it.
+        MissingDependency: TVM is not installed, or as a release that is not known.
+    """
+    for name in (SCRIPT, PARAMS):
+        if not (path / name).is_file():
+            raise FormatError(f"expected a file {name} in the folder, found none", path=path)
+    with OpenFile.open(path / PARAMS) as opened:
+        weights = read_params(opened, DLPACK_CODES)
+    try:
+        return read_script(_read_text(path / SCRIPT)), weights
+    except FormatError as error:
+        raise FormatError(str(error), path=path / SCRIPT) from error
+
+
+def _read_text(path: Path) -> str:
+    with OpenFile.open(path) as opened:
+        if opened.size > MAX_SCRIPT_BYTES:
+            limit = MAX_SCRIPT_BYTES
+            raise FormatError(f"a text of {opened.size} bytes, at most {limit} are read")
+        content = bytearray(opened.size)
+        opened.read_into(content, 0)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise FormatError("a text that is not UTF-8", offset=error.start) from None
+
+
+def write_weights(weights: Mapping[str, Weight], path: Path) -> None:
+    """Write weights to the parameter file of a folder.
+
+    Raises:
+        RelayError: TVM's files cannot hold an element type.
+    """
+    write_params(weights, path / PARAMS, codes=DLPACK_CODES)
 
 
 def detect(path: Path) -> bool:
@@ -53,3 +122,32 @@ def load(source: AnyValue, params: AnyValue, function: str | None = None) -> Rel
         return replace(from_live(module, weights, function), files=files)
     except OptionError as error:
         raise FormatError(str(error), path=path) from error
+
+
+def check_target(path: str | os.PathLike[str], sources: Sequence[Path] = ()) -> None:
+    """Refuse a path at which no folder can be written.
+
+    Raises:
+        OptionError: Something else is there, or it holds a source.
+    """
+    check_directory(path, sources=sources, is_package=is_replaceable)
+
+
+def is_replaceable(path: Path) -> bool:
+    """Whether a directory holds a module and its parameters, and nothing else."""
+    return {each.name for each in path.iterdir()} == {SCRIPT, PARAMS}
+
+
+def save(
+    model: RelaxModel,
+    path: Path,
+    sources: Sequence[Path] = (),
+    before_commit: Callable[[Path], None] | None = None,
+) -> Path:
+    """Write a model; the same one always gives the same bytes."""
+    with atomic_directory(
+        path, sources=sources, is_package=is_replaceable, before_commit=before_commit
+    ) as root:
+        (root / SCRIPT).write_bytes(model.module.script(show_meta=True).encode())
+        write_weights(model.weights, root)
+    return path

@@ -11,13 +11,18 @@ import numpy as np
 
 from serde.core.weights import Array, Weight, dtype_name, numpy_dtype
 from serde.errors import ConverterBug, SerdeError, Unsupported
-from serde.relax.broadcasting import ELEMENTWISE, broadcast_lengths, make_spread
+from serde.relax.dynamic import (
+    ELEMENTWISE,
+    REDUCTIONS,
+    broadcast_lengths,
+    make_fallback,
+    make_spread,
+    open_lengths,
+)
 from serde.relax.framework import Framework
 from serde.relax.live import to_tensor
-from serde.relax.names import Names, plain_name
-from serde.relax.reducing import REDUCTIONS, make_fallback, open_lengths
 from serde.relax.symbols import Symbols
-from serde.relax.values import Block, Value, require_tensor
+from serde.relax.values import Block, Names, Value, plain_name, require_tensor
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk import export_context as walk

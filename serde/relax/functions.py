@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.relax.export_context import Block, ExportContext, Symbols, Value
-from serde.relax.names import BRANCH
+from serde.relax.values import BRANCH
 from serde.relay.ir.types import TensorType
 
 __all__ = ["PrivateFunction", "bind_results", "cast_shape", "outline"]

@@ -7,8 +7,7 @@ from itertools import count
 from typing import Any as AnyValue
 
 from serde.relax.framework import Framework
-from serde.relax.names import plain_name
-from serde.relax.values import Value
+from serde.relax.values import Value, plain_name
 from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim, symbol
 from serde.relay.ir.types import TensorType
 from serde.walk import export_context as walk

@@ -1,7 +1,9 @@
-"""Values of a module of Relax while it is written, and where they are bound."""
+"""Values of a module of Relax while it is written, where they are bound, and their names."""
 
 from __future__ import annotations
 
+import keyword
+import re
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
 from typing import Final
@@ -9,9 +11,10 @@ from typing import Final
 from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.ir.unique_names import UniqueNames
 from serde.walk.placement import Scope
 
-__all__ = ["Block", "Value", "require_tensor"]
+__all__ = ["BRANCH", "Block", "Names", "Value", "plain_name", "require_tensor"]
 
 _PACKED: Final = frozenset(
     ("int2", "int4", "uint2", "uint4", "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn")
@@ -55,3 +58,39 @@ def require_tensor(type_: TensorType | SequenceType) -> TensorType:
     if type_.dtype in _PACKED:
         raise Unsupported(f"TVM computes no tensors of {type_.dtype}")
     return type_
+
+
+_OTHER: Final = re.compile(r"[^A-Za-z0-9_]+")
+_VALID: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_MODULES: Final = frozenset(("I", "R", "T", "metadata"))
+"""What names in TVMScript stand for something else."""
+
+BRANCH: Final = "branch"
+"""What functions are called like that hold a branch of a conditional."""
+
+_MOST_CHARACTERS: Final = 120
+
+
+def plain_name(name: str) -> str:
+    """Return an identifier like `name`, the same for the same name."""
+    plain = name
+    if not _VALID.fullmatch(name):
+        plain = _OTHER.sub("_", name).strip("_") or "x"
+        plain = f"v_{plain}" if not plain[0].isalpha() else plain
+    if keyword.iskeyword(plain) or plain in _MODULES:
+        plain = f"{plain}_"
+    return plain[:_MOST_CHARACTERS]
+
+
+class Names:
+    """Names that are taken so far, with what they stand for."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self._taken = UniqueNames()
+
+    def claim(self, name: str) -> str:
+        """Return an identifier like `name` that nothing else has."""
+        found = self._taken.reserve(plain_name(name))
+        self.names[found] = name
+        return found

@@ -46,9 +46,9 @@ from serde.relay.ir.adt import PatternWildcard as PatternWildcard
 from serde.relay.ir.adt import TypeData as TypeData
 from serde.relay.ir.affine_type import TensorAffineType as TensorAffineType
 from serde.relay.ir.affine_type import TupleAffineType as TupleAffineType
-from serde.relay.ir.bind import bind as bind
 from serde.relay.ir.compare import assert_structural_equal as assert_structural_equal
 from serde.relay.ir.compare import structural_equal as structural_equal
+from serde.relay.ir.copies import bind as bind
 from serde.relay.ir.dims import Any as Any
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.dims import symbol as symbol

@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.ir.bind import bind
+from serde.relay.ir.copies import bind
 from serde.relay.ir.expr import Constant, Expr, Function, Var, const
 from serde.relay.run.executor import create_executor
 

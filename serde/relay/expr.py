@@ -11,11 +11,10 @@ __getattr__, __dir__, __all__ = lazy_names(
             "Attrs Call Constant Expr GlobalVar If Let RelayExpr Tuple TupleGetItem TupleWrapper "
             "Var const var"
         ),
-        "serde.relay.ir.bind": "bind",
         "serde.relay.ir.copies": (
             "CallWithFields ConstantWithFields IfWithFields LetWithFields RefCreateWithFields "
             "RefReadWithFields RefWriteWithFields TupleGetItemWithFields TupleWithFields "
-            "VarWithFields"
+            "VarWithFields bind"
         ),
         "serde.relay.ir.refs": "RefCreate RefRead RefWrite",
     },

@@ -18,7 +18,7 @@ HOMES: Final = {
         "PatternWildcard TypeData"
     ),
     "serde.relay.ir.affine_type": "TensorAffineType TupleAffineType",
-    "serde.relay.ir.bind": "bind",
+    "serde.relay.ir.copies": "bind",
     "serde.relay.ir.compare": "assert_structural_equal structural_equal",
     "serde.relay.ir.dims": "Any symbol",
     "serde.relay.ir.expr": (

@@ -18,13 +18,13 @@ from serde.io.atomic import check_files
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, all_ops
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order
 from serde.relayfile.options import RelayExportOptions, RelayImportOptions
 
 if TYPE_CHECKING:
-    from serde.io.neighbours import Neighbours
+    from serde.io.pairs import Neighbours
     from serde.relayfile.model import RelayProgram
 
 __all__ = ["BRIDGE", "RelayBridge"]
@@ -134,8 +134,6 @@ class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]
 
     def coverage(self) -> list[tuple[str, str]]:
         """Return every operator of Relay, with the first line of its documentation."""
-        from serde.relay.ir.registry import all_ops
-
         return [(name, op.doc.partition("\n")[0]) for name, op in all_ops().items()]
 
     def names(self, model: RelayProgram) -> TensorNames:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.core.limits import MAX_GRAPH_TEXT_BYTES
@@ -20,7 +19,15 @@ from serde.core.weights import OpenFile, Weight, as_weight
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group, check_files
 from serde.io.contained import is_file, is_there
-from serde.io.pairs import UNMARKED, check_pair, check_replaced, has_mark, mark_of, params_mark
+from serde.io.pairs import (
+    UNMARKED,
+    Neighbours,
+    check_pair,
+    check_replaced,
+    has_mark,
+    mark_of,
+    params_mark,
+)
 from serde.io.staging import pending
 from serde.io.tvm_params import PARAMS_HEAD, read_params, write_params
 from serde.relay.ir.expr import Function
@@ -32,9 +39,6 @@ from serde.relay.text.parser import fromtext
 from serde.relayfile.json_graph import read_graph
 from serde.relayfile.live import infer_types, rename_apart
 from serde.relayfile.model import RelayProgram
-
-if TYPE_CHECKING:
-    from serde.io.neighbours import Neighbours
 
 __all__ = ["check_target", "companions", "detect", "is_live", "load", "save"]
 

@@ -17,7 +17,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.relay.ir.registry import Attribute, OpDef
-from serde.relay.text.attribute_classes import FIELDS, class_key
+from serde.relay.text.metadata import FIELDS, class_key
 from serde.relay.text.printer import OPERAND_ATTRIBUTES
 
 __all__ = ["AttributeReader", "Literal", "Node"]

@@ -22,9 +22,9 @@ from serde.core.report import Report
 from serde.core.weights import Weight
 from serde.errors import TypeInferenceError, Unsupported, UnsupportedModelError
 from serde.onnx.builder import walk_nodes
-from serde.onnx.declarations import value_type_proto
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.exporter import write_lowered
+from serde.onnx.interface import value_type_proto
 from serde.onnx.model import OnnxModel
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
@@ -35,9 +35,9 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.merge_equal_nodes import exact_key
+from serde.target.regions import write_part
 from serde.target.supported import Bounds, OperatorRule, SupportedOperators
 from serde.target.units import nodes_inside
-from serde.target.writing import write_part
 
 __all__ = ["Gap", "Judge", "Verdict"]
 

@@ -23,8 +23,7 @@ from serde.target.cutting import keep
 from serde.target.module import OnnxModule
 from serde.target.partition import COMPILER, OPSET_KEY, partition_for_onnx
 from serde.target.program import Port, compiled_functions, output_names, schedule
-from serde.target.regions import RegionModule
-from serde.target.writing import write_part
+from serde.target.regions import RegionModule, write_part
 
 __all__ = ["OnnxModule", "build", "partition_for_onnx"]
 

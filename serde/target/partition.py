@@ -49,9 +49,9 @@ from serde.relay.transform.weight_folding import fold_weights
 from serde.target.cutting import Cutting, keep
 from serde.target.judge import Gap, Judge, Verdict
 from serde.target.layering import Layering, Tensor, assign_regions
+from serde.target.regions import lower_part
 from serde.target.supported import SupportedOperators, read_supported
 from serde.target.units import Unit, UnitGraph, find_units
-from serde.target.writing import lower_part
 
 __all__ = [
     "OPSET_KEY",

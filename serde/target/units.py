@@ -29,7 +29,7 @@ from serde.relay.ir.leaves import holds_values, value_types
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
-from serde.walk.biases import fused_biases
+from serde.walk.lowering import fused_biases
 from serde.walk.placement import Placement, Scope, place
 
 __all__ = ["Unit", "UnitGraph", "as_leaves", "find_units", "nodes_inside", "spread_tuples"]

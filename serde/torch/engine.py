@@ -196,7 +196,7 @@ def _run_script(
     outputs: Sequence[str],
     constants: Mapping[str, AnyValue],
 ) -> Engine:
-    from serde.torch.script.calls import call_script
+    from serde.torch.script.inputs import call_script
 
     call = call_script(script, constants)
 

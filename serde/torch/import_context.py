@@ -17,10 +17,10 @@ from serde.relay.ir.expr import Constant, Expr, Span
 from serde.relay.ir.shapes import normalize_axis
 from serde.torch.aliases import Storage, Values
 from serde.torch.changes import Changes
+from serde.torch.dimensions import Range, bounds
 from serde.torch.model import Graph, Node
 from serde.torch.promotion import category, promote
 from serde.torch.quantization import Quantization
-from serde.torch.ranges import Range, bounds
 from serde.torch.sequences import PackedSequences
 from serde.walk.holes import Hole
 from serde.walk.import_context import GraphImporter

@@ -17,6 +17,7 @@ from serde.relay.ir.expr import Constant, Expr, Span, Var
 from serde.relay.ir.types import TensorType
 from serde.torch.aliases import Values
 from serde.torch.changes import Changes
+from serde.torch.dimensions import other_lengths
 from serde.torch.foreign import bind_arguments, foreign_node, infer_types
 from serde.torch.host import (
     DYNAMIC_LIST_EVALUATORS,
@@ -30,7 +31,6 @@ from serde.torch.import_context import ImportContext, Scalar, Unread
 from serde.torch.model import Argument, Graph, Input, Node, Ref, TorchModel
 from serde.torch.ops.table import OPS
 from serde.torch.quantization import COPIES, INTEGERS, UNCHANGED, Quantization
-from serde.torch.ranges import other_lengths
 from serde.torch.sequences import PackedSequences
 from serde.torch.source.overloads import resolve
 from serde.walk import importer

@@ -14,7 +14,7 @@ from typing import Final
 from serde.core.weights import Weight
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.types import TensorType
-from serde.torch.ranges import Range
+from serde.torch.dimensions import Range
 
 __all__ = [
     "OWN_NAMESPACES",

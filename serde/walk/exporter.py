@@ -42,7 +42,6 @@ from serde.relay.ir.traits import Foreign as ForeignTrait
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import free_vars, post_order
 from serde.walk import booleans
-from serde.walk.biases import fused_biases
 from serde.walk.booleans import counts_bits
 from serde.walk.export_context import (
     Body,
@@ -55,8 +54,8 @@ from serde.walk.export_context import (
     regroup,
 )
 from serde.walk.export_fallback import ExportFallback
-from serde.walk.holes import Incomplete
-from serde.walk.lacking import require_countable, why_not_called, why_without_value
+from serde.walk.holes import Incomplete, require_countable, why_not_called, why_without_value
+from serde.walk.lowering import fused_biases
 from serde.walk.placement import Placement, Scope, callee, place
 from serde.walk.table import ConverterTable, source_name
 

@@ -30,11 +30,9 @@ from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.types import TensorType
 from serde.walk.assembly import Assembly, closed_over
 from serde.walk.fallback import ImportFallback
-from serde.walk.fixed import fixed_value
-from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
+from serde.walk.holes import Hole, Holes, Incomplete, Placeholder, require_countable
 from serde.walk.import_context import ImportContext
-from serde.walk.inputs import bind_inputs, check_names, missing_shapes_text
-from serde.walk.lacking import require_countable
+from serde.walk.inputs import bind_inputs, check_names, fixed_value, missing_shapes_text
 from serde.walk.scope import Scope
 from serde.walk.table import ConverterTable
 from serde.walk.tracing import note_node, tracing_graph

@@ -11,7 +11,7 @@ import pytest
 from support.tiers import first_of
 
 import serde
-from serde.checking.matching import match_outputs
+from serde.checking.outputs import match_outputs
 from serde.command.cli import main
 from serde.compat import import_mxnet
 from serde.errors import CheckError

@@ -8,7 +8,7 @@ from support.layout_cases import assert_becomes, assert_same_numbers, names, pro
 
 import serde.relay as relay
 from serde.errors import RelayError
-from serde.relay.ir.op_attributes import TempOpAttr, get_op_attr
+from serde.relay.ir.attrs import TempOpAttr, get_op_attr
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.transform import AlterOpLayout, CanonicalizeOps
 

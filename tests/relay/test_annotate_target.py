@@ -10,10 +10,10 @@ from support.regions import check, check_same_results, program, supported
 
 import serde.relay as relay
 from serde.errors import RelayError
+from serde.relay.ir.attrs import register_op_attr, reset_op_attr
 from serde.relay.ir.compare import assert_structural_equal
-from serde.relay.ir.op_attributes import register_op_attr, reset_op_attr
 from serde.relay.ir.registry import all_ops, get
-from serde.relay.ir.samples import TensorSpec
+from serde.relay.ir.schema import TensorSpec
 from serde.relay.transform import AnnotateTarget, PartitionGraph
 
 BOTH = pytest.mark.parametrize("everything", [True, False])

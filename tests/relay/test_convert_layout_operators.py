@@ -5,8 +5,8 @@ from support.layout_cases import assert_becomes, assert_same_numbers, names, pro
 
 import serde.relay as relay
 from serde.errors import RelayError, SerdeError
+from serde.relay.ir.attrs import TempOpAttr
 from serde.relay.ir.layout import TensorLayout
-from serde.relay.ir.op_attributes import TempOpAttr
 from serde.relay.transform import ConvertLayout, LayoutConfig
 from serde.relay.transform.tvm.layout.inference import InferCorrectLayoutOutput
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from serde.relay.ir.op_attributes import reset_op_attr
+from serde.relay.ir.attrs import reset_op_attr
 
 PAGE = Path(__file__).parents[2] / "docs" / "relay.md"
 

@@ -10,8 +10,8 @@ import pytest
 import serde.relay as relay
 from serde.errors import RelayError
 from serde.relay.ir.affine_type import TensorAffineType, TupleAffineType
+from serde.relay.ir.attrs import register_op_attr, reset_op_attr
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.op_attributes import register_op_attr, reset_op_attr
 from serde.relay.ir.verify import verify
 from serde.relay.transform import DivToMul, FakeQuantizationToInteger, InferType
 from serde.relay.transform.tvm import fake_quantization_to_integer as rules

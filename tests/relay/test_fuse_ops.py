@@ -7,8 +7,7 @@ from support.golden import tvm_ops
 import serde.relay as relay
 from serde.relay.ir.compare import assert_structural_equal
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var
-from serde.relay.ir.op_pattern import pattern_of
-from serde.relay.ir.registry import OpDef, all_ops, get
+from serde.relay.ir.registry import OpDef, all_ops, get, pattern_of
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run

@@ -7,7 +7,7 @@ from support.layout_cases import assert_becomes, names, program
 
 import serde.relay as relay
 from serde.errors import SerdeError
-from serde.relay.ir.op_attributes import TempOpAttr, get_op_attr, register_op_attr
+from serde.relay.ir.attrs import TempOpAttr, get_op_attr, register_op_attr
 from serde.relay.transform import Legalize
 
 KEY = "FTVMLegalize"

@@ -11,8 +11,8 @@ import pytest
 
 import serde.relay as relay
 from serde.errors import OptionError, RelayError, SerdeError, Unsupported
+from serde.relay.ir.attrs import get_op_attr, register_op_attr, reset_op_attr
 from serde.relay.ir.expr import Call
-from serde.relay.ir.op_attributes import get_op_attr, register_op_attr, reset_op_attr
 from serde.relay.ir.verify import verify
 from serde.relay.transform import InferType, PassContext, ToMixedPrecision
 from serde.relay.transform.tvm import mixed_precision

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from serde.errors import RelayError
-from serde.relay.ir.op_attributes import (
+from serde.relay.ir.attrs import (
     get_op_attr,
     ops_with_attr,
     register_op_attr,

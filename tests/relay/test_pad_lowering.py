@@ -9,7 +9,7 @@ import pytest
 
 import serde.relay as relay
 from serde.relay.ir.registry import call
-from serde.relay.lowering.pad import continued
+from serde.relay.lowering.shape import continued
 from serde.relay.transform.decompose import decompose
 
 N, M = relay.symbol("n"), relay.symbol("m")

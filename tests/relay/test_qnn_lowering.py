@@ -14,13 +14,13 @@ from support.samples import build
 
 import serde.relay as relay
 from serde.errors import RelayError, Unsupported
+from serde.relay.ir.attrs import get_op_attr
 from serde.relay.ir.expr import Call, Constant, Expr, Var
 from serde.relay.ir.infer import infer_function
-from serde.relay.ir.op_attributes import get_op_attr
 from serde.relay.ir.registry import OpDef, Sample, all_ops
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order, rewrite
-from serde.relay.op.qnn.requantize_config import (
+from serde.relay.op.qnn.rescale import (
     current_requantize_config,
     requantize_config,
 )

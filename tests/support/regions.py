@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import serde.relay as relay
+from serde.relay.ir.attrs import reset_op_attr, set_op_attr
 from serde.relay.ir.compare import assert_structural_equal
-from serde.relay.ir.op_attributes import reset_op_attr, set_op_attr
 from serde.relay.ir.verify import verify
 from serde.relay.run.interpreter import run
 from serde.relay.transform import InferType

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from support.relax_samples import judge
 
-from serde.relay.ir.samples import Sample, TensorSpec, sample
+from serde.relay.ir.schema import Sample, TensorSpec, sample
 
 __all__ = ["Given", "given", "judge_call"]
 

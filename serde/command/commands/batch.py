@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from serde.command.amounts import read_count, read_duration, read_size
-from serde.command.completion import complete_paths
+from serde.command.flag import complete_paths
 from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
@@ -225,7 +225,7 @@ def _check_reports(paths: Sequence[Path]) -> None:
 
 
 def _write_reports(paths: Sequence[Path], batch: BatchRun) -> None:
-    from serde.command.batch_files import write_batch_report
+    from serde.command.batch_view import write_batch_report
 
     for path in paths:
         write_batch_report(path, batch.report)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from serde.command.completion import complete_paths
+from serde.command.flag import complete_paths
 from serde.command.invocation import Invocation, show_report
 from serde.command.parameters import (
     FormatCommand,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from serde.command.completion import complete_formats, complete_paths
+from serde.command.flag import complete_formats, complete_paths
 from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,

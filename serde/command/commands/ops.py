@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from serde.command.base import Command
-from serde.command.completion import complete_formats
+from serde.command.flag import complete_formats
 from serde.command.invocation import Invocation
 from serde.command.parameters import printing_flags
 

@@ -178,7 +178,7 @@ class ProgramWalk(ExportWalk[Value]):
 
     def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
         """Add a custom layer, or an operation of MIL as it was."""
-        from serde.coreml.foreign_out import write_foreign
+        from serde.coreml.foreign import write_foreign
 
         return write_foreign(self._builder, self._context.source, node, operands)
 

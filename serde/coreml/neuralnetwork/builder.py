@@ -20,7 +20,7 @@ from serde.coreml.neuralnetwork.layers import (
     held_shape,
     value_weight,
 )
-from serde.coreml.neuralnetwork.quantized_weight import QuantizedWeight
+from serde.coreml.neuralnetwork.parameters import QuantizedWeight
 from serde.coreml.value import MAX_RANK, Argument, Builder, Value
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.expr import Call

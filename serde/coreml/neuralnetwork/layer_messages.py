@@ -11,7 +11,7 @@ import serde.relay as relay
 from serde.core.weights import ArrayWeight, Weight
 from serde.coreml.neuralnetwork.layers import Network, Parameter, held_array, held_shape
 from serde.coreml.neuralnetwork.message_view import snake_case
-from serde.coreml.neuralnetwork.quantized_weight import QuantizedWeight
+from serde.coreml.neuralnetwork.parameters import QuantizedWeight
 from serde.io.messages import INLINE_BYTES
 from serde.relay.ir.expr import Var
 from serde.relay.ir.types import TensorType

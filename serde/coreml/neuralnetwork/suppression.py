@@ -17,10 +17,9 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim, as_dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
-from serde.walk.expansion.tensors import tensor_type
 
 __all__ = ["THRESHOLDS", "suppression_to_relay", "thresholds_of"]
 

@@ -15,12 +15,11 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv.windows import layouts, per_axis
+from serde.mxnet.ops.conv.direct import layouts, per_axis
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.elementwise.unary import import_cbrt
-from serde.mxnet.ops.layout import COMPUTED, FLOATS, tensor_type
-from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.mxnet.ops.table import COMPUTED, FLOATS, OPS
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.pool.reduction import Pooling

@@ -1,12 +1,13 @@
-"""The table of MXNet's converters."""
+"""The table of MXNet's converters, and the dtypes in which it computes windows."""
 
 from __future__ import annotations
 
 from serde.mxnet.attributes import decode_attribute
 from serde.mxnet.operators import BESIDE, FORWARD, OPTIMIZERS
 from serde.walk.table import ConverterTable
+from serde.walk.takes import dtypes
 
-__all__ = ["OPS"]
+__all__ = ["COMPUTED", "FLOATS", "OPS"]
 
 OPS = ConverterTable(
     "mxnet",
@@ -15,3 +16,8 @@ OPS = ConverterTable(
     home="serde.mxnet.ops",
     usual_layouts=True,
 )
+
+
+FLOATS = ("float32", "float64")
+COMPUTED = dtypes(*FLOATS)
+"""What MXNet computes windows in."""

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from serde.errors import Unsupported
 from serde.relax.export_context import Block, ExportContext, Value
 from serde.relax.functions import PrivateFunction, bind_results, cast_shape, outline
-from serde.relax.invariants import transpose_outside
+from serde.relax.loops import transpose_outside
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Function

@@ -19,9 +19,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         ),
         "serde.relay.analysis.features": "Feature detect_feature",
         "serde.relay.analysis.forms": ("check_basic_block_normal_form check_constant well_formed"),
-        "serde.relay.analysis.type_variables": "all_type_vars bound_type_vars free_type_vars",
         "serde.relay.analysis.variables": (
-            "all_dtypes all_vars bound_vars free_vars post_order_visit"
+            "all_dtypes all_type_vars all_vars bound_type_vars bound_vars free_type_vars "
+            "free_vars post_order_visit"
         ),
         "serde.relay.ir.exhaustion": "unmatched_cases",
         "serde.relay.ir.kinds": "check_kind",

@@ -52,8 +52,7 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.op_pattern import pattern_of
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, pattern_of
 from serde.relay.ir.types import TensorType, Type
 
 __all__ = ["Matcher", "match", "operator_name"]

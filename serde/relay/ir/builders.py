@@ -20,7 +20,7 @@ __all__ = ["Namespace", "builder_names", "lookup_builder", "wrap_tuple"]
 _DERIVED: dict[str, AnyValue] = {}
 
 _QNN: Final = "serde.relay.transform.tvm.qnn"
-_CONFIG: Final = "serde.relay.op.qnn.requantize_config"
+_CONFIG: Final = "serde.relay.op.qnn.rescale"
 _BESIDE_BUILDERS: Final = {
     "qnn.transform": (_QNN, None),
     "qnn.op.canonicalizations": (f"{_QNN}.canonicalizations", None),

@@ -1,7 +1,8 @@
-"""Nodes again with some of their fields replaced, under TVM's names.
+"""Nodes again with some of their fields replaced, or with values in the place of variables.
 
 What is None stays as it is. A node of which nothing changes is returned itself.
 """
+
 # ruff: noqa: N802 (the names are TVM's)
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from serde.relay.ir.expr import (
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.span import Span
 from serde.relay.ir.types import Type, TypeVar
+from serde.relay.ir.visit import bound_vars, free_vars, post_order, rewrite
 
 __all__ = [
     "CallWithFields",
@@ -39,6 +41,7 @@ __all__ = [
     "TupleGetItemWithFields",
     "TupleWithFields",
     "VarWithFields",
+    "bind",
 ]
 
 Node = NodeVar("Node", bound=Expr)
@@ -196,3 +199,36 @@ def FunctionWithFields(
     """Return a function with other fields."""
     fields = {"params": params, "body": body, "ret_type": ret_type, "type_params": ty_params}
     return _copy(function, virtual_device, span, **fields, attrs=attrs)
+
+
+def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
+    """Return `expr` with expressions for some of its variables.
+
+    A function loses the parameters that get a value; variables that the values bring along become
+    its last parameters. Otherwise variables are free.
+
+    Args:
+        expr: A function or another expression.
+        binds: Expressions by variable, each a parameter of `expr` or free in it.
+
+    Raises:
+        RelayError: A variable is bound inside `expr`.
+    """
+    memo: dict[Expr, Expr] = dict(binds.items())
+    if not isinstance(expr, Function):
+        _refuse_inner(expr, binds)
+        return rewrite(expr, lambda _node, new: new, memo)
+    _refuse_inner(expr.body, binds)
+    body = rewrite(expr.body, lambda _node, new: new, memo)
+    params = [param for param in expr.params if param not in binds]
+    if body is expr.body and len(params) == len(expr.params):
+        return expr
+    known = {*params, *free_vars(expr)}
+    params += [variable for variable in free_vars(body) if variable not in known]
+    return Function(params, body, expr.ret_type, expr.type_params, expr.attrs, expr.span)
+
+
+def _refuse_inner(expr: Expr, binds: Mapping[Var, Expr]) -> None:
+    for variable in bound_vars(post_order(expr)):
+        if variable in binds:
+            raise RelayError(f"%{variable.name_hint} is bound inside the expression")

@@ -18,10 +18,9 @@ import numpy as np
 from serde.core.weights import Array
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir import hooks
-from serde.relay.ir.attrs import Attrs
+from serde.relay.ir.attrs import Attrs, OpAttributes
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.ndarray import NDArray
-from serde.relay.ir.op_attributes import OpAttributes
 from serde.relay.ir.span import Span
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar, is_complete
 

@@ -17,9 +17,8 @@ from serde.relay.ir.adt import (
     PatternVar,
 )
 from serde.relay.ir.bodies import all_nodes, inner_first
-from serde.relay.ir.callees import callees_first, find_callees
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
-from serde.relay.ir.module import IRModule
+from serde.relay.ir.module import IRModule, callees_first, find_callees
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, infer_call
 from serde.relay.ir.types import (

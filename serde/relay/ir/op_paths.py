@@ -19,7 +19,7 @@ __all__ = ["find_below", "find_op_path", "names_below_op"]
 _ROOT: Final = ("algorithm", "reduce", "tensor", "transform")
 """Modules of TVM whose builders stand in ``relay`` itself."""
 
-_ATTRIBUTES: Final = "serde.relay.ir.op_attributes"
+_ATTRIBUTES: Final = "serde.relay.ir.attrs"
 _HOMES: Final = {
     "Op": ("serde.relay.ir.expr", "Op"),
     "OpPattern": ("serde.relay.ir.traits", "FusionPattern"),

@@ -19,27 +19,9 @@ import numpy as np
 
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.deferral import types_are_deferred
-from serde.relay.ir.expr import (
-    Attrs,
-    Call,
-    Constant,
-    Expr,
-    Op,
-    Span,
-    Tuple,
-    TupleWrapper,
-    astuple,
-)
+from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Op, Span, Tuple, TupleWrapper, astuple
 from serde.relay.ir.generic import infer_function_call
 from serde.relay.ir.lazy import LazyPackage
-from serde.relay.ir.samples import (
-    Sample,
-    SequenceSpec,
-    TensorSpec,
-    sample,
-    sequence,
-    tensor,
-)
 from serde.relay.ir.schema import (
     PLAIN,
     REQUIRED,
@@ -47,16 +29,26 @@ from serde.relay.ir.schema import (
     Array,
     Attribute,
     Operand,
+    Sample,
+    SequenceSpec,
+    TensorSpec,
     gather,
     read_schema,
+    sample,
+    sequence,
+    tensor,
 )
-from serde.relay.ir.traits import Trait
-from serde.relay.ir.types import (
-    SequenceType,
-    TensorType,
-    TupleType,
-    Type,
+from serde.relay.ir.traits import (
+    Elementwise,
+    Fusion,
+    FusionPattern,
+    Linear,
+    Moves,
+    Reduction,
+    Reshape,
+    Trait,
 )
+from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 
 __all__ = [
     "REQUIRED",
@@ -82,6 +74,7 @@ __all__ = [
     "op_names",
     "op_signature",
     "operand_type",
+    "pattern_of",
     "relay_op",
     "sample",
     "sequence",
@@ -532,3 +525,18 @@ def builder_paths() -> Iterator[str]:
     yield from _index().builders
     for name in (*_OPS, *_index().operators):
         yield name.replace("qnn.", "qnn.op.", 1) if name.startswith("qnn.") else name
+
+
+def pattern_of(definition: OpDef) -> FusionPattern:
+    """Return the pattern of an operator, as it says or as its other traits tell."""
+    said = definition.trait(Fusion)
+    if said is not None:
+        return said.pattern
+    if definition.has(Elementwise):
+        one = len(definition.operands) == 1
+        return FusionPattern.ELEMWISE if one else FusionPattern.BROADCAST
+    if definition.has(Moves, Reshape):
+        return FusionPattern.INJECTIVE
+    if definition.has(Reduction):
+        return FusionPattern.COMM_REDUCE
+    return FusionPattern.OUT_ELEMWISE_FUSABLE if definition.has(Linear) else FusionPattern.OPAQUE

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import cases
+from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import (
@@ -362,7 +362,7 @@ def _decompose_hard_sigmoid(data: Expr, *, alpha: float, beta: float) -> Expr:
 @_activation(
     "serde.hard_sigmoid",
     _decompose_hard_sigmoid,
-    traits=(Cases("clip", cases.clipped(0.0, 1.0, "alpha", "beta")),),
+    traits=(Cases("clip", ranges.clipped(0.0, 1.0, "alpha", "beta")),),
     alpha=0.125,
     beta=0.25,
 )
@@ -379,7 +379,7 @@ def _decompose_hard_swish(data: Expr) -> Expr:
 @_activation(
     "serde.hard_swish",
     _decompose_hard_swish,
-    traits=(Cases("clip", cases.clipped(-3.0, 3.0)),),
+    traits=(Cases("clip", ranges.clipped(-3.0, 3.0)),),
 )
 def hard_swish(data: Array) -> Array:
     """``y = x * min(max(x + 3, 0), 6) / 6``."""

@@ -13,7 +13,7 @@ from serde.relay.ir.expr import Constant, Expr, Function, GlobalVar, Var, astupl
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.ndarray import NDArray
 from serde.relay.ir.types import TensorType
-from serde.relay.op.qnn.requantize_config import current_requantize_config
+from serde.relay.op.qnn.rescale import current_requantize_config
 from serde.relay.run.interpreter import evaluate, run
 from serde.relay.run.values import ConstructorValue, RefValue
 

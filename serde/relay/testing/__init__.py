@@ -10,7 +10,7 @@ from serde.core.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "serde.relay.ir.op_attributes": "TempOpAttr",
+        "serde.relay.ir.attrs": "TempOpAttr",
         "serde.relay.testing.programs": "count_ops rand run_infer_type run_opt_pass",
     },
 )

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.relay.ir.op_attributes import TempOpAttr
+from serde.relay.ir.attrs import TempOpAttr
 
 __all__ = ["TempOpAttr"]

@@ -37,10 +37,9 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import FuncType
 from serde.relay.ir.visit import use_counts
 from serde.relay.text import composite
-from serde.relay.text.attribute_classes import FIELDS, class_key
 from serde.relay.text.data_printer import DataPrinter, Step, deeper
 from serde.relay.text.literals import constant_text, escape, float_text
-from serde.relay.text.metadata import MetadataWriter
+from serde.relay.text.metadata import FIELDS, MetadataWriter, class_key
 from serde.relay.text.names import (
     MODULE_KEY,
     NAMES_KEY,

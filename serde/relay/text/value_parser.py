@@ -14,10 +14,9 @@ from serde.errors import RelayError
 from serde.relay.ir.compare import structural_equal
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import OpDef
-from serde.relay.text.attribute_classes import class_key
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.literals import number_value
-from serde.relay.text.metadata import AttributeObject, Metadata
+from serde.relay.text.metadata import AttributeObject, Metadata, class_key
 from serde.relay.text.names import is_symbol
 from serde.relay.text.printer import OPERAND_ATTRIBUTES, UNSET_ATTRIBUTES
 from serde.relay.text.type_parser import TypeParser

@@ -65,7 +65,6 @@ from serde.relay.transform.tvm.compiler_functions import (
 from serde.relay.transform.tvm.dead_code_elimination import (
     DeadCodeElimination as DeadCodeElimination,
 )
-from serde.relay.transform.tvm.div_to_mul import DivToMul as DivToMul
 from serde.relay.transform.tvm.dynamic_to_static import DynamicToStatic as DynamicToStatic
 from serde.relay.transform.tvm.eliminate_common_subexpr import (
     EliminateCommonSubexpr as EliminateCommonSubexpr,
@@ -75,6 +74,7 @@ from serde.relay.transform.tvm.extension_forms import extension_patterns as exte
 from serde.relay.transform.tvm.fake_quantization import (
     FakeQuantizationToInteger as FakeQuantizationToInteger,
 )
+from serde.relay.transform.tvm.fast_math import DivToMul as DivToMul
 from serde.relay.transform.tvm.fast_math import FastMath as FastMath
 from serde.relay.transform.tvm.flatten_atrous import FlattenAtrousConv as FlattenAtrousConv
 from serde.relay.transform.tvm.fold_constant import FoldConstant as FoldConstant
@@ -89,12 +89,12 @@ from serde.relay.transform.tvm.fuse_ops import DefuseOps as DefuseOps
 from serde.relay.transform.tvm.fuse_ops import FuseOps as FuseOps
 from serde.relay.transform.tvm.inline import Inline as Inline
 from serde.relay.transform.tvm.lambda_lift import LambdaLift as LambdaLift
-from serde.relay.transform.tvm.layout.config import LayoutConfig as LayoutConfig
 from serde.relay.transform.tvm.layout.inference import (
     InferCorrectLayoutOutput as InferCorrectLayoutOutput,
 )
 from serde.relay.transform.tvm.layout.passes import AlterOpLayout as AlterOpLayout
 from serde.relay.transform.tvm.layout.passes import ConvertLayout as ConvertLayout
+from serde.relay.transform.tvm.layout.passes import LayoutConfig as LayoutConfig
 from serde.relay.transform.tvm.legalize import Legalize as Legalize
 from serde.relay.transform.tvm.merge_compiler_regions import (
     MergeCompilerRegions as MergeCompilerRegions,

@@ -18,7 +18,7 @@ from serde.relay.ir.traits import Linear
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order, rewrite_function, use_counts
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.closed import closed_nodes
+from serde.relay.transform.purity import closed_nodes
 
 __all__ = [
     "FoldBatchNorm",

@@ -42,7 +42,7 @@ HOMES: Final = {
     "tvm.canonicalize": "CanonicalizeCast CanonicalizeOps",
     "tvm.change_batch": "ChangeBatch",
     "tvm.dead_code_elimination": "DeadCodeElimination",
-    "tvm.div_to_mul": "DivToMul",
+    "tvm.fast_math": "DivToMul FastMath",
     "tvm.dynamic_to_static": "DynamicToStatic",
     "tvm.compiler_functions": (
         "InlineCompilerFunctionsBoundTo MarkCompilerFunctionsAsExtern "
@@ -53,7 +53,6 @@ HOMES: Final = {
     "tvm.extension_forms": "extension_patterns",
     "tvm.fake_quantization": "FakeQuantizationToInteger",
     "tvm.fake_quantization_to_integer": "fake_quantization_to_integer",
-    "tvm.fast_math": "FastMath",
     "tvm.flatten_atrous": "FlattenAtrousConv",
     "tvm.fold_constant": "FoldConstant FoldConstantExpr",
     "tvm.fold_explicit_padding": "FoldExplicitPadding",
@@ -61,9 +60,8 @@ HOMES: Final = {
     "tvm.fuse_ops": "DefuseOps FuseOps",
     "tvm.inline": "Inline",
     "tvm.lambda_lift": "LambdaLift",
-    "tvm.layout.config": "LayoutConfig",
+    "tvm.layout.passes": "AlterOpLayout ConvertLayout LayoutConfig",
     "tvm.layout.inference": "InferCorrectLayoutOutput",
-    "tvm.layout.passes": "AlterOpLayout ConvertLayout",
     "tvm.legalize": "Legalize",
     "tvm.merge_compiler_regions": "MergeCompilerRegions",
     "tvm.merge_composite": "MergeComposite",

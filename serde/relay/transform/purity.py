@@ -1,16 +1,17 @@
-"""Which calls must not be evaluated beforehand."""
+"""Which calls must not be evaluated beforehand, and which nodes depend on constants alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from serde.relay.ir.bodies import all_nodes, carried
-from serde.relay.ir.expr import Call, Constant, Expr, Tuple, Var
-from serde.relay.ir.registry import has_trait
+from serde.relay.ir.dims import SymDim
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.traits import Decompresses, Foreign, Random, Trait
 from serde.relay.ir.visit import children, post_order
 
-__all__ = ["compressed", "is_random", "is_unrepeatable", "must_wait", "unpacks"]
+__all__ = ["closed_nodes", "compressed", "is_random", "is_unrepeatable", "must_wait", "unpacks"]
 
 
 def is_random(call: Call) -> bool:
@@ -74,3 +75,32 @@ def compressed(root: Expr, is_weight: Callable[[Var], bool]) -> list[Expr]:
             inner.update(below)
             nodes += [node] if known else []
     return [node for node in nodes if node not in inner]
+
+
+def closed_nodes(function: Function, weights: Collection[str]) -> set[Expr]:
+    """Return the nodes whose value is known once the weights are.
+
+    Args:
+        function: The entry function.
+        weights: Names of its parameters that are weights.
+    """
+    closed: set[Expr] = {param for param in function.params if param.name_hint in weights}
+    for node in post_order(function)[:-1]:
+        if isinstance(node, Constant) or (closed.issuperset(node.below) and _is_plain(node)):
+            closed.add(node)
+    return closed
+
+
+def _is_plain(node: Expr) -> bool:
+    if isinstance(node, Call):
+        if not isinstance(node.op, OpDef) or must_wait(node):
+            return False
+        return not any(map(_has_symbol, node.attrs.values()))
+    return isinstance(node, (Tuple, TupleGetItem)) and not isinstance(node, Var)
+
+
+def _has_symbol(value: object) -> bool:
+    """Whether an attribute has a length that only the inputs tell."""
+    if isinstance(value, tuple):
+        return any(map(_has_symbol, value))
+    return isinstance(value, SymDim)

@@ -19,9 +19,9 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.relay.run.computed import ComputedWeight
 from serde.relay.run.cost import fixed_bytes, work
-from serde.relay.transform.closed import closed_nodes
 from serde.relay.transform.evaluate_constants import EvaluateConstants
 from serde.relay.transform.merge_equal_nodes import value_key
+from serde.relay.transform.purity import closed_nodes
 
 __all__ = ["fold_weights"]
 

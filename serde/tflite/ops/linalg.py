@@ -6,11 +6,10 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
-from serde.walk.expansion.tensors import tensor_type
 
 
 @OPS.imports(

@@ -7,16 +7,14 @@ Python's; one that is not is a scalar expression, registered as a number for typ
 from serde.torch.host import constants as constants
 from serde.torch.host import control as control
 from serde.torch.host import dicts as dicts
-from serde.torch.host import lengths as lengths
 from serde.torch.host import lists as lists
 from serde.torch.host import loops as loops
 from serde.torch.host import numbers as numbers
 from serde.torch.host import properties as properties
-from serde.torch.host import quantized as quantized
 from serde.torch.host import symbols as symbols
 from serde.torch.host import texts as texts
 from serde.torch.host import wrappers as wrappers
-from serde.torch.host.dynamic_lists import DYNAMIC_LIST_EVALUATORS
+from serde.torch.host.lists import DYNAMIC_LIST_EVALUATORS
 from serde.torch.host.registry import EVALUATORS, MOVES, evaluates, find_evaluator
 from serde.torch.host.unrolling import unroll_nodes
 from serde.torch.host.values import is_dynamic

@@ -9,7 +9,7 @@ from serde.relay.ir.expr import Expr
 from serde.torch.host.registry import evaluates
 from serde.torch.host.values import UNINITIALIZED
 from serde.torch.import_context import ImportContext, Scalar
-from serde.torch.packed import PackedCell, PackedParams
+from serde.torch.quantization import PackedCell, PackedParams
 
 __all__: list[str] = []
 

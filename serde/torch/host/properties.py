@@ -150,3 +150,23 @@ def to_list(ctx: ImportContext, data: Expr, *_type: int) -> list[Scalar]:
     draw_entries(shape[0])
     rows = (relay.take(data, relay.const(place, "int64"), axis=0) for place in range(shape[0]))
     return new_list(ctx, [item(ctx, ctx.fold(each)) for each in rows])
+
+
+@evaluates("aten::q_scale")
+def q_scale(ctx: ImportContext, self: Expr) -> float | Expr:
+    return ctx.quantization(self).scale
+
+
+@evaluates("aten::q_zero_point")
+def q_zero_point(ctx: ImportContext, self: Expr) -> int | Expr:
+    return ctx.quantization(self).zero_point
+
+
+@evaluates("aten::q_per_channel_axis")
+def q_per_channel_axis(ctx: ImportContext, self: Expr) -> int | None:
+    return ctx.quantization(self).axis
+
+
+@evaluates("prim::is_quantized")
+def is_quantized(ctx: ImportContext, a: Expr) -> bool:
+    return ctx.is_quantized(a)

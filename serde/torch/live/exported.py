@@ -13,9 +13,8 @@ from serde.errors import FormatError
 from serde.relay.ir.dims import Dim, substitute
 from serde.relay.ir.types import TensorType
 from serde.torch.arguments import Call
-from serde.torch.dimensions import parse_dim
+from serde.torch.dimensions import Range, fixed_symbols, parse_dim
 from serde.torch.model import OWN_NAMESPACES, Argument, Graph, Input, Node, Ref, TorchModel
-from serde.torch.ranges import Range, fixed_symbols
 from serde.torch.signature import Given, name_leaves, name_results
 from serde.torch.source_lines import source_line
 from serde.torch.strided import is_same_view

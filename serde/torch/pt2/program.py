@@ -9,12 +9,11 @@ from typing import Final
 from serde.core.limits import MAX_RANK, budget
 from serde.relay.ir.dims import Dim, substitute
 from serde.relay.ir.types import TensorType
-from serde.torch.dimensions import parse_dim
+from serde.torch.dimensions import Range, fixed_symbols, parse_dim
 from serde.torch.model import OWN_NAMESPACES, Argument, Graph, Input, Node, Ref
 from serde.torch.pt2.arguments import CONSTANTS, decode
 from serde.torch.pt2.document import Document
 from serde.torch.pt2.versions import DTYPES
-from serde.torch.ranges import Range, fixed_symbols
 from serde.torch.signature import Given, Results, name_leaves, name_results
 from serde.torch.source_lines import source_line
 from serde.torch.strided import is_same_view

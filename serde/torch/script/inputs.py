@@ -1,4 +1,4 @@
-"""Inputs of programs of TorchScript: tensors by name, those inside tuples and lists likewise."""
+"""Inputs of programs of TorchScript by name, those inside tuples and lists too, and their calls."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any as AnyValue
 
-from serde.errors import OptionError
+from serde.core.optional import require
+from serde.errors import CheckError, OptionError
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.types import TensorType
 from serde.torch.model import Argument, Input, Node, Ref
 
-__all__ = ["Inputs"]
+__all__ = ["Inputs", "call_script"]
 
 _NUMBERS = {"IntType": "int64", "FloatType": "float64", "BoolType": "bool", "NumberType": "float64"}
 
@@ -144,3 +145,81 @@ class Inputs:
             self._read(type_, f"{name}.{place}", inner)
             values.append((str(place), Ref(inner)))
         self.nodes.append(Node(op, name, values, [target]))
+
+
+_PYTHON_NUMBERS = {"IntType": int, "FloatType": float, "BoolType": bool, "NumberType": float}
+
+
+def call_script(
+    script: AnyValue, constants: Mapping[str, AnyValue]
+) -> Callable[[Mapping[str, AnyValue]], AnyValue]:
+    """Return what calls a script module or function with tensors by name.
+
+    What is inside a list, tuple or dict has the name of that and its place or key: ``xs.0``.
+
+    Args:
+        script: The module or function.
+        constants: Arguments that are no tensors, by name.
+    """
+    function = isinstance(script, require("torch").jit.ScriptFunction)
+    schema = script.schema if function else script.forward.schema
+    parameters = list(schema.arguments)[0 if function else 1 :]
+    declared = [each.name for each in parameters]
+    names = [
+        f"{name}_{place}" if declared.count(name) > 1 else name
+        for place, name in enumerate(declared)
+    ]
+
+    def call(tensors: Mapping[str, AnyValue]) -> AnyValue:
+        given = {**constants, **tensors}
+        arguments: list[AnyValue] = []
+        named: dict[str, AnyValue] = {}
+        for place, (each, name) in enumerate(zip(parameters, names, strict=True)):
+            if name not in given and not _entries(given, name):
+                continue
+            value = _build(each.type, name, given)
+            if len(arguments) == place:
+                arguments.append(value)
+            else:
+                named[each.name] = value
+        return script(*arguments, **named)
+
+    return call
+
+
+def _entries(given: Mapping[str, AnyValue], name: str) -> list[str]:
+    """Return what is in a list, tuple or dict of a name, in order."""
+    found = [each[len(name) + 1 :] for each in given if each.startswith(f"{name}.")]
+    return list(dict.fromkeys(each.partition(".")[0] for each in found))
+
+
+def _build(type_: AnyValue, name: str, given: Mapping[str, AnyValue]) -> AnyValue:
+    """Return an argument of a type.
+
+    Raises:
+        CheckError: It is no tensor, number, or structure of these.
+    """
+    kind = type_.kind()
+    if name in given and not isinstance(given[name], require("torch").Tensor):
+        return given[name]
+    if kind == "OptionalType":
+        return _build(type_.getElementType(), name, given)
+    if kind == "TensorType":
+        return given[name]
+    if kind in _PYTHON_NUMBERS:
+        return _PYTHON_NUMBERS[kind](given[name].item())
+    entries = _entries(given, name)
+    if kind != "DictType":
+        entries.sort(key=int)
+    if kind == "TupleType":
+        parts = zip(type_.elements(), entries, strict=True)
+        return tuple(_build(part, f"{name}.{entry}", given) for part, entry in parts)
+    if kind == "ListType":
+        return [_build(type_.getElementType(), f"{name}.{entry}", given) for entry in entries]
+    if kind == "DictType":
+        number = type_.getKeyType().kind() == "IntType"
+        return {
+            int(entry) if number else entry: _build(type_.getValueType(), f"{name}.{entry}", given)
+            for entry in entries
+        }
+    raise CheckError(f"input {name}: a {type_} cannot be made")

@@ -11,11 +11,10 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.core.limits import MAX_NESTING, MAX_RANK
-from serde.core.parsing import parse_json
+from serde.core.parsing import nesting_depth, parse_json
 from serde.core.weights import FileWeight, OpenFile, Weight
 from serde.errors import FormatError
 from serde.io.contained import member_path
-from serde.io.nesting import nesting_depth
 from serde.relay.ir.dims import Any, symbol
 from serde.torch.model import Argument, Graph, Input, Node, Ref, TorchModel
 from serde.torch.pt2.document import Document

@@ -11,13 +11,12 @@ from typing import Literal
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.precision import as_dtype, lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import LAST, sliced
-from serde.walk.expansion.tensors import tensor_type
 
 __all__ = ["USUAL", "combine_windows", "pool_expansion"]
 

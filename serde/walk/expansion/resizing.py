@@ -13,10 +13,10 @@ import serde.relay as relay
 from serde.core.weights import Array, dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.op.image.interpolation import Interpolation
-from serde.walk.expansion.tensors import fixed_shape, tensor_type
+from serde.walk.expansion.tensors import fixed_shape
 
 __all__ = [
     "image_expansion",

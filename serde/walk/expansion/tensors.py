@@ -1,30 +1,15 @@
-"""Types, lengths and orders of axes of the expressions that expansions are made of."""
+"""Lengths and axes of the expressions that expansions are made of; elements joined and moved."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.errors import TypeInferenceError, Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Expr, tensor_type
 
-__all__ = [
-    "along",
-    "fixed_shape",
-    "tensor_type",
-]
-
-
-def tensor_type(x: Expr) -> TensorType:
-    """Return the type of a tensor.
-
-    Raises:
-        TypeInferenceError: It is not known.
-    """
-    if not isinstance(x.type, TensorType):
-        raise TypeInferenceError(f"expected a tensor of known type, found {x.type!r}")
-    return x.type
+__all__ = ["along", "fixed_shape", "running"]
 
 
 def fixed_shape(x: Expr, axes: Sequence[int] | None = None) -> tuple[int, ...]:
@@ -46,3 +31,39 @@ def along(x: Expr, rank: int, axis: int) -> Expr:
     shape = [1] * rank
     shape[axis] = -1
     return relay.reshape(x, shape)
+
+
+def running(build: Callable[[Expr, Expr], Expr], neutral: int) -> Callable[..., Expr]:
+    """Return what makes a running total of an operator and its neutral element.
+
+    Each step takes in what lies twice as far back, so that few steps reach the front.
+    """
+
+    def expand_running(data: Expr, *, axis: int | None, dtype: AnyValue, exclusive: bool) -> Expr:
+        if axis is None:
+            data, axis = relay.reshape(data, [-1]), 0
+        if dtype is not None:
+            data = relay.cast(data, dtype)
+        type_ = tensor_type(data)
+        length = type_.shape[axis]
+        if not isinstance(length, int):
+            raise Unsupported("a running total along a length that is not fixed")
+        place = axis % type_.rank
+        start = relay.const(neutral, type_.dtype)
+        reach = 1
+
+        def behind(x: Expr, steps: int) -> Expr:
+            """Return `x` moved on by some places, with neutral elements in front."""
+            front = [dim if each != place else steps for each, dim in enumerate(type_.shape)]
+            if steps >= length:
+                return relay.full(start, type_.shape)
+            kept = relay.strided_slice(x, [0], [length - steps], axes=[place])
+            return relay.concatenate((relay.full(start, front), kept), axis=place)
+
+        found = behind(data, 1) if exclusive else data
+        while reach < length:
+            found = build(found, behind(found, reach))
+            reach *= 2
+        return found
+
+    return expand_running

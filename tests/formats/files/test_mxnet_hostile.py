@@ -12,8 +12,8 @@ from support.params_layout import ROW_SPARSE, listing, sparse
 
 import serde
 from serde.core.limits import spending
+from serde.core.parsing import nesting_depth
 from serde.errors import ConverterBug, FormatError, LimitError, SerdeError, UnsupportedModelError
-from serde.io.nesting import nesting_depth
 from serde.mxnet.attributes import decode_attribute
 from serde.mxnet.params import read_params
 from serde.mxnet.symbol_json import parse_symbol

@@ -20,8 +20,7 @@ from serde.core.weights import Array, ArrayWeight, FileWeight, OpenFile, Weight
 from serde.errors import ConverterBug, FormatError, OptionError
 from serde.io.packed import PackedWeight
 from serde.onnx import codec
-from serde.onnx.elements import CODES, ELEMENTS
-from serde.onnx.messages import MESSAGES
+from serde.onnx.elements import CODES, ELEMENTS, MESSAGES
 from serde.onnx.model import OnnxModel, tensors
 
 

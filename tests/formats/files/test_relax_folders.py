@@ -19,8 +19,8 @@ from serde.core.report import Report
 from serde.core.weights import as_weight, numpy_dtype
 from serde.errors import FormatError, OptionError
 from serde.relax import codec
+from serde.relax.codec import read_folder, write_weights
 from serde.relax.exporter import from_relay
-from serde.relax.folder import read_folder, write_weights
 from serde.relax.framework import load
 from serde.relax.options import RelaxExportOptions
 from serde.relax.text.metadata import read_metadata, split_metadata

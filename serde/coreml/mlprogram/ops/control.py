@@ -11,21 +11,20 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
+from serde.coreml.mlprogram.operators import NUMBERS, cast_to, compute_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import transpose
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.tensor_lists import give_shape, is_shapeless, operand_of
-from serde.coreml.mlprogram.type_domains import NUMBERS, cast_to, compute_dtype
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.bodies import instantiate
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var, tensor_type
 from serde.relay.ir.infer import infer_function, infer_if
 from serde.relay.ir.leaves import leaves
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.op.control.body import join, results
-from serde.walk.expansion.tensors import tensor_type
 from serde.walk.export_context import Writing
 
 

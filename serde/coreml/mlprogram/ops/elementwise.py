@@ -13,9 +13,7 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.shape.broadcast import spread, spread_as
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.mlprogram.type_domains import (
+from serde.coreml.mlprogram.operators import (
     FLOATS,
     NUMBERS,
     NUMBERS_OR_BOOL,
@@ -23,15 +21,16 @@ from serde.coreml.mlprogram.type_domains import (
     compute_dtype,
     emit_in,
 )
+from serde.coreml.mlprogram.ops.shape.arrange import spread, spread_as
+from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import broadcast, is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.unary import clip_limits
-from serde.walk.expansion.tensors import tensor_type
 from serde.walk.pairs import reads, writes
 from serde.walk.takes import FLOATS as REALS
 from serde.walk.takes import Takes

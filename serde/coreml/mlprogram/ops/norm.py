@@ -18,12 +18,12 @@ from serde.coreml.mlprogram.ops.elementwise import like
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, TupleGetItem
+from serde.relay.ir.expr import Expr, TupleGetItem, tensor_type
 from serde.relay.ir.precision import as_dtype, limits, wide_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.op.norm.bodies import batch_norm_body, standardize
-from serde.walk.expansion.tensors import along, tensor_type
+from serde.walk.expansion.tensors import along
 from serde.walk.takes import Takes, at, ranks
 
 T = TypeVar("T")

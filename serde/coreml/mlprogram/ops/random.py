@@ -11,16 +11,15 @@ import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
+from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.mlprogram.type_domains import HALVES
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.random.seeded import RandomNormal, RandomUniform
-from serde.walk.expansion.tensors import tensor_type
 from serde.walk.takes import Takes
 
 _FLOATS = ("float16", "float32")

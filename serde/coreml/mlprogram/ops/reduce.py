@@ -8,8 +8,8 @@ from typing import Literal
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
+from serde.coreml.mlprogram.operators import NUMBERS, cast_to, compute_dtype, emit_in
 from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.mlprogram.type_domains import NUMBERS, cast_to, compute_dtype, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr

@@ -14,10 +14,9 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv.windows import ConvAttributes, is_computed
-from serde.mxnet.ops.layout import FLOATS, tensor_type
-from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.mxnet.ops.conv.direct import ConvAttributes, is_computed
+from serde.mxnet.ops.table import FLOATS, OPS
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding

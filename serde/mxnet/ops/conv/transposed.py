@@ -12,7 +12,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv.windows import (
+from serde.mxnet.ops.conv.direct import (
     IGNORED,
     LAYOUTS,
     ConvAttributes,
@@ -21,9 +21,8 @@ from serde.mxnet.ops.conv.windows import (
     layouts,
     per_axis,
 )
-from serde.mxnet.ops.layout import FLOATS, tensor_type
-from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.mxnet.ops.table import FLOATS, OPS
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.shapes import split_padding
 from serde.relay.lowering.conv import TRANSPOSED, convolution_on_floats, cut_behind, dtypes_of
 from serde.relay.op.conv.windows import TransposedConvolution

@@ -3,6 +3,10 @@
 Comparisons and logic give 1 and 0 in the dtype of their operands, not bool.
 On integers MXNet casts a scalar operand to the tensor's dtype if it is marked
 as an integer, and both to float64 if not.
+
+Quotients and remainders. MXNet divides integers towards zero; its remainder has the sign of the
+divisor and goes through float64, too narrow for int64. What it leaves of infinities, and by zero,
+is 0 and not NaN.
 """
 
 from __future__ import annotations
@@ -10,27 +14,90 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any as AnyValue
+from typing import Final, TypeAlias
+
+import numpy as np
 
 import serde.relay as relay
+from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.mxnet.axis_groups import MOST_GROUPS
+from serde.mxnet.axis_groups import MOST_GROUPS, align
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.elementwise.powers import integer_power
 from serde.mxnet.ops.elementwise.scalars import (
+    dtype_of,
     in_floats,
     in_singles,
     scalar_like,
     truth,
     with_scalar,
 )
-from serde.mxnet.ops.elementwise.written import Forms, write_binary
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.shapes import is_float
 from serde.walk.expansion.functions import arctan2, greatest_divisor
 from serde.walk.pairs import reads
+
+__all__ = ["Forms"]
+
+
+def integer_power(base: Expr, exponent: Expr) -> Expr:
+    """Return the product of the squares of squares that the bits of `exponent` name.
+
+    What goes beyond the range of the dtype means nothing.
+    """
+    if isinstance(exponent, Constant) and not exponent.data.ndim and exponent.data >= 0:
+        return _constant_power(base, int(exponent.data))
+    dtype = dtype_of(base)
+    zero, one = relay.const(0, dtype), relay.const(1, dtype)
+    bits = 8 * numpy_dtype(dtype).itemsize
+    is_odd = relay.bitwise_and(exponent, one)
+    most = relay.add(relay.const(bits - 2, dtype), is_odd)
+    is_inverse = relay.less(exponent, zero)
+    # Beyond the last bit, only 0, 1 and -1 have powers in range, which parity tells.
+    given = relay.where(is_inverse, is_odd, relay.minimum(exponent, most))
+    product: Expr = one
+    square = base
+    for bit in range((bits - 1).bit_length()):
+        named = relay.bitwise_and(given, relay.const(1 << bit, dtype))
+        product = relay.multiply(product, relay.where(relay.equal(named, zero), one, square))
+        square = relay.multiply(square, square)
+    if dtype.startswith("uint"):
+        return product
+    is_fraction = relay.logical_and(is_inverse, relay.not_equal(relay.abs(base), one))
+    return relay.where(is_fraction, zero, product)
+
+
+def _constant_power(base: Expr, exponent: int) -> Expr:
+    """Return a power of which the exponent is known."""
+    product: Expr | None = None
+    square = base
+    while exponent:
+        if exponent & 1:
+            product = square if product is None else relay.multiply(product, square)
+        exponent >>= 1
+        square = relay.multiply(square, square) if exponent else square
+    return relay.ones_like(base) if product is None else product
+
+
+Forms: TypeAlias = tuple[str, str, str]
+"""MXNet's operator for two tensors, with a scalar behind, with a scalar in front."""
+
+_ROUNDED: Final = frozenset(("_rdiv_scalar",))
+"""MXNet's operators that compute integers in float32."""
+
+
+def _write_binary(ctx: ExportContext, forms: Forms, lhs: Value, rhs: Value) -> Value:
+    """Write an operator of two tensors, in the form with a scalar where one of them is one."""
+    tensors, behind, before = forms
+    left, right = ctx.scalar(lhs), ctx.scalar(rhs)
+    if right is not None:
+        return ctx.emit(behind, lhs, scalar=right)
+    if left is not None and (before not in _ROUNDED or is_float(ctx.type(rhs).dtype)):
+        return ctx.emit(before, rhs, scalar=left)
+    return ctx.emit_bytes(tensors, *align(ctx, lhs, rhs))
+
 
 BINARY = {
     "add": "add",
@@ -43,7 +110,6 @@ BINARY = {
     "mod": "floor_mod",
 }
 
-
 COMPARE = {
     "equal": "equal",
     "not_equal": "not_equal",
@@ -52,7 +118,6 @@ COMPARE = {
     "lesser": "less",
     "lesser_equal": "less_equal",
 }
-
 
 LOGICAL = {"logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor"}
 
@@ -114,7 +179,6 @@ SCATTERED = {
 }
 """Operators with a second form that, of sparse tensors, computes the stored elements only."""
 
-
 for _name, _target in BINARY.items():
     _function = partial(_import_binary, target=_target)
     _same_shape = f"elemwise_{_name}" if _name in ("add", "sub", "mul", "div") else f"_{_name}"
@@ -126,18 +190,15 @@ for _name, _target in BINARY.items():
         _behind = _divide if _name == "div" else _function
         OPS.imports(f"_r{_stem}_scalar")(partial(_import_scalar, binary=_behind, swapped=True))
 
-
 for _name, _target in COMPARE.items():
     _function = partial(_import_compare, target=_target)
     OPS.imports(f"_{_name}", f"broadcast_{_name}")(_function)
     OPS.imports(f"_{_name}_scalar")(partial(_import_scalar, binary=_function, swapped=False))
 
-
 for _name, _target in LOGICAL.items():
     _function = partial(_import_logical, target=_target)
     OPS.imports(f"_{_name}", f"broadcast_{_name}")(_function)
     OPS.imports(f"_{_name}_scalar")(partial(_import_scalar, binary=_function, swapped=False))
-
 
 WRITTEN: dict[str, Forms] = {
     "add": ("broadcast_add", "_plus_scalar", "_plus_scalar"),
@@ -161,7 +222,7 @@ WRITTEN: dict[str, Forms] = {
 def _declare_binary_export(name: str, forms: Forms) -> None:
     @OPS.exports(name)
     def export_binary(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        return write_binary(ctx, forms, lhs, rhs)
+        return _write_binary(ctx, forms, lhs, rhs)
 
 
 for _relay, _forms in WRITTEN.items():
@@ -173,7 +234,7 @@ def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     """MXNet computes powers of integers in float32."""
     if not is_float(ctx.type(lhs).dtype):
         return ctx.spell(integer_power, lhs, rhs)
-    return write_binary(ctx, ("broadcast_power", "_power_scalar", "_rpower_scalar"), lhs, rhs)
+    return _write_binary(ctx, ("broadcast_power", "_power_scalar", "_rpower_scalar"), lhs, rhs)
 
 
 @OPS.imports("add_n")
@@ -249,7 +310,6 @@ def _lcm(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
 
 PAIRS = {"arctan2": _arctan2, "copysign": _copysign, "lcm": _lcm, "ldexp": _ldexp}
 
-
 for _name, _pair in PAIRS.items():
     OPS.imports(f"_npi_{_name}")(_pair)
     OPS.imports(f"_npi_{_name}_scalar")(partial(_import_scalar, binary=_pair, swapped=False))
@@ -280,3 +340,72 @@ def import_allclose(
 
 
 OPS.pairs(reads("_grad_add", "add"))
+
+
+def zero_like(x: Expr) -> Expr:
+    """Return 0 of the dtype of `x`."""
+    return relay.const(0, dtype_of(x))
+
+
+def _remainder(lhs: Expr, rhs: Expr) -> Expr:
+    """Return the remainder with the sign of the dividend, without rounding."""
+    if not is_float(dtype_of(lhs)):
+        return relay.subtract(lhs, relay.multiply(relay.divide(lhs, rhs), rhs))
+    size = relay.floor_mod(relay.abs(lhs), relay.abs(rhs))
+    signed = relay.where(relay.less(lhs, zero_like(lhs)), relay.negative(size), size)
+    return _where_defined(signed, lhs, rhs)
+
+
+def _where_defined(remainder: Expr, lhs: Expr, rhs: Expr) -> Expr:
+    """Return NaN in place of a remainder of an infinity, or by zero."""
+    finite = relay.add(remainder, relay.subtract(lhs, lhs))
+    nothing = relay.const(np.nan, dtype_of(lhs))
+    return relay.where(relay.equal(rhs, zero_like(rhs)), nothing, finite)
+
+
+def _is_other_side(remainder: Expr, rhs: Expr) -> Expr:
+    """Return where a remainder that is not 0 and the divisor differ in sign."""
+    zero = zero_like(rhs)
+    signs = relay.not_equal(relay.less(remainder, zero), relay.less(rhs, zero))
+    return relay.logical_and(relay.not_equal(remainder, zero), signs)
+
+
+def _floor_quotient(lhs: Expr, rhs: Expr) -> Expr:
+    """Return the floor of the exact quotient, not of the rounded one."""
+    dtype = dtype_of(lhs)
+    remainder = _remainder(lhs, rhs)
+    below = relay.cast(_is_other_side(remainder, rhs), dtype)
+    if not is_float(dtype):
+        return relay.subtract(relay.divide(lhs, rhs), below)
+    whole = relay.round(relay.divide(relay.subtract(lhs, remainder), rhs))
+    by_zero = relay.equal(rhs, zero_like(rhs))
+    return relay.where(by_zero, relay.divide(lhs, rhs), relay.subtract(whole, below))
+
+
+def _floor_remainder(lhs: Expr, rhs: Expr) -> Expr:
+    remainder = _remainder(lhs, rhs)
+    return relay.where(_is_other_side(remainder, rhs), relay.add(remainder, rhs), remainder)
+
+
+@OPS.exports("floor_divide")
+def export_floor_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    return ctx.spell(_floor_quotient, lhs, rhs)
+
+
+@OPS.exports("trunc_divide")
+def export_trunc_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    if is_float(ctx.type(lhs).dtype):
+        return ctx.spell(lambda a, b: relay.trunc(relay.divide(a, b)), lhs, rhs)
+    return ctx.spell(relay.divide, lhs, rhs)
+
+
+@OPS.exports("mod", "trunc_mod")
+def export_trunc_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    return ctx.spell(_remainder, lhs, rhs)
+
+
+@OPS.exports("floor_mod")
+def export_floor_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    if ctx.type(lhs).dtype == "int64":
+        return ctx.spell(_floor_remainder, lhs, rhs)
+    return _write_binary(ctx, ("broadcast_mod", "_mod_scalar", "_rmod_scalar"), lhs, rhs)

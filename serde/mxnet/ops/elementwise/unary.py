@@ -1,10 +1,11 @@
-"""Functions of one tensor, element by element."""
+"""Functions of one tensor, element by element, and other dtypes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any as AnyValue
 
 import numpy as np
 
@@ -34,9 +35,7 @@ UNARY = {
 }  # fmt: skip
 """MXNet's function: Relay's operator."""
 
-
 ON_INTEGERS = frozenset({"abs", "ceil", "floor", "negative", "round", "sign", "trunc"})
-
 
 NUMPY_NAMES = {
     "abs": ["_npi_absolute"],
@@ -46,7 +45,6 @@ NUMPY_NAMES = {
     "sigmoid": ["_npx_sigmoid"],
 }
 """MXNet's function: its name in the NumPy interface, where that is not just prefixed."""
-
 
 SLOW = frozenset({"acos", "acosh", "asin", "asinh", "atan", "atanh", "erf"})
 """Functions whose values of integers are so small that float32 holds them."""
@@ -77,12 +75,10 @@ OF_INTEGERS = {
 }
 """Functions that ONNX Runtime does not have in float64, made of such as it has."""
 
-
 for _name, _target in UNARY.items():
     OPS.imports(_name, *NUMPY_NAMES.get(_name, [f"_npi_{_name}"]))(
         partial(_import_unary, target=_target)
     )
-
 
 SPECIAL = {
     "erfinv": ("erfinv",),
@@ -92,7 +88,6 @@ SPECIAL = {
     "tgamma": ("gamma",),
 }
 """Extension operator: MXNet's functions, of which the first is written."""
-
 
 OPS.pairs(
     *(writes(name, target) for target, name in {b: a for a, b in UNARY.items()}.items()),
@@ -179,7 +174,6 @@ def import_around(ctx: ImportContext, x: Expr, *, decimals: int = 0) -> Expr:
 
 
 DEGREE = float(np.float32(np.pi) / np.float32(180))
-
 
 RADIAN = float(np.float32(180) / np.float32(np.pi))
 """MXNet's factors between degrees and radians: float32, whatever they multiply."""
@@ -268,5 +262,64 @@ def _import_infinite(ctx: ImportContext, data: Expr, *, sign: float) -> Expr:
 
 OPS.imports("_npi_isposinf")(partial(_import_infinite, sign=1.0))
 
-
 OPS.imports("_npi_isneginf")(partial(_import_infinite, sign=-1.0))
+
+
+@OPS.imports("amp_cast")
+def import_amp_cast(ctx: ImportContext, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
+    """What is no float of 16 or 32 bits stays as it is."""
+    if ctx.type(data).dtype not in ("bfloat16", "float16", "float32"):
+        return data
+    if not is_float(dtype.name):
+        raise Unsupported(f"amp_cast to {dtype}, which oneDNN rounds and MXNet without it cuts")
+    return relay.cast(data, dtype)
+
+
+@OPS.imports("amp_multicast")
+def import_amp_multicast(
+    ctx: ImportContext, *data: Expr, num_outputs: int, cast_narrow: bool = False
+) -> tuple[Expr, ...]:
+    """Floats of 16 and 32 bits take the wider, or the narrower, of their dtypes."""
+    cast = ("float16", "float32")
+    found = [ctx.type(x).dtype for x in data if ctx.type(x).dtype in cast]
+    if not found:
+        return data
+    dtype = min(found) if cast_narrow else max(found)
+    return tuple(relay.cast(x, dtype) if ctx.type(x).dtype in cast else x for x in data)
+
+
+@OPS.exports("reinterpret")
+def export_reinterpret(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+    """MXNet reads no bits: only integers of one width, and constants, are converted."""
+    source, target = numpy_dtype(ctx.type(data).dtype), numpy_dtype(ctx.result_type().dtype)
+    if data.data is not None:
+        return ctx.const(np.array(data.data, order="C").view(target))
+    if source == target:
+        return data
+    if {source.kind, target.kind} <= {"i", "u"}:
+        return ctx.emit("Cast", data, dtype=target)
+    raise Unsupported(f"the bits of {source} as {target}: MXNet converts values, not bits")
+
+
+@OPS.imports(
+    "_copy",
+    "_np_copy",
+    "_CrossDeviceCopy",
+    "BlockGrad",
+    "make_loss",
+    "_identity_with_attr_like_rhs",
+    uses=1,
+)
+def import_identity(ctx: ImportContext, data: Expr) -> Expr:
+    return data
+
+
+@OPS.imports("_contrib_gradientmultiplier", ignored=("scalar", "is_int"))
+def import_gradient_multiplier(ctx: ImportContext, data: Expr) -> Expr:
+    return data
+
+
+OPS.pairs(
+    pair("Cast", "cast", "dtype"),
+    writes("_copy", "copy"),
+)

@@ -12,8 +12,7 @@ import serde.relay as relay
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import COMPUTED
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import COMPUTED, OPS
 from serde.relay.ir.expr import Expr
 from serde.walk.expansion.sampling import (
     expand_crop_and_resize,

@@ -13,9 +13,8 @@ import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.op.image.interpolation import cubic_weights

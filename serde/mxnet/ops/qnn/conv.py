@@ -12,7 +12,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv.windows import ConvAttributes, layouts
+from serde.mxnet.ops.conv.direct import ConvAttributes, layouts
 from serde.mxnet.ops.qnn.fused import (
     Calibration,
     Ending,

@@ -1,4 +1,4 @@
-"""Reductions. Reducing every axis without keeping them leaves one axis of length 1."""
+"""Reductions, norms and losses. Reducing every axis, none kept, leaves one axis of length 1."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, TupleGetItem
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis
 from serde.walk.takes import Takes
 
 FLOAT32 = np.dtype("float32")
-
 
 Axes = int | tuple[int, ...] | None
 
@@ -78,7 +78,6 @@ def _declare_import_without_nan(name: str, target: str, identity: float) -> None
 
 
 _declare_import_without_nan("nansum", "sum", 0.0)
-
 
 _declare_import_without_nan("nanprod", "prod", 1.0)
 
@@ -177,9 +176,7 @@ def _export_truth(ctx: ExportContext, data: Value, *, target: str, reduction: Re
 
 OPS.exports("all")(partial(_export_truth, target="min"))
 
-
 OPS.exports("any")(partial(_export_truth, target="max"))
-
 
 EXACT = 2**24
 """Up to here float32 counts every integer."""
@@ -221,3 +218,104 @@ def _import_arg(
 
 for _name in ("argmax", "argmin"):
     OPS.imports(f"_npi_{_name}")(partial(_import_arg, name=_name))
+
+
+@OPS.imports("norm", ignored=("out_dtype",))
+def import_norm(
+    ctx: ImportContext, data: Expr, *, ord: int = 2, axis: Axes = None, keepdims: bool = False
+) -> Expr:
+    axes = reduced_axes(ctx.type(data).rank, axis)
+    if ord == 1:
+        result = relay.sum(relay.abs(data), axis=axes, keepdims=keepdims)
+    elif ord == 2:
+        result = relay.sqrt(relay.sum(relay.multiply(data, data), axis=axes, keepdims=keepdims))
+    else:
+        raise Unsupported(f"ord={ord}; MXNet has 1 and 2")
+    return with_axis(ctx, data, result, axes, keepdims)
+
+
+WHOLE, FROBENIUS, NUCLEAR = -2, 1, 2
+"""Flags of ``_npi_norm``: of all elements, of a matrix as of a vector, of the singular values."""
+
+
+@OPS.imports("_npi_norm")
+def import_npi_norm(
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    ord: float = 2.0,
+    axis: Axes = None,
+    keepdims: bool = False,
+    flag: int = -1,
+) -> Expr:
+    """One axis has vectors, two have matrices; without any, those are the last two."""
+    type_ = ctx.type(data)
+    if not is_float(type_.dtype):
+        raise Unsupported(f"norms of {type_.dtype}, which MXNet rounds at every element")
+    if flag == WHOLE:
+        return call("serde.reduce_l2", data, keepdims=keepdims)
+    named = tuple(range(max(0, type_.rank - 2), type_.rank)) if axis is None else axis
+    axes = normalize_axes((named,) if isinstance(named, int) else named, type_.rank)
+    if len(axes) == 1:
+        return _of_vectors(data, ord, axes, keepdims)
+    if len(axes) != 2:
+        raise Unsupported(f"axis={axis}: MXNet has norms of vectors and of matrices")
+    if flag == FROBENIUS:
+        return call("serde.reduce_l2", data, axis=axes, keepdims=keepdims)
+    if flag == NUCLEAR or abs(ord) == 2:
+        return _of_values(ctx, data, "sum" if flag == NUCLEAR else _extreme(ord), axes, keepdims)
+    if abs(ord) != 1:
+        raise Unsupported(f"ord={ord:g} of matrices, which is no norm")
+    columns = call("serde.reduce_l1", data, axis=axes[:1], keepdims=True)
+    found = call(_extreme(ord), columns, axis=axes[1:], keepdims=True)
+    return found if keepdims else relay.squeeze(found, axes)
+
+
+def _extreme(ord: float) -> str:
+    return "max" if ord > 0 else "min"
+
+
+def _of_vectors(data: Expr, ord: float, axes: tuple[int, ...], keepdims: bool) -> Expr:
+    """Return a root of the sum of powers; a zero adds nothing, whatever the power."""
+    if ord in (1, 2):
+        return call(f"serde.reduce_l{int(ord)}", data, axis=axes, keepdims=keepdims)
+    dtype = data.checked_type.dtype  # type: ignore[union-attr]
+    zero, one = relay.const(0.0, dtype), relay.const(1.0, dtype)
+    size = relay.abs(data)
+    present = relay.greater(size, zero)
+    if ord == 0:
+        return relay.sum(relay.where(present, one, zero), axis=axes, keepdims=keepdims)
+    powers = relay.power(relay.where(present, size, one), relay.const(ord, dtype))
+    total = relay.sum(relay.where(present, powers, zero), axis=axes, keepdims=keepdims)
+    return relay.power(total, relay.const(1 / ord, dtype))
+
+
+def _of_values(
+    ctx: ImportContext, data: Expr, reduction: str, axes: tuple[int, ...], keepdims: bool
+) -> Expr:
+    """Return what a reduction makes of the singular values."""
+    rank = ctx.type(data).rank
+    order = [*(axis for axis in range(rank) if axis not in axes), *axes]
+    matrices = data if order == sorted(order) else relay.transpose(data, order)
+    values = TupleGetItem(call("serde.svd", matrices), 1)
+    found: Expr = call(reduction, values, axis=(rank - 2,))
+    for axis in sorted(axes) if keepdims else ():
+        found = relay.expand_dims(found, axis)
+    return found
+
+
+LEAST = float(np.float32(1e-8))
+"""Probabilities below count as this one, in whatever dtype."""
+
+
+@OPS.imports("softmax_cross_entropy")
+def import_softmax_cross_entropy(ctx: ImportContext, data: Expr, label: Expr) -> Expr:
+    """The sum over all rows, with probabilities kept away from zero."""
+    type_ = ctx.type(data)
+    if type_.rank != 2:
+        raise Unsupported(f"expected a matrix of scores, found {type_!r}")
+    indices = relay.expand_dims(relay.cast(label, "int64"), 1)
+    chosen = relay.gather(relay.nn.softmax(data, axis=1), 1, indices)
+    kept = relay.maximum(chosen, relay.const(LEAST, type_.dtype))
+    total = relay.sum(relay.negative(relay.log(kept)), axis=(0, 1))
+    return relay.expand_dims(total, 0)

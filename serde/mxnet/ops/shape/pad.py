@@ -17,7 +17,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.lowering.pad import continued
+from serde.relay.lowering.shape import continued
 from serde.walk.takes import Takes, ranks
 
 

@@ -1,6 +1,8 @@
-"""Anchors, and the boxes that networks make of them."""
+"""Anchors, the boxes that networks make of them, and what they are trained towards."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -8,8 +10,9 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Expr
-from serde.walk.takes import Takes
+from serde.relay.ir.expr import Expr, TupleGetItem
+from serde.relay.ir.registry import call
+from serde.walk.takes import Takes, dtypes
 
 
 @OPS.imports("_contrib_MultiBoxPrior")
@@ -78,3 +81,136 @@ def export_multibox_transform_loc(
     classes = ctx.emit("slice_axis", rows, axis=2, begin=0, end=1)
     found = ctx.emit("sum", ctx.emit("_greater_equal_scalar", classes, scalar=0.0), axis=(1, 2))
     return [rows, ctx.emit("Cast", found, dtype="int32")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposals:
+    """Attributes of proposals, in MXNet and in Relay; the defaults are those of MXNet."""
+
+    scales: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0)
+    ratios: tuple[float, ...] = (0.5, 1.0, 2.0)
+    feature_stride: int = 16
+    threshold: float = 0.7
+    rpn_pre_nms_top_n: int = 6000
+    rpn_post_nms_top_n: int = 300
+    rpn_min_size: int = 16
+    iou_loss: bool = False
+
+
+@OPS.imports("_contrib_Proposal", "_contrib_MultiProposal")
+def import_proposal(
+    ctx: ImportContext,
+    cls_prob: Expr,
+    bbox_pred: Expr,
+    im_info: Expr,
+    *,
+    proposals: Proposals,
+    output_score: bool = False,
+) -> Expr | list[Expr]:
+    name = "serde.scored_proposal" if output_score else "vision.proposal"
+    result = call(name, cls_prob, bbox_pred, im_info, **vars(proposals))
+    return [TupleGetItem(result, 0), TupleGetItem(result, 1)] if output_score else result
+
+
+@OPS.exports("serde.scored_proposal")
+def export_scored_proposal(
+    ctx: ExportContext, cls_prob: Value, bbox_pred: Value, im_info: Value, *, proposals: Proposals
+) -> list[Value]:
+    """MXNet fails if nobody asks for the regions, so the scores do."""
+    rows, scores = ctx.emit_tuple(
+        "_contrib_MultiProposal", cls_prob, bbox_pred, im_info, outputs=2, **vars(proposals),
+        output_score=True,
+    )  # fmt: skip
+    column = ctx.emit("slice_axis", rows, axis=1, begin=0, end=1)
+    return [rows, ctx.emit("_identity_with_attr_like_rhs", scores, column)]
+
+
+@OPS.exports("vision.proposal")
+def export_proposal(
+    ctx: ExportContext, cls_prob: Value, bbox_pred: Value, im_info: Value, *, proposals: Proposals
+) -> Value:
+    """The operator for one image reads no second one."""
+    batch = ctx.type(cls_prob).shape[0]
+    op = "_contrib_Proposal" if batch == 1 else "_contrib_MultiProposal"
+    return ctx.emit(op, cls_prob, bbox_pred, im_info, **vars(proposals))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detection:
+    """Attributes of a detection, in MXNet and in Relay; the defaults are those of MXNet."""
+
+    clip: bool = True
+    threshold: float = 0.01
+    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2)
+    nms_threshold: float = 0.5
+    force_suppress: bool = False
+    nms_topk: int = -1
+
+
+@OPS.imports("_contrib_MultiBoxDetection")
+def import_multibox_detection(
+    ctx: ImportContext,
+    cls_prob: Expr,
+    loc_pred: Expr,
+    anchor: Expr,
+    *,
+    detection: Detection,
+    background_id: int = 0,
+) -> Expr:
+    """The background is class 0 whatever `background_id` says, which MXNet does not read."""
+    if not 0 < detection.nms_threshold <= 1:
+        return relay.vision.multibox_transform_loc(
+            cls_prob, loc_pred, anchor, detection.clip, detection.threshold, detection.variances
+        )[0]
+    return call("serde.multibox_detection", cls_prob, loc_pred, anchor, **vars(detection))
+
+
+@OPS.exports("serde.multibox_detection")
+def export_multibox_detection(
+    ctx: ExportContext, cls_prob: Value, loc_pred: Value, anchor: Value, *, detection: Detection
+) -> Value:
+    return ctx.emit("_contrib_MultiBoxDetection", cls_prob, loc_pred, anchor, **vars(detection))
+
+
+@OPS.imports("_contrib_MultiBoxTarget")
+def import_multibox_target(
+    ctx: ImportContext,
+    anchor: Expr,
+    label: Expr,
+    cls_pred: Expr,
+    *,
+    overlap_threshold: float = 0.5,
+    ignore_label: float = -1.0,
+    negative_mining_ratio: float = -1.0,
+    negative_mining_thresh: float = 0.5,
+    minimum_negative_samples: int = 0,
+    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
+) -> list[Expr]:
+    """MXNet does not read `minimum_negative_samples`, and fails if mining finds too few."""
+    found = call(
+        "serde.multibox_target", anchor, label, cls_pred, overlap_threshold=overlap_threshold,
+        ignore_label=ignore_label, negative_mining_ratio=negative_mining_ratio,
+        negative_mining_thresh=negative_mining_thresh, variances=variances,
+    )  # fmt: skip
+    return [TupleGetItem(found, index) for index in range(3)]
+
+
+@OPS.exports("serde.multibox_target", takes=Takes(label=dtypes("float32")))
+def export_multibox_target(
+    ctx: ExportContext,
+    anchor: Value,
+    label: Value,
+    cls_pred: Value,
+    *,
+    overlap_threshold: float,
+    ignore_label: float,
+    negative_mining_ratio: float,
+    negative_mining_thresh: float,
+    variances: tuple[float, ...],
+) -> tuple[Value, ...]:
+    return ctx.emit_tuple(
+        "_contrib_MultiBoxTarget", anchor, label, cls_pred, outputs=3,
+        overlap_threshold=overlap_threshold, ignore_label=ignore_label,
+        negative_mining_ratio=negative_mining_ratio,
+        negative_mining_thresh=negative_mining_thresh, variances=variances,
+    )  # fmt: skip

@@ -12,9 +12,17 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    Tuple,
+    TupleGetItem,
+    Var,
+    tensor_type,
+)
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.boxes import BoxSuppression

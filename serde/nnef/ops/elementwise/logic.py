@@ -9,8 +9,7 @@ from typing import Final
 import serde.relay as relay
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
-from serde.nnef.ops.elementwise.arithmetic import emit_binary, export_binary, import_binary
-from serde.nnef.ops.elementwise.integers import SCALARS
+from serde.nnef.ops.elementwise.arithmetic import SCALARS, emit_binary, export_binary, import_binary
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.walk.pairs import pair

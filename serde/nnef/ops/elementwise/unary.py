@@ -1,8 +1,9 @@
-"""Functions of one tensor, rounding, bounds."""
+"""Functions of one tensor: rounding, bounds, conversions, and the error function."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -13,12 +14,11 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.nnef.export_context import ExportContext, Value
+from serde.nnef.export_context import ExportContext, Value, element_type
 from serde.nnef.import_context import ImportContext
-from serde.nnef.ops.elementwise.compounds import join_root
-from serde.nnef.ops.elementwise.integers import are_integers
+from serde.nnef.ops.elementwise.arithmetic import are_integers, join_root
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
 from serde.relay.ir.shapes import is_float
 from serde.walk.pairs import pair, reads, writes
 from serde.walk.takes import FLOATS, Takes
@@ -36,7 +36,6 @@ ROUNDING: Final = ("floor", "ceil", "round")
 
 The standard says no more than the nearest integer. Khronos' own runtime calls C's ``round``.
 """
-
 
 OPS.pairs(
     reads("sqrt", "sqrt"),
@@ -112,3 +111,95 @@ def _clip_integers(ctx: ExportContext, data: Value, low: float, high: float) -> 
     if known is not None and known.limits is None and clipped.name:
         ctx.quantized[clipped.name] = replace(known, limits=(low, high))
     return clipped
+
+
+_END: Final = 3.7439211627767994
+"""From here on the error function is 1 in float32."""
+
+_NUMERATOR: Final = (
+    0.00022905065861350646,
+    0.0034082910107109506,
+    0.050955695062380861,
+    0.18520832239976145,
+    1.128379143519084,
+)
+_DENOMINATOR: Final = (
+    -1.1791602954361697e-7,
+    0.000023547966471313185,
+    0.0010179625278914885,
+    0.014070470171167667,
+    0.11098505178285362,
+    0.49746925110067538,
+    1.0,
+)
+"""Coefficients of powers of the square, highest first: the quotient is off by 3e-7 at most."""
+
+
+@OPS.expands("erf", "fast_erf")
+def expand_erf(data: Expr) -> Expr:
+    """``x * p(x * x) / q(x * x)``, right to the rounding of float32."""
+    dtype = tensor_type(data).dtype
+    if dtype != "float32":
+        raise Unsupported("NNEF has no error function, and its form here is that of float32")
+    x = relay.clip(data, -_END, _END)
+    square = relay.multiply(x, x)
+    above = relay.multiply(x, _polynomial(_NUMERATOR, square, dtype))
+    return relay.divide(above, _polynomial(_DENOMINATOR, square, dtype))
+
+
+def _polynomial(coefficients: Sequence[float], x: Expr, dtype: str) -> Expr:
+    first, second, *rest = coefficients
+    factor = relay.multiply(x, relay.const(first, dtype))
+    value = relay.add(factor, relay.const(second, dtype))
+    for each in rest:
+        value = relay.add(relay.multiply(value, x), relay.const(each, dtype))
+    return value
+
+
+@OPS.imports("cast")
+def import_cast(ctx: ImportContext, input: Expr, *, dtype: str = "float32") -> Expr:
+    """Types have no width: a cast to the type that there is changes nothing.
+
+    Scalars become integers towards zero, and logical values where they are not 0.
+    """
+    have = ctx.type(input).dtype
+    same = np.dtype(have).kind in "iu" and np.dtype(dtype).kind in "iu"
+    return input if same or have == dtype else relay.cast(input, dtype)
+
+
+@OPS.exports("cast", ignored=("dtype",))
+def export_cast(ctx: ExportContext, data: Value) -> Value:
+    have, wanted = ctx.type(data).dtype, ctx.result_type().dtype
+    if data.data is not None:
+        return ctx.const(data.data.astype(numpy_dtype(wanted)))
+    kind = element_type(wanted)
+    if element_type(have) != kind:
+        return ctx.emit("cast", data, dtype=kind)
+    if have != wanted and not np.can_cast(have, wanted) and (have, wanted) not in _INTEGERS:
+        raise Unsupported(f"integers of NNEF have no width, so none cuts {have} to {wanted}")
+    return data
+
+
+_INTEGERS = frozenset((("int64", "int32"), ("uint64", "int64"), ("uint32", "int32")))
+"""Casts that keep what integers of NNEF can hold, which Khronos' runtime has in 32 bits."""
+
+
+@OPS.imports("copy_n")
+def import_copy_n(ctx: ImportContext, x: Expr, *, times: int) -> list[Expr]:
+    if times != ctx.outputs:
+        raise Unsupported(f"times={times} for {ctx.outputs} results")
+    return [x] * times
+
+
+@OPS.imports("add_n")
+def import_add_n(ctx: ImportContext, *x: Expr) -> Expr:
+    """A list of none gives one 0."""
+    if not x:
+        return relay.zeros([1], ctx.scalar)
+    total = x[-1]
+    for place in allocation.iterations(len(x) - 1, "a sum of many tensors"):
+        total = relay.add(*ctx.align(x[-2 - place], total))
+    return total
+
+
+OPS.pairs(reads("copy", "copy"))

@@ -22,13 +22,12 @@ from serde.nnef.ops.conv.windows import (
     steps,
 )
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.pool.reduction import Pooling
 from serde.walk.expansion.pool import USUAL
-from serde.walk.expansion.tensors import tensor_type
 
 __all__ = ["Axis", "PoolAttributes", "Windows", "read_windows", "slide", "volume_of"]
 

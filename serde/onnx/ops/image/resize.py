@@ -16,16 +16,54 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import SPATIAL
 from serde.onnx.ops.elementwise.convert import as_dtype, to_int64
-from serde.onnx.ops.image.interpolation import emit_resize, resize_axis_by_axis
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.resampling import Resampling
 from serde.walk.expansion.resizing import image_expansion
-from serde.walk.expansion.tensors import tensor_type
+
+
+def emit_resize(
+    ctx: ExportContext,
+    x: Value,
+    *,
+    sizes: Value | None = None,
+    scales: Value | None = None,
+    **attrs: AnyValue,
+) -> Value:
+    """Emit Resize; up to 12 its region and scales cannot be left out, only be empty."""
+    empty = ctx.const(np.zeros(0, np.float32)) if ctx.version < 13 else None
+    if scales is not None:
+        return ctx.emit("Resize", x, empty, scales, **attrs)
+    return ctx.emit("Resize", x, empty, empty, sizes, **attrs)
+
+
+def resize_axis_by_axis(
+    ctx: ExportContext,
+    x: Value,
+    lengths: Sequence[Dim],
+    sizes: Sequence[Dim],
+    how: Mapping[str, AnyValue],
+) -> Value:
+    """Resize the spatial axes in turn, each as the width of images one pixel high."""
+    shape = list(lengths)
+    for axis in range(2, len(shape)):
+        rows = product(shape[1:axis])
+        columns = product(shape[axis + 1 :])
+        if columns == 1:
+            folded = [shape[0], rows, 1, shape[axis]]
+            grown: list[Dim] = [shape[0], rows, 1, sizes[axis]]
+        else:
+            folded = [shape[0], rows, shape[axis], columns]
+            grown = [shape[0], rows, sizes[axis], columns]
+        x = ctx.emit("Reshape", x, ctx.shape(folded))
+        x = emit_resize(ctx, x, sizes=ctx.shape(grown), **how)
+        shape[axis] = sizes[axis]
+    return ctx.emit("Reshape", x, ctx.shape(shape))
+
 
 METHODS = {
     "nearest_neighbor": "nearest",
@@ -36,7 +74,6 @@ METHODS = {
     "bicubic": "cubic",
 }
 
-
 ROUNDING = {
     "floor": "floor",
     "ceil": "ceil",
@@ -46,10 +83,8 @@ ROUNDING = {
 }
 """Relay's ``round`` takes a half away from zero; coordinates that matter are not negative."""
 
-
 DROPPED: Final = "tf_half_pixel_for_nn"
 """Coordinates that ONNX has at versions 11 and 12 alone: half a pixel further than half_pixel."""
-
 
 SHIFTED: Final = MappingProxyType(
     {("nearest", "floor"): "round_prefer_ceil", ("nearest", "round_prefer_floor"): "ceil"}
@@ -174,7 +209,6 @@ def export_dyn_resize2d(
 
 Method = Literal["nearest", "linear", "cubic"]
 
-
 Mode = Literal[
     "half_pixel",
     "half_pixel_symmetric",
@@ -185,12 +219,9 @@ Mode = Literal[
     "tf_crop_and_resize",
 ]
 
-
 Rounding = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
 
-
 Policy = Literal["stretch", "not_larger", "not_smaller"]
-
 
 RELAY_METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 

@@ -1,4 +1,4 @@
-"""Dense layers and matrix products."""
+"""Dense layers, matrix products, and determinants."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.linalg.product import parse_equation
+from serde.walk.pairs import pair
+from serde.walk.takes import Takes, dtypes
 
 
 @OPS.exports("nn.dense", ignored=("units", "out_dtype"))
@@ -232,3 +234,7 @@ def export_serde_matmul(ctx: ExportContext, x: Value, y: Value) -> Value:
 @OPS.imports("MatMul", since=(1, 9, 13))
 def import_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
     return build_matmul(ctx, a, b)
+
+
+# ONNX Runtime has determinants of float32 alone; others are computed row by row.
+OPS.pairs(pair("Det", "serde.det", since=(11, 22), target=1, takes=Takes(data=dtypes("float32"))))

@@ -9,15 +9,15 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.attention.heads import (
+from serde.onnx.ops.attention import (
     ImplicitMask,
     arange_like,
     attend,
     join_heads,
     length_of,
+    rotate,
     split_heads,
 )
-from serde.onnx.ops.attention.rotary import rotate
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg.product import build_matmul
 from serde.onnx.ops.microsoft.qnn import build_real_matmul

@@ -11,7 +11,7 @@ from typing import Literal
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.attention.heads import arange_like
+from serde.onnx.ops.attention import arange_like
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr, TupleGetItem

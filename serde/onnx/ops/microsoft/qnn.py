@@ -17,8 +17,7 @@ from serde.onnx.ops.pool.geometry import DilatedPoolAttributes, PoolAttributes
 from serde.onnx.ops.pool.window import import_average_pool
 from serde.onnx.ops.qnn.conv import import_qlinear_conv
 from serde.onnx.ops.qnn.linear import import_dequantize_linear, import_quantize_linear
-from serde.onnx.ops.qnn.product import build_integer_matmul
-from serde.onnx.ops.qnn.zero_point import requantize, to_row
+from serde.onnx.ops.qnn.product import build_integer_matmul, requantize, to_row
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call

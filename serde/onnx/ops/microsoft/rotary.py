@@ -8,8 +8,13 @@ import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.attention.heads import arange_like, join_heads, split_heads
-from serde.onnx.ops.attention.rotary import import_rotary_embedding, rotate
+from serde.onnx.ops.attention import (
+    arange_like,
+    import_rotary_embedding,
+    join_heads,
+    rotate,
+    split_heads,
+)
 from serde.onnx.ops.elementwise.convert import const_int32
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr

@@ -13,7 +13,7 @@ from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.ml.leaves import Leaves
+from serde.onnx.ops.ml.ensemble import Leaves
 from serde.onnx.ops.ml.scores import (
     cast_to_float32,
     pick_labels,

@@ -1,4 +1,4 @@
-"""Maximum and mean over as many parts of each axis as the result has elements."""
+"""Maximum and mean over all positions, or over parts of each axis."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Literal
 
 import numpy as np
 
+import serde.relay as relay
 from serde.core.allocation import arange, repeat
 from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import SPATIAL, require_fixed
 from serde.onnx.ops.elementwise.convert import cast, comparison_dtype, compute_dtype
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 
 
@@ -118,3 +121,34 @@ def _find_parts(ctx: ExportContext, length: Dim, out: int) -> tuple[Value, Value
     inside_ = ctx.emit("Less", reads, end)
     last = ctx.emit("Sub", end, ctx.ints([1]))
     return ctx.emit("Where", inside_, reads, last), inside_, count
+
+
+def _make_exporter(op: str, reduction: str) -> Callable[..., Value]:
+    def export_global(ctx: ExportContext, x: Value) -> Value:
+        """Of integers ONNX has the reduction only."""
+        if ctx.takes(op, ctx.type(x).dtype):
+            return ctx.emit(op, x)
+        return emit_reduce(ctx, reduction, x, [2, 3], keepdims=True)
+
+    return export_global
+
+
+OPS.exports("nn.global_max_pool2d")(_make_exporter("GlobalMaxPool", "ReduceMax"))
+
+OPS.exports("nn.global_avg_pool2d")(_make_exporter("GlobalAveragePool", "ReduceMean"))
+
+
+def _make_importer(name: str, fold: Callable[..., Expr]) -> Callable[..., Expr]:
+    def import_global(ctx: ImportContext, x: Expr) -> Expr:
+        """Over other than two axes it is a reduction."""
+        rank = ctx.type(x).rank
+        if rank == 4:
+            return getattr(relay.nn, name)(x)
+        return fold(x, axis=tuple(range(2, rank)), keepdims=True)
+
+    return import_global
+
+
+OPS.imports("GlobalMaxPool", since=(1, 22))(_make_importer("global_max_pool2d", relay.max))
+
+OPS.imports("GlobalAveragePool", since=(1, 22))(_make_importer("global_avg_pool2d", relay.mean))

@@ -22,7 +22,7 @@ from serde.onnx.ops.conv.windows import (
     require_fixed,
     to_onnx_pads,
 )
-from serde.onnx.ops.shape.window import Windows
+from serde.onnx.ops.shape.columns import Windows
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import pool_dim

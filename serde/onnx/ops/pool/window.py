@@ -1,4 +1,4 @@
-"""Maximum and mean over sliding windows."""
+"""Pooling over sliding windows, by norms too, and the partial inverse of that by maxima."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
+from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.conv.windows import pad_same, per_axis
+from serde.onnx.ops.conv.windows import pad_same, per_axis, to_onnx_pads
 from serde.onnx.ops.elementwise.convert import (
     as_dtype,
     cast,
@@ -28,15 +29,16 @@ from serde.onnx.ops.pool.geometry import (
     read_window,
 )
 from serde.onnx.ops.reduce import emit_reduce
+from serde.onnx.ops.shape.columns import Windows
 from serde.onnx.ops.shape.reshape import emit_lengths, reshape_along
-from serde.onnx.ops.shape.window import Windows
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.op.pool.indices import PooledPlaces
-from serde.walk.takes import Takes, between
+from serde.relay.op.pool.unpool import MaxUnpool
+from serde.walk.takes import Takes, all_are, between
 
 
 def _may_miss_data(pool: RelayPool) -> bool:
@@ -237,3 +239,107 @@ def import_average_pool(
     attrs["padding"] = extend_padding(padding, past)
     build = getattr(relay.nn, f"avg_pool{ndim}d")
     return build(x, **attrs, count_include_pad=count_include_pad)
+
+
+@OPS.exports("serde.lp_pool", since=18, ignored=("layout",))
+@OPS.exports(
+    "serde.lp_pool", takes=Takes(dilation=all_are(1), ceil_mode=False), ignored=("layout",)
+)
+def export_lp_pool(
+    ctx: ExportContext,
+    x: Value,
+    *,
+    p: int,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: tuple[int, ...],
+    ceil_mode: bool,
+) -> Value:
+    """``ceil_mode`` and dilation came with 18; before, such a pooling is decomposed."""
+    late = ceil_mode or any(each != 1 for each in dilation)
+    ndim = len(pool_size)
+    steps, gaps = (each * ndim if len(each) == 1 else each for each in (strides, dilation))
+    return ctx.emit(
+        "LpPool",
+        x,
+        p=p,
+        kernel_shape=list(pool_size),
+        strides=list(steps),
+        pads=to_onnx_pads(padding, ndim),
+        dilations=list(gaps) if late else None,
+        ceil_mode=int(ceil_mode) if late else None,
+    )
+
+
+@OPS.imports("LpPool", since=(1, 2, 11, 18, 22))
+def import_lp_pool(
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    p: float = 2,
+    pool: DilatedPoolAttributes,
+) -> Expr:
+    """The first version has a number for `p` that need not be whole."""
+    if p != int(p):
+        raise Unsupported(f"p={p} is no whole number")
+    attrs, past = read_window(ctx, x, pool)
+    return call(
+        "serde.lp_pool", x, p=int(p), **{**attrs, "padding": extend_padding(attrs["padding"], past)}
+    )
+
+
+@OPS.imports("GlobalLpPool", since=(1, 2, 22))
+def import_global_lp_pool(ctx: ImportContext, x: Expr, *, p: float = 2) -> Expr:
+    axes = tuple(range(2, ctx.type(x).rank))
+    if p in (1, 2):
+        return call(f"serde.reduce_l{int(p)}", x, axis=axes, keepdims=True)
+    powers = relay.power(relay.abs(x), scalar_like(ctx, x, p))
+    total = relay.sum(powers, axis=axes, keepdims=True)
+    return relay.power(total, scalar_like(ctx, x, 1 / p))
+
+
+@OPS.exports("serde.max_unpool", takes=Takes(output_shape=None))
+def export_max_unpool(
+    ctx: ExportContext, data: Value, indices: Value, *, window: MaxUnpool
+) -> Value:
+    """Given another shape, ONNX numbers elements as in the least one, ONNX Runtime as in that."""
+    if ctx.type(indices).dtype != "int64":
+        indices = cast(ctx, indices, "int64")
+    before, after = split_padding(window.padding, len(window.pool_size))
+    return ctx.emit(
+        "MaxUnpool",
+        data,
+        indices,
+        kernel_shape=list(window.pool_size),
+        strides=list(window.strides or (1,) * len(window.pool_size)),
+        pads=[*before, *after],
+    )
+
+
+@OPS.imports("MaxUnpool", since=(9, 11, 22))
+def import_max_unpool(
+    ctx: ImportContext,
+    x: Expr,
+    indices: Expr,
+    output_shape: Expr | None = None,
+    *,
+    kernel_shape: tuple[int, ...],
+    pads: tuple[int, ...] | None = None,
+    strides: tuple[int, ...] | None = None,
+) -> Expr:
+    """Indices count in the shape that the window gives, to which a greater shape adds zeros."""
+    result = call(
+        "serde.max_unpool",
+        x,
+        indices,
+        pool_size=kernel_shape,
+        strides=strides,
+        padding=pads or (0,),
+    )
+    if output_shape is None:
+        return result
+    least = relay.Constant(np.array(ctx.static_shape(result), np.int64))
+    more = relay.subtract(relay.cast(output_shape, "int64"), least)
+    widths = ctx.fold(relay.stack([relay.zeros_like(more), more], axis=1))
+    return relay.nn.pad(result, widths, scalar_like(ctx, x, 0))

@@ -22,7 +22,7 @@ from serde.onnx.ops.conv.windows import (
     to_onnx_pads,
 )
 from serde.onnx.ops.elementwise.convert import cast, fill
-from serde.onnx.ops.qnn.zero_point import (
+from serde.onnx.ops.qnn.product import (
     byte_points,
     cast_scale,
     drop_zero,

@@ -19,7 +19,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
-from serde.relay.lowering.pad import continued
+from serde.relay.lowering.shape import continued
 from serde.walk.takes import Takes
 
 PAD_DTYPES = {"bool": "uint8", "int16": "int32", "uint16": "int32"}

@@ -1,4 +1,4 @@
-"""Boxes cut out of images, blocks of them moved, and morphology."""
+"""Boxes cut out of images, and blocks of pixels moved between space and channels."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.relay as relay
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
+from serde.relax.import_context import ImportContext
 from serde.relax.ops.image.interpolation import as_float, number_of, truncate
 from serde.relax.ops.table import OPS
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.op.image.crop import CropAndResize
@@ -150,3 +153,14 @@ def export_dilation2d(
         return te.compute((batch, channels, *lengths), reach, name="dilation2d")
 
     return ctx.emit_te(dilation2d, data, weight)
+
+
+@OPS.imports("relax.nn.pixel_shuffle")
+def import_pixel_shuffle(ctx: ImportContext, data: Expr, *, upscale_factor: int) -> Expr:
+    """What leads the last three axes are samples."""
+    shape = ctx.type(data).shape
+    x = data if len(shape) == 4 else relay.reshape(data, (-1, *shape[-3:]))
+    found = relay.nn.depth_to_space(x, upscale_factor, mode="CRD")
+    if len(shape) == 4:
+        return found
+    return relay.reshape(found, (*shape[:-3], *ctx.type(found).shape[-3:]))

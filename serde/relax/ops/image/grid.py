@@ -12,7 +12,7 @@ from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.import_context import ImportContext, Shape
-from serde.relax.ops.conv.windows import cast, sum_dtype
+from serde.relax.ops.conv import cast, sum_dtype
 from serde.relax.ops.image.interpolation import as_float, cubic_weights, linear_weights, round_even
 from serde.relax.ops.table import OPS
 from serde.relay.ir.expr import Expr

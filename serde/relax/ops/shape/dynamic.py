@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
-from serde.relax.ops.shape.broadcast import spread
+from serde.relax.ops.shape.arrange import spread
 from serde.relax.ops.shape.create import fill
 from serde.relax.ops.shape.pad import pad_with
 from serde.relax.ops.table import OPS

@@ -11,7 +11,7 @@ from serde.relax.export_context import ExportContext, Value
 from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.relay.lowering.pad import continued
+from serde.relay.lowering.shape import continued
 
 __all__ = ["pad_with"]
 

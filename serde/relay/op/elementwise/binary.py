@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import cases, ranges
+from serde.relay.ir import ranges
 from serde.relay.ir.registry import Array, Sample, Traits, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, is_float, require_same_dtype
 from serde.relay.ir.traits import (
@@ -212,7 +212,7 @@ _declare_each(
     ("minimum", np.minimum, "``y = min(lhs, rhs)``."),
     infer=_any,
     samples=_ORDERED,
-    traits=(Commutative, Cases("clip", cases.either_operand)),
+    traits=(Commutative, Cases("clip", ranges.either_operand)),
 )
 _declare_each(
     ("equal", np.equal, "``y = lhs == rhs``."),

@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import cases, ranges
+from serde.relay.ir import ranges
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import Array, Sample, Traits, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, require_float
@@ -256,7 +256,7 @@ def _clip_type(data: TensorType, *, a_min: float, a_max: float) -> TensorType:
 
 @relay_op(
     "clip",
-    traits=(Elementwise, SameType, Cases("clip", cases.clipped("a_min", "a_max"))),
+    traits=(Elementwise, SameType, Cases("clip", ranges.clipped("a_min", "a_max"))),
     infer=_clip_type,
     samples=[
         sample((2, 3), a_min=-1.0, a_max=0.5),

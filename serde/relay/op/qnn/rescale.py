@@ -1,14 +1,16 @@
-"""Into quantised numbers, out of them, and from one scale to another."""
+"""Into quantised numbers, out of them, and from one scale to another; how these are rounded."""
 
 from __future__ import annotations
 
+import threading
+from dataclasses import dataclass
 from typing import Any as AnyValue
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
 from serde.core.weights import dtype_name
-from serde.errors import TypeInferenceError
+from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
@@ -32,17 +34,71 @@ from serde.relay.op.qnn.parameters import (
     spread,
     without_zero_point,
 )
-from serde.relay.op.qnn.requantize_config import current_requantize_config
 
 __all__ = [
     "DTYPES",
+    "RequantizeConfig",
     "Rounding",
+    "current_requantize_config",
     "dequantize",
     "multiply_by_ratio",
     "quantize",
     "quantize_body",
     "requantize",
+    "requantize_config",
 ]
+
+_ROUNDINGS: Final = ("UPWARD", "TONEAREST")
+_COMPUTE_DTYPES: Final = ("int64", "float32", "float64")
+
+
+@dataclass(frozen=True)
+class RequantizeConfig:
+    """Rounding and arithmetic of ``qnn.requantize``; ``with requantize_config(...): ...``.
+
+    Each thread has configurations of its own.
+
+    Args:
+        rounding: Halves go up (``UPWARD``) or away from zero (``TONEAREST``).
+        compute_dtype: ``int64`` for fixed-point arithmetic, ``float32`` or ``float64``.
+
+    Raises:
+        RelayError: One is another.
+    """
+
+    rounding: Literal["UPWARD", "TONEAREST"] = "UPWARD"
+    compute_dtype: Literal["int64", "float32", "float64"] = "int64"
+
+    def __post_init__(self) -> None:
+        if self.rounding not in _ROUNDINGS:
+            raise RelayError(f"rounding: expected {', '.join(_ROUNDINGS)}, found {self.rounding!r}")
+        if self.compute_dtype not in _COMPUTE_DTYPES:
+            wanted = ", ".join(_COMPUTE_DTYPES)
+            raise RelayError(f"compute_dtype: expected {wanted}, found {self.compute_dtype!r}")
+
+    def __enter__(self) -> RequantizeConfig:
+        _ENTERED.stack.append(self)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        _ENTERED.stack.pop()
+
+
+class _Entered(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[RequantizeConfig] = []
+
+
+_ENTERED = _Entered()
+
+
+def current_requantize_config() -> RequantizeConfig:
+    """Return the innermost configuration of this thread, or the defaults."""
+    return _ENTERED.stack[-1] if _ENTERED.stack else RequantizeConfig()
+
+
+requantize_config = RequantizeConfig
+
 
 DTYPES = ("int8", "uint8", "int16", "uint16", "int32")
 """What a real number may be quantised to."""

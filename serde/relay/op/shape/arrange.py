@@ -1,4 +1,4 @@
-"""Operators that repeat elements, or put them in another order."""
+"""Operators that repeat elements, or put them in another order, as other layouts do."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.layout import LayoutPlan, change_layout
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis
-from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, SameAxes
+from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, SameAxes, Values
 from serde.relay.ir.types import TensorType
-from serde.relay.lowering.shape import decompose_repeat
+from serde.relay.lowering.shape import decompose_layout_transform, decompose_repeat
 from serde.relay.op.shape.reshape import integers
 
 __all__: list[str] = []
@@ -111,3 +112,28 @@ def reverse_sequence(
     source = np.where(steps < length, length - 1 - steps, steps)
     picked = moved[np.arange(moved.shape[0])[:, None], source]
     return np.ascontiguousarray(np.moveaxis(picked, (0, 1), (batch_axis, seq_axis)))
+
+
+def _layout_type(data: TensorType, *, src_layout: str, dst_layout: str) -> TensorType:
+    plan = LayoutPlan(data.shape, src_layout, dst_layout, filled=True)
+    return TensorType(plan.shape, data.dtype)
+
+
+@relay_op(
+    "layout_transform",
+    traits=(Values(0), Fusion(FusionPattern.INJECTIVE)),
+    infer=_layout_type,
+    decompose=decompose_layout_transform,
+    samples=[
+        sample((1, 4, 2, 3), src_layout="NCHW", dst_layout="NHWC"),
+        sample((1, 4, 2, 3), src_layout="NCHW", dst_layout="NCHW2c"),
+        sample((1, 2, 2, 3, 2), src_layout="NCHW2c", dst_layout="NHWC"),
+        sample((4, 8, 1, 1), src_layout="OIHW", dst_layout="OIHW2i4o2i"),
+    ],
+)
+def layout_transform(data: Array, *, src_layout: str, dst_layout: str) -> Array:
+    """The axes of `src_layout` in the order and the blocks of `dst_layout`.
+
+    Zeros fill the last block of an axis that does not divide into blocks.
+    """
+    return change_layout(data, src_layout, dst_layout)

@@ -15,7 +15,7 @@ from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, s
 from serde.relay.ir.shapes import require_window
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Reshape, SameAxes, Values
 from serde.relay.ir.types import TensorType
-from serde.relay.lowering.pad import decompose_mirror_pad, decompose_pad
+from serde.relay.lowering.shape import decompose_mirror_pad, decompose_pad
 
 __all__: list[str] = []
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import cases
+from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr, TupleGetItem, const
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import require_float
@@ -137,7 +137,7 @@ _ROWS = np.array(
 
 @relay_op(
     "serde.box_nms",
-    traits=(pairs(), Float32(), Ordering, Cases("threshold", cases.rows_suppressed())),
+    traits=(pairs(), Float32(), Ordering, Cases("threshold", ranges.rows_suppressed())),
     infer=_nms_type,
     decompose=_decompose_nms,
     samples=[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import cases
+from serde.relay.ir import ranges
 from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const
 from serde.relay.ir.registry import Array, call, get, relay_op, sample
 from serde.relay.ir.traits import Cases, Float32, Ordering
@@ -94,7 +94,7 @@ _OFFSETS = np.linspace(-0.5, 0.5, 40, dtype=np.float32).reshape(2, 20)
 
 @relay_op(
     "serde.multibox_detection",
-    traits=(pairs(), Float32(), Ordering, Cases("threshold", cases.rows_suppressed())),
+    traits=(pairs(), Float32(), Ordering, Cases("threshold", ranges.rows_suppressed())),
     infer=_detection_type,
     decompose=_decompose_detection,
     samples=[

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import cases, ranges
+from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr, Tuple, TupleWrapper, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
@@ -117,7 +117,7 @@ _ALL_CLASSES = (tensor((2, 6, 4), low=0.0), tensor((2, 3, 6)), np.int64(2), np.f
         Ordering,
         Fractions(3, 4),
         InRange(ranges.within(2, ranges.COUNT)),
-        Cases("threshold", cases.boxes_suppressed),
+        Cases("threshold", ranges.boxes_suppressed),
     ),
     infer=_all_class_type,
     decompose=_decompose_all_class,

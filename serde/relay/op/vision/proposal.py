@@ -1,4 +1,4 @@
-"""Region proposals."""
+"""Region proposals, with their scores too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from serde.relay.op.shape.create import length_of, positions_along
 from serde.relay.op.vision.rows import columns, corners_of, take_rows
 from serde.relay.op.vision.suppression import Boxes, suppress
 
-__all__ = ["PROPOSALS", "Proposal", "decompose_scored", "proposal_type", "propose"]
+__all__ = ["Proposal"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Proposal:
     iou_loss: bool = False
 
 
-def proposal_type(
+def _proposal_type(
     cls_prob: TensorType, bbox_pred: TensorType, im_info: TensorType, *, proposal: Proposal
 ) -> TensorType:
     """Return the type of proposals: (images * boxes of each, 5)."""
@@ -89,7 +89,7 @@ _WORK: Final = "float64"
 """Boxes are computed in it whatever the dtype of the operands."""
 
 
-def decompose_scored(
+def _decompose_scored(
     cls_prob: Expr, bbox_pred: Expr, im_info: Expr, *, proposal: Proposal
 ) -> Tuple:
     """The places of the boxes that stay tell their scores too; ranks stand for these meanwhile."""
@@ -198,13 +198,12 @@ def _suppress_overlaps(best: Expr, order: Expr, threshold: float) -> Expr:
 
 
 def _decompose_proposal(*operands: Expr, proposal: Proposal) -> Expr:
-    return decompose_scored(*operands, proposal=proposal).fields[0]
+    return _decompose_scored(*operands, proposal=proposal).fields[0]
 
 
 _NET = {"scales": [8.0], "feature_stride": 16, "rpn_post_nms_top_n": 4, "rpn_min_size": 4}
 
-
-PROPOSALS = [
+_PROPOSALS = [
     sample((1, 6, 3, 4), (1, 12, 3, 4), np.array([[48, 64, 1]], np.float32), **_NET,
            rpn_pre_nms_top_n=9),
     sample((2, 2, 4, 4), (2, 4, 4, 4), np.array([[60, 40, 0.5], [64, 64, 1]], np.float32),
@@ -215,10 +214,10 @@ PROPOSALS = [
 @relay_op(
     "vision.proposal",
     traits=(BY_VALUES, Float32(), Ordering),
-    infer=proposal_type,
+    infer=_proposal_type,
     decompose=_decompose_proposal,
     meta_class="relay.attrs.ProposalAttrs",
-    samples=PROPOSALS,
+    samples=_PROPOSALS,
     arguments=Arguments(
         required=(
             "scales",
@@ -239,10 +238,10 @@ def proposal(cls_prob: Array, bbox_pred: Array, im_info: Array, *, proposal: Pro
     scale is enlarged by it and scores -1, as one outside the image does. If there are too few,
     they are repeated in turn.
     """
-    return propose(cls_prob, bbox_pred, im_info, proposal=proposal)[0]
+    return _propose(cls_prob, bbox_pred, im_info, proposal=proposal)[0]
 
 
-def propose(
+def _propose(
     cls_prob: Array, bbox_pred: Array, im_info: Array, *, proposal: Proposal
 ) -> tuple[Array, Array]:
     """Return the rows of :func:`proposal` and the score of each, ``(rows, 1)``."""
@@ -273,3 +272,27 @@ def propose(
         found.append(marks.reshape(-1, 1)[order[chosen]])
     dtype = cls_prob.dtype
     return np.concatenate(out).astype(dtype), np.concatenate(found).astype(dtype)
+
+
+def _scored_type(
+    cls_prob: TensorType, bbox_pred: TensorType, im_info: TensorType, *, proposal: Proposal
+) -> list[TensorType]:
+    rows = _proposal_type(cls_prob, bbox_pred, im_info, proposal=proposal)
+    return [rows, TensorType((rows.shape[0], 1), rows.dtype)]
+
+
+@relay_op(
+    "serde.scored_proposal",
+    traits=(
+        BY_VALUES,
+        Ordering,
+    ),
+    infer=_scored_type,
+    decompose=_decompose_scored,
+    samples=_PROPOSALS,
+)
+def scored_proposal(
+    cls_prob: Array, bbox_pred: Array, im_info: Array, *, proposal: Proposal
+) -> tuple[Array, Array]:
+    """The boxes of ``vision.proposal`` and the score of each, one a row."""
+    return _propose(cls_prob, bbox_pred, im_info, proposal=proposal)

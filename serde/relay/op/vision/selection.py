@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import cases, ranges
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
@@ -107,7 +107,7 @@ _BOXES = (tensor((2, 6, 4), low=0.0), tensor((2, 3, 6)))
         Ordering,
         Fractions(3, 4),
         InRange(ranges.within(2, ranges.COUNT)),
-        Cases("threshold", cases.boxes_suppressed),
+        Cases("threshold", ranges.boxes_suppressed),
     ),
     infer=_selected_type,
     decompose=_decompose_selected,

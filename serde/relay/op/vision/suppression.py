@@ -9,7 +9,7 @@ from typing import Literal, overload
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import cases, ranges
+from serde.relay.ir import ranges
 from serde.relay.ir.expr import (
     Constant,
     Expr,
@@ -152,7 +152,7 @@ def _decompose_valid_counts(
 
 @relay_op(
     "vision.get_valid_counts",
-    traits=(Float32(), Ordering, Cases("threshold", cases.scores_valid)),
+    traits=(Float32(), Ordering, Cases("threshold", ranges.scores_valid)),
     infer=_valid_counts_type,
     decompose=_decompose_valid_counts,
     meta_class="relay.attrs.GetValidCountsAttrs",
@@ -304,7 +304,7 @@ _LIMITS = (np.int32(-1), np.float32(0.5))
         Float32(),
         Ordering,
         Fractions(4),
-        Cases("threshold", cases.rows_suppressed(1)),
+        Cases("threshold", ranges.rows_suppressed(1)),
         InRange(ranges.along_operand(1, 0, 1, least=1)),
     ),
     infer=_nms_type,

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from serde.core.weights import numpy_dtype
 from serde.relay.ir.expr import Call, Expr, Function
-from serde.relay.ir.op_pattern import pattern_of
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.registry import OpDef, call, pattern_of
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import FusionPattern
 from serde.relay.ir.types import TensorType

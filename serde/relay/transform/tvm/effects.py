@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from serde.relay.ir.adt import Clause, Constructor, Match
-from serde.relay.ir.callees import callees_first, find_callees
 from serde.relay.ir.expr import (
     Call,
     Expr,
@@ -19,7 +18,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.ir.module import IRModule
+from serde.relay.ir.module import IRModule, callees_first, find_callees
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.types import FuncType
 from serde.relay.ir.visit import Binding, binding_order

@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.affine_type import AffineType, TensorAffineType, TupleAffineType
+from serde.relay.ir.attrs import get_op_attr
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -21,7 +22,6 @@ from serde.relay.ir.expr import (
     tensor_type,
 )
 from serde.relay.ir.infer import infer_function
-from serde.relay.ir.op_attributes import get_op_attr
 from serde.relay.ir.registry import OpDef, call, infer_call
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import TvmFunctionPass

@@ -18,6 +18,7 @@ import numpy as np
 from serde.core.weights import dtype_name
 from serde.errors import RelayError
 from serde.relay.ir.affine_type import AffineType, TensorAffineType, TupleAffineType
+from serde.relay.ir.attrs import registration
 from serde.relay.ir.builders import lookup_builder
 from serde.relay.ir.compare import structural_equal
 from serde.relay.ir.expr import (
@@ -32,7 +33,6 @@ from serde.relay.ir.expr import (
     tensor_type,
 )
 from serde.relay.ir.infer import infer_function
-from serde.relay.ir.op_attributes import registration
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.visit import free_vars, post_order

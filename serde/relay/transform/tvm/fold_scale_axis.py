@@ -11,16 +11,17 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.visit import children, post_order, rebuild, use_counts
 from serde.relay.transform.base import Sequential
-from serde.relay.transform.tvm.axes import broadcasts_along, squeezed_along
 from serde.relay.transform.tvm.fold_constant import FoldConstant
 from serde.relay.transform.tvm.scale_messages import (
     Message,
     are_known,
+    broadcasts_along,
     is_rectifier,
     is_scaled_layer,
     layer_axes,
     scale_weight,
     spread,
+    squeezed_along,
     tensor_type,
 )
 from serde.relay.transform.tvm.typed import TypedPass, is_call, operator_of

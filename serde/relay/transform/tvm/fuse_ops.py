@@ -35,7 +35,7 @@ class FuseOps(TypedPass):
     """Group operators into functions with ``Primitive=1``, as TVM does.
 
     Every call of an operator ends in such a function. Whether it shares one follows from the
-    patterns of the operators (:mod:`serde.relay.ir.op_pattern`) on all ways from a call
+    patterns of the operators (:mod:`serde.relay.ir.registry`) on all ways from a call
     to its immediate post-dominator: elementwise and broadcasting operators go into what they
     feed; what is elementwise goes into the convolution, product or pooling it follows; then
     operators that move elements join what they feed, and tuples inside are filled. Scalar

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from serde.relay.ir.op_pattern import pattern_of
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, pattern_of
 from serde.relay.ir.traits import FusionPattern
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import children

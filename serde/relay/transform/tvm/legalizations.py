@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any as AnyValue
 
+from serde.relay.ir.attrs import registration
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.op_attributes import registration
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType, Type

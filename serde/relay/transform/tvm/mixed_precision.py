@@ -22,8 +22,8 @@ import numpy as np
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import OptionError, RelayError, Unsupported
 from serde.relay.ir.adt import Match
+from serde.relay.ir.attrs import registration
 from serde.relay.ir.bodies import carried
-from serde.relay.ir.callees import find_callees
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -36,8 +36,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.op_attributes import registration
+from serde.relay.ir.module import IRModule, find_callees
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import OpDef, call, infer_call
 from serde.relay.ir.shapes import is_float

@@ -12,7 +12,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite_function
-from serde.relay.transform.tvm.axes import expand_to_axes
+from serde.relay.transform.tvm.scale_messages import expand_to_axes
 from serde.relay.transform.tvm.typed import TypedPass, is_call, operator_of, scalar
 
 __all__ = ["SimplifyInference"]

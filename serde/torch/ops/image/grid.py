@@ -1,21 +1,17 @@
-"""Images sampled at the places of a grid."""
+"""Images sampled at the places of a grid, and blocks of pixels moved between space and channels."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Final, Literal
 
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.op.image.grid import GridSample
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.table import OPS
-from serde.walk.expansion.sampling import (
-    expand_crop_and_resize,
-    expand_grid_sample,
-)
-from serde.walk.expansion.tensors import tensor_type
+from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
 
 _METHODS: Final = ("linear", "nearest", "cubic")
 _PADDING: Final = ("zeros", "border", "reflection")
@@ -128,3 +124,19 @@ def export_serde_affine_grid(
     if shape is not None:
         lengths = ctx.call(ctx.helper("integers"), shape)
     return ctx.call("F.affine_grid", theta, lengths, align_corners=align_corners)
+
+
+@OPS.exports("nn.depth_to_space")
+def export_depth_to_space(ctx: ExportContext, data: Value, *, block_size: int, mode: str) -> Value:
+    """PyTorch's order is CRD; in the other the channels of a block are first split off."""
+    if mode != "CRD":
+        data = ctx.method(data, "unflatten", 1, (block_size * block_size, -1))
+        data = ctx.method(ctx.method(data, "transpose", 1, 2), "flatten", 1, 2)
+    return ctx.call("F.pixel_shuffle", data, block_size)
+
+
+@OPS.exports("nn.space_to_depth")
+def export_space_to_depth(ctx: ExportContext, data: Value, *, block_size: int, mode: str) -> Value:
+    found = ctx.call("F.pixel_unshuffle", data, block_size)
+    found = ctx.method(found, "unflatten", 1, (-1, block_size * block_size))
+    return ctx.method(ctx.method(found, "transpose", 1, 2), "flatten", 1, 2)

@@ -15,8 +15,8 @@ from serde.relay.lowering.index import from_start
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.index.gather import as_index
+from serde.torch.ops.shape.arrange import transpose
 from serde.torch.ops.shape.lengths import broadcast, multiply_lengths, reshape, sizes_of, spread
-from serde.torch.ops.shape.transpose import transpose
 from serde.torch.ops.table import OPS
 
 __all__ = ["count_from_start", "index_tensor"]

@@ -1,4 +1,4 @@
-"""Parts of an axis, and parts of it replaced."""
+"""Parts of an axis, those that are computed too, and parts of it replaced."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim, same_length
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
+from serde.relay.op.index.dynamic import DynamicTopK
 from serde.relay.op.index.slicing import StridedSlice
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
@@ -24,9 +25,9 @@ from serde.torch.ops.shape.lengths import (
     subtract_lengths,
 )
 from serde.torch.ops.table import OPS
-from serde.torch.ops.written import in_signed
+from serde.torch.ops.written import cast, in_signed
 
-__all__ = ["FAR", "cut", "write_slices"]
+__all__ = ["FAR", "cut"]
 
 FAR: Final = 2**31 - 1
 """An end behind every axis."""
@@ -226,7 +227,7 @@ def import_select_scatter(
     return _replace(ctx, self, new, axis, index, end, 1)
 
 
-def write_slices(ctx: ExportContext, x: Value, slices: Sequence[slice]) -> Value:
+def _write_slices(ctx: ExportContext, x: Value, slices: Sequence[slice]) -> Value:
     """Return the region of `x` that slices of the leading axes name, steps being positive."""
     found = list(slices)
     while found and found[-1] == slice(None):
@@ -275,7 +276,7 @@ def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlic
             flipped.append(axis)
     if flipped:
         data = ctx.method(data, "flip", *flipped)
-    return write_slices(ctx, data, slices)
+    return _write_slices(ctx, data, slices)
 
 
 @OPS.exports("slice_like")
@@ -288,4 +289,48 @@ def export_slice_like(
     for axis in chosen:
         if not same_length(shape[axis], like[axis]):
             slices[axis] = slice(None, ctx.size(shape_like, axis))
-    return write_slices(ctx, data, slices)
+    return _write_slices(ctx, data, slices)
+
+
+@OPS.exports("dyn.strided_slice")
+def export_dyn_strided_slice(
+    ctx: ExportContext,
+    data: Value,
+    begin: Value,
+    end: Value,
+    strides: Value,
+    *,
+    slice_mode: str,
+    axes: tuple[int, ...] | None,
+) -> Value:
+    rank = ctx.type(data).rank
+    chosen = [axis % rank for axis in axes] if axes is not None else []
+    if axes is None:
+        (count,) = ctx.type(begin).shape
+        chosen = list(range(count if isinstance(count, int) else rank))
+    firsts, stops, steps = (ctx.numbers(each) for each in (begin, end, strides))
+    forward = strides.data is not None and bool((strides.data > 0).all())
+    if forward and slice_mode == "end" and firsts and stops and steps:
+        slices = [slice(None)] * rank
+        for axis, first, last, step in zip(chosen, firsts, stops, steps, strict=False):
+            stop = None if isinstance(last, int) and last >= FAR else last
+            slices[axis] = slice(first or None, stop, None if step == 1 else step)
+        return _write_slices(ctx, data, slices)
+    return ctx.call(
+        ctx.helper("slice_axes"), data, begin, end, strides, chosen, slice_mode == "size"
+    )
+
+
+@OPS.exports("dyn.topk")
+def export_dyn_topk(
+    ctx: ExportContext, data: Value, k: Value, *, topk: DynamicTopK
+) -> Value | tuple[Value, ...]:
+    rank = ctx.type(data).rank
+    found = ctx.call_tuple(
+        ctx.helper("first_sorted"), data, k, topk.axis % rank, not topk.is_ascend, outputs=2
+    )
+    types = ctx.result_types()
+    if topk.ret_type == "values":
+        return found[0]
+    places = cast(ctx, found[1], types[-1].dtype, "int64")
+    return places if topk.ret_type == "indices" else (found[0], places)

@@ -1,23 +1,44 @@
-"""Normalisation over the last axes."""
+"""Normalisations by statistics of the data, and gradients of these."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, TupleGetItem
+from serde.relay.ir.expr import Call, Expr, TupleGetItem, tensor_type
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, itemsize
 from serde.relay.op.norm.plain import ChannelNorm
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
-from serde.torch.ops.norm.statistics import wide_dtype
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast, dims_of, on_axis
-from serde.walk.expansion.tensors import tensor_type
+
+__all__ = ["channel_vector", "measure", "wide_dtype"]
+
+
+def wide_dtype(dtype: str) -> str:
+    """Return the dtype in which sums of floats are taken."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
+def channel_vector(ctx: ImportContext, x: Expr, value: float, dtype: str) -> Expr:
+    """Return one value for each channel."""
+    (channels,) = ctx.static_lengths(x, [1])
+    return ctx.fold(relay.full(ctx.scalar(value, dtype), (channels,), dtype))
+
+
+def measure(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> tuple[Expr, Expr]:
+    """Return mean and biased variance over axes, which they do not keep."""
+    wide = ctx.cast(x, wide_dtype(ctx.dtype(x)))
+    mean = relay.mean(wide, axis=list(axes), keepdims=True)
+    variance = relay.variance(wide, axis=list(axes))
+    return relay.squeeze(mean, axis=list(axes)), variance
 
 
 def _ones(ctx: ImportContext, x: Expr, count: int) -> Expr:
@@ -168,3 +189,76 @@ def export_rms_norm(
             eps=epsilon,
         )
     return ctx.call("F.rms_norm", data, ctx.sizes(lengths), gamma, epsilon)
+
+
+@OPS.imports("aten::native_layer_norm_backward")
+def import_layer_norm_backward(
+    ctx: ImportContext,
+    grad_out: Expr,
+    input: Expr,
+    mean: Expr,
+    rstd: Expr,
+    weight: Expr | None = None,
+    bias: Expr | None = None,
+    *,
+    normalized_shape: tuple[SymInt, ...],
+    output_mask: tuple[bool, ...],
+) -> tuple[Expr, ...]:
+    """The gradients of data, weight and bias, of which none is asked for where a mask says so."""
+    rank = ctx.type(input).rank
+    start = rank - len(normalized_shape)
+    inner, outer = list(range(start, rank)), list(range(start))
+    level = relay.multiply(relay.subtract(input, mean), rstd)
+    weighted = grad_out if weight is None else relay.multiply(grad_out, weight)
+    of_mean = relay.mean(weighted, axis=inner, keepdims=True)
+    of_level = relay.mean(relay.multiply(weighted, level), axis=inner, keepdims=True)
+    rest = relay.add(of_mean, relay.multiply(level, of_level))
+    found = [
+        relay.multiply(rstd, relay.subtract(weighted, rest)),
+        _sum(relay.multiply(grad_out, level), outer),
+        _sum(grad_out, outer),
+    ]
+    return tuple(
+        each if asked else ctx.unread() for each, asked in zip(found, output_mask, strict=True)
+    )
+
+
+def _sum(x: Expr, axes: list[int]) -> Expr:
+    return relay.sum(x, axis=axes) if axes else x
+
+
+@OPS.imports("aten::native_group_norm_backward", ignored=("N", "HxW"))
+def import_group_norm_backward(
+    ctx: ImportContext,
+    grad_out: Expr,
+    input: Expr,
+    mean: Expr,
+    rstd: Expr,
+    weight: Expr | None = None,
+    *,
+    C: SymInt,  # noqa: N803
+    group: int,
+    output_mask: tuple[bool, ...],
+) -> tuple[Expr, ...]:
+    """Groups of channels become an axis, over which and all behind it the statistics are."""
+    if group < 1:
+        raise Unsupported(f"{group} groups")
+    each = ctx.fixed(C) // group
+    data, grad = (relay.reshape(x, (0, group, each, -1)) for x in (input, grad_out))
+    centre, inverse = (relay.reshape(x, (-1, group, 1, 1)) for x in (mean, rstd))
+    level = relay.multiply(relay.subtract(data, centre), inverse)
+    weighted = grad
+    if weight is not None:
+        weighted = relay.multiply(grad, relay.reshape(weight, (1, group, each, 1)))
+    of_mean = relay.mean(weighted, axis=[2, 3], keepdims=True)
+    of_level = relay.mean(relay.multiply(weighted, level), axis=[2, 3], keepdims=True)
+    rest = relay.add(of_mean, relay.multiply(level, of_level))
+    whole = relay.multiply(inverse, relay.subtract(weighted, rest))
+    found = [
+        relay.reshape_like(whole, input),
+        relay.reshape(relay.sum(relay.multiply(grad, level), axis=[0, 3]), (-1,)),
+        relay.reshape(relay.sum(grad, axis=[0, 3]), (-1,)),
+    ]
+    return tuple(
+        one if asked else ctx.unread() for one, asked in zip(found, output_mask, strict=True)
+    )

@@ -12,7 +12,7 @@ from serde.relay.ir.registry import call
 from serde.relay.op.norm.plain import ChannelNorm, GroupNorm
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
-from serde.torch.ops.norm.statistics import channel_vector, measure
+from serde.torch.ops.norm.layer import channel_vector, measure
 from serde.torch.ops.reduce.plain import count
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import on_axis

@@ -1,4 +1,4 @@
-"""Maximum and mean over sliding windows."""
+"""Pooling over sliding windows, and the partial inverse of that by maxima."""
 
 from __future__ import annotations
 
@@ -20,13 +20,8 @@ from serde.relay.op.pool.reduction import Pooling
 from serde.relay.op.pool.reduction import Window as RelayWindow
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
-from serde.torch.ops.conv.windows import SPATIAL, over_batch
-from serde.torch.ops.pool.geometry import (
-    UNKNOWN_PLACES,
-    PoolAttributes,
-    Window,
-    has_fixed_lengths,
-)
+from serde.torch.ops.conv.windows import SPATIAL, Sizes, over_batch, per_axis
+from serde.torch.ops.pool.geometry import UNKNOWN_PLACES, PoolAttributes, Window, has_fixed_lengths
 from serde.torch.ops.reduce.plain import count
 from serde.torch.ops.shape.pad import flat_widths
 from serde.torch.ops.table import OPS
@@ -312,3 +307,26 @@ def export_max_pool_with_places(
         f"F.max_pool{rank}d", data, pool.pool_size, **options, return_indices=True, outputs=2
     )
     return most, ctx.call(ctx.helper("number_places"), data, places)
+
+
+def _make_max_unpool(ndim: int) -> Callable[..., Expr]:
+    def import_max_unpool(
+        ctx: ImportContext, self: Expr, indices: Expr, *, output_size: Sizes
+    ) -> Expr:
+        """Indices count the elements of one channel; where no maximum goes it is zero."""
+        sizes = per_axis(ctx, output_size, ndim, "output_size")
+        batched = ctx.type(self).rank == ndim + 2
+        rows, places = (x if batched else relay.expand_dims(x, axis=0) for x in (self, indices))
+        rows, places = (relay.reshape(x, (0, 0, -1)) for x in (rows, places))
+        head = ctx.type(rows).shape[:2]
+        shape = (*head, math.prod(sizes))
+        empty = relay.zeros(shape, ctx.dtype(self))
+        filled = relay.scatter_elements(empty, places, rows, axis=2, reduction="update")
+        found = relay.reshape(filled, (0, 0, *sizes))
+        return found if batched else relay.squeeze(found, axis=[0])
+
+    return import_max_unpool
+
+
+OPS.imports("aten::max_unpool2d")(_make_max_unpool(2))
+OPS.imports("aten::max_unpool3d", ignored=("stride", "padding"))(_make_max_unpool(3))

@@ -1,8 +1,10 @@
-"""Arithmetic of quantised tensors."""
+"""Arithmetic of quantised tensors, their means, and edges around them."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import Any as AnyValue
 
 import numpy as np
 
@@ -11,9 +13,14 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
-from serde.torch.import_context import ImportContext, Scalar
+from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.linalg.product import build_matmul
-from serde.torch.ops.qnn.parameters import dequantize, dequantize_fused, quantize
+from serde.torch.ops.pool.adaptive import make_adaptive_avg_pool
+from serde.torch.ops.pool.geometry import PoolAttributes
+from serde.torch.ops.pool.window import make_avg_pool, make_max_pool
+from serde.torch.ops.qnn.parameters import dequantize, dequantize_fused, quantize, quantize_number
+from serde.torch.ops.reduce.plain import Axes, DType, import_mean
+from serde.torch.ops.shape.pad import import_pad
 from serde.torch.ops.table import OPS
 from serde.torch.quantization import Quantization
 
@@ -197,3 +204,94 @@ def import_matmul(ctx: ImportContext, qa: Expr, qb: Expr, *, scale: float, zero_
     sums = relay.cast(build_matmul(ctx, *parts), "float32")
     real = relay.multiply(sums, ctx.scalar(float(factors[0] * factors[1]), "float32"))
     return quantize(ctx, real, Quantization(scale, zero_point), ctx.dtype(qa), "after")
+
+
+def _of_levels(function: Callable[..., Expr]) -> Callable[..., Expr]:
+    """Return what applies a mean to integers less their zero point, and rounds once at the end."""
+
+    @functools.wraps(function)
+    def run(ctx: ImportContext, self: Expr, *rest: Expr, **attributes: AnyValue) -> Expr:
+        given, dtype = ctx.quantization(self), ctx.dtype(self)
+        if given.axis is not None or isinstance(given.zero_point, Expr):
+            raise Unsupported("a mean of a tensor that is quantised channel by channel")
+        zero = ctx.scalar(given.zero_point, "float32")
+        steps = relay.subtract(relay.cast(self, "float32"), zero)
+        level = relay.add(function(ctx, steps, *rest, **attributes), zero)
+        found = call(
+            "serde.quantize_linear",
+            level,
+            ctx.scalar(1.0, "float32"),
+            ctx.scalar(0, dtype),
+            out_dtype=np.dtype(dtype),
+        )
+        return ctx.quantized(found, given)
+
+    return run
+
+
+_mean_of_levels = _of_levels(import_mean)
+
+
+@OPS.imports("quantized_tensor::mean")
+def import_mean_of_tensor(
+    ctx: ImportContext, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
+) -> Expr:
+    """Over the last axes integers are summed; over others what they stand for."""
+    axes, rank = ctx.axes(self, dim), ctx.type(self).rank
+    if axes == tuple(range(rank - len(axes), rank)):
+        return _mean_of_levels(ctx, self, dim=dim, keepdim=keepdim, dtype=dtype)
+    real = import_mean(ctx, dequantize(ctx, self), dim=dim, keepdim=keepdim, dtype=dtype)
+    return quantize(ctx, real, ctx.quantization(self), ctx.dtype(self))
+
+
+for _ndim in (1, 2, 3):
+    OPS.imports(f"quantized_tensor::avg_pool{_ndim}d")(_of_levels(make_avg_pool(_ndim)))
+    _adaptive = _of_levels(make_adaptive_avg_pool(_ndim))
+    OPS.imports(f"quantized_tensor::adaptive_avg_pool{_ndim}d")(_adaptive)
+for _ndim in (2, 3):
+    _adaptive = _of_levels(make_adaptive_avg_pool(_ndim))
+    OPS.imports(f"quantized_tensor::_adaptive_avg_pool{_ndim}d")(_adaptive)
+
+
+def _make_max_pool(ndim: int) -> Callable[..., Expr]:
+    greatest = make_max_pool(ndim)
+
+    def import_max_pool(ctx: ImportContext, qx: Expr, *, pool: PoolAttributes) -> Expr:
+        return ctx.quantized(greatest(ctx, qx, pool=pool), ctx.quantization(qx))
+
+    return import_max_pool
+
+
+OPS.imports("quantized::max_pool1d")(_make_max_pool(1))
+OPS.imports("quantized::max_pool2d")(_make_max_pool(2))
+
+
+def _pad(
+    ctx: ImportContext, x: Expr, pad: tuple[SymInt, ...], mode: str, value: Scalar | None
+) -> Expr:
+    """Return a tensor whose edge holds a quantised number, in its own scale."""
+    given = ctx.quantization(x)
+    number = 0.0 if value is None else value
+    if isinstance(number, (Expr, complex)):
+        raise Unsupported("an edge of a quantised tensor that is computed")
+    level = quantize_number(float(number), given, ctx.dtype(x))
+    return ctx.quantized(import_pad(ctx, x, pad=pad, mode=mode, value=level), given)
+
+
+@OPS.imports("quantized_tensor::pad")
+def import_pad_of_tensor(
+    ctx: ImportContext,
+    self: Expr,
+    *,
+    pad: tuple[SymInt, ...],
+    mode: str = "constant",
+    value: Scalar | None = None,
+) -> Expr:
+    return _pad(ctx, self, pad, mode, value)
+
+
+@OPS.imports("quantized_tensor::constant_pad_nd")
+def import_constant_pad_of_tensor(
+    ctx: ImportContext, self: Expr, *, pad: tuple[SymInt, ...], value: Scalar = 0
+) -> Expr:
+    return _pad(ctx, self, pad, "constant", value)

@@ -1,4 +1,4 @@
-"""Quantised convolutions and dense layers: sums of integers, brought to the result's scale."""
+"""Quantised layers: convolutions and dense ones, tables of bytes, normalisations."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.conv.windows import SPATIAL
-from serde.torch.ops.qnn.parameters import along, parameter, quantize, scale_array
+from serde.torch.ops.embedding import build_bags
+from serde.torch.ops.norm.layer import import_layer_norm
+from serde.torch.ops.norm.plain import import_batch_norm, import_group_norm, import_instance_norm
+from serde.torch.ops.qnn.parameters import along, dequantize, parameter, quantize, scale_array
 from serde.torch.ops.table import OPS
-from serde.torch.packed import PackedParams
-from serde.torch.quantization import Quantization
+from serde.torch.quantization import PackedParams, Quantization
 
 
 @dataclass(frozen=True)
@@ -210,3 +212,128 @@ for _ndim in SPATIAL:
     OPS.imports(f"quantized::conv_transpose{_ndim}d")(_make_conv(None))
 OPS.imports("quantized::linear")(_make_linear(None))
 OPS.imports("quantized::linear_relu")(_make_linear(relay.nn.relu))
+
+
+def _parameters(ctx: ImportContext, packed: PackedParams) -> tuple[Expr, Expr]:
+    """Return scales and zero points of rows, in float32.
+
+    Raises:
+        Unsupported: The table has one scale, or is not quantised.
+    """
+    scale, zero = packed.scale, packed.zero_point
+    if not isinstance(scale, Expr) or not isinstance(zero, Expr):
+        raise Unsupported("a quantised table without a scale for each row")
+    return ctx.cast(scale, "float32"), ctx.cast(zero, "float32")
+
+
+def _restore(rows: Expr, scale: Expr, zero: Expr) -> Expr:
+    steps = relay.subtract(relay.cast(rows, "float32"), relay.expand_dims(zero, axis=-1))
+    return relay.multiply(steps, relay.expand_dims(scale, axis=-1))
+
+
+@OPS.imports("quantized::embedding_byte", ignored=("pruned_weights",))
+def import_embedding_byte(ctx: ImportContext, indices: Expr, *, weight: PackedParams) -> Expr:
+    parts = (weight.weight, *_parameters(ctx, weight))
+    return _restore(*(relay.take(each, indices, axis=0, mode="fast") for each in parts))
+
+
+@OPS.imports(
+    "quantized::embedding_bag_byte", ignored=("pruned_weights", "scale_grad_by_freq", "mode")
+)
+def import_embedding_bag_byte(
+    ctx: ImportContext,
+    indices: Expr,
+    offsets: Expr | None = None,
+    per_sample_weights: Expr | None = None,
+    compressed_indices_mapping: Expr | None = None,
+    *,
+    weight: PackedParams,
+    include_last_offset: bool = False,
+) -> Expr:
+    """Bags are always sums."""
+    if compressed_indices_mapping is not None:
+        raise Unsupported("a table of which rows are left out")
+    table = _restore(weight.weight, *_parameters(ctx, weight))
+    return build_bags(
+        ctx, table, indices, offsets, per_sample_weights, 0, include_last_offset, None
+    )
+
+
+def _make_batch_norm(activate: Callable[[Expr], Expr] | None) -> Callable[..., Expr]:
+    def import_quantized_batch_norm(
+        ctx: ImportContext,
+        qx: Expr,
+        weight: Expr | None,
+        bias: Expr | None,
+        mean: Expr,
+        var: Expr,
+        *,
+        eps: float,
+        output_scale: float,
+        output_zero_point: int,
+    ) -> Expr:
+        real = dequantize(ctx, qx)
+        found = import_batch_norm(ctx, real, weight, bias, mean, var, training=False, eps=eps)
+        found = found if activate is None else activate(found)
+        result = Quantization(output_scale, output_zero_point)
+        return quantize(ctx, found, result, ctx.dtype(qx), "before")
+
+    return import_quantized_batch_norm
+
+
+for _name in ("batch_norm", "batch_norm1d", "batch_norm2d", "batch_norm3d"):
+    OPS.imports(f"quantized::{_name}")(_make_batch_norm(None))
+    OPS.imports(f"quantized::{_name}_relu")(_make_batch_norm(relay.nn.relu))
+
+
+@OPS.imports("quantized::layer_norm")
+def import_quantized_layer_norm(
+    ctx: ImportContext,
+    input: Expr,
+    weight: Expr | None = None,
+    bias: Expr | None = None,
+    *,
+    normalized_shape: tuple[int, ...],
+    eps: float,
+    output_scale: float,
+    output_zero_point: int,
+) -> Expr:
+    real = dequantize(ctx, input)
+    found = import_layer_norm(ctx, real, weight, bias, normalized_shape=normalized_shape, eps=eps)
+    result = Quantization(output_scale, output_zero_point)
+    return quantize(ctx, found, result, ctx.dtype(input), "before")
+
+
+@OPS.imports("quantized::group_norm")
+def import_quantized_group_norm(
+    ctx: ImportContext,
+    input: Expr,
+    weight: Expr | None = None,
+    bias: Expr | None = None,
+    *,
+    num_groups: int,
+    eps: float,
+    output_scale: float,
+    output_zero_point: int,
+) -> Expr:
+    real = dequantize(ctx, input)
+    found = import_group_norm(ctx, real, weight, bias, num_groups=num_groups, eps=eps)
+    result = Quantization(output_scale, output_zero_point)
+    return quantize(ctx, found, result, ctx.dtype(input), "before")
+
+
+@OPS.imports("quantized::instance_norm")
+def import_quantized_instance_norm(
+    ctx: ImportContext,
+    input: Expr,
+    weight: Expr | None = None,
+    bias: Expr | None = None,
+    *,
+    eps: float,
+    output_scale: float,
+    output_zero_point: int,
+) -> Expr:
+    real = dequantize(ctx, input)
+    found = import_instance_norm(ctx, real, weight, bias, use_input_stats=True, eps=eps)
+    result = Quantization(output_scale, output_zero_point)
+    return quantize(ctx, found, result, ctx.dtype(input), "before")

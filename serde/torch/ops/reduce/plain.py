@@ -1,4 +1,4 @@
-"""Sums, means, products, extremes and truth over axes."""
+"""Sums, means, variances, products, extremes and truth over axes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.reduce.plain import ReducedAxes
 from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, SymInt
+from serde.torch.import_context import ImportContext, Scalar, SymInt
+from serde.torch.ops.elementwise.convert import widen
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import dims_of, in_signed
 from serde.walk.takes import FLOATS, Takes
@@ -197,7 +198,6 @@ def make_sum_exporter(before: str | None) -> Callable[..., Value]:
 
 OPS.exports("sum")(in_signed(make_sum_exporter(None)))
 
-
 OPS.exports("serde.reduce_sum_square")(in_signed(make_sum_exporter("square")))
 
 
@@ -231,7 +231,6 @@ def _make_extreme_exporter(target: str) -> Callable[..., Value]:
 for _name, _target in {"all": "all", "any": "any", "max": "amax", "min": "amin"}.items():
     OPS.exports(_name)(in_signed(_make_extreme_exporter(_target), ordered=True))
 
-
 OPS.exports("mean", takes=Takes(data=FLOATS))(_make_extreme_exporter("mean"))
 
 
@@ -242,3 +241,57 @@ def export_logsumexp(ctx: ExportContext, data: Value, *, reduction: Reduction) -
         return data
     options = {"keepdim": True} if reduction.keepdims else {}
     return ctx.call("torch.logsumexp", data, dims_of(axes), **options)
+
+
+def _mean_and_variance(
+    ctx: ImportContext,
+    x: Expr,
+    dim: Axes,
+    unbiased: bool,
+    correction: Scalar | None,
+    keepdim: bool,
+) -> tuple[Expr, Expr]:
+    """Return both, in a dtype that sums lose little in.
+
+    The divisor is the number of elements less the correction, and no less than 0.
+    """
+    x = as_floats(ctx, x, None, "the variance")
+    x = widen(ctx, x)
+    axes, dtype = ctx.axes(x, dim), ctx.dtype(x)
+    less = (1 if unbiased else 0) if correction is None else correction
+    mean = relay.mean(x, axis=axes, keepdims=True)
+    shape = ctx.type(x).shape
+    fixed = all(isinstance(shape[axis], int) for axis in axes)
+    plain = (less == 0 or (less == 1 and fixed)) and 0 not in shape
+    if plain:
+        spread = relay.variance(x, axes, keepdim, False, bool(less), mean)
+    else:
+        distance = relay.subtract(x, mean)
+        total = relay.sum(relay.multiply(distance, distance), axis=axes, keepdims=keepdim)
+        rest = relay.subtract(count(ctx, x, axes, dtype), ctx.scalar(less, dtype))
+        spread = relay.divide(total, relay.maximum(rest, ctx.scalar(0, dtype)))
+    if not keepdim:
+        mean = relay.mean(x, axis=axes, keepdims=False)
+    return mean, spread
+
+
+def _register(op: str, *, root: bool, with_mean: bool) -> None:
+    @OPS.imports(f"aten::{op}")
+    def import_spread(
+        ctx: ImportContext,
+        self: Expr,
+        *,
+        dim: Axes = None,
+        unbiased: bool = True,
+        correction: Scalar | None = None,
+        keepdim: bool = False,
+    ) -> Expr | tuple[Expr, Expr]:
+        mean, found = _mean_and_variance(ctx, self, dim, unbiased, correction, keepdim)
+        found = ctx.cast(relay.sqrt(found) if root else found, ctx.dtype(self))
+        return (found, ctx.cast(mean, ctx.dtype(self))) if with_mean else found
+
+
+_register("var", root=False, with_mean=False)
+_register("std", root=True, with_mean=False)
+_register("var_mean", root=False, with_mean=True)
+_register("std_mean", root=True, with_mean=True)

@@ -18,9 +18,9 @@ from serde.relay.ir.shapes import normalize_axis
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.elementwise.convert import PLACEMENT
+from serde.torch.ops.shape.arrange import move_axes
 from serde.torch.ops.shape.create import DType, fill, fill_like
 from serde.torch.ops.shape.lengths import reshape, sizes_of
-from serde.torch.ops.shape.transpose import move_axes
 from serde.torch.ops.table import OPS
 from serde.walk.takes import CONSTANT, Takes
 

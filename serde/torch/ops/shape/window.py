@@ -17,8 +17,8 @@ from serde.relay.ir.traits import Reshape
 from serde.relay.op.shape.columns import Columns
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
+from serde.torch.ops.shape.arrange import move_axes
 from serde.torch.ops.shape.lengths import multiply_lengths, reshape, sizes_of
-from serde.torch.ops.shape.transpose import move_axes
 from serde.torch.ops.table import OPS
 from serde.torch.strided import span
 

@@ -16,17 +16,16 @@ import serde.relay as relay
 from serde.core.weights import Array, dtype_name
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
+from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.mlprogram.type_domains import HALVES
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call, get
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
 from serde.walk.expansion.resizing import image_expansion, interpolation
-from serde.walk.expansion.tensors import tensor_type
 from serde.walk.takes import Takes
 
 Sampling = Literal[

@@ -12,9 +12,8 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.tensor_lists import give_shape, is_shapeless, length_of, operand_of
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim, same_length
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
-from serde.walk.expansion.tensors import tensor_type
 
 
 @OPS.imports("make_list")

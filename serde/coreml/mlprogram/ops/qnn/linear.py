@@ -9,21 +9,24 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.lossy import QUANTISED_AS_FLOATS
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
+from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.qnn.compressed import dequantize
 from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.mlprogram.type_domains import HALVES
 from serde.coreml.value import Value
 from serde.errors import ConverterBug, Unsupported
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import get
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.tensors import along, tensor_type
+from serde.walk.expansion.tensors import along
 from serde.walk.takes import AXES, Takes, dtypes, like
+
+__all__: list[str] = []
 
 _BYTES = ("int8", "uint8")
 _NARROW = ("int4", "uint4")
@@ -216,3 +219,16 @@ def expand_qnn_quantize(
     steps = relay.round(relay.divide(as_dtype(data, "float32"), scale))
     result = relay.clip(relay.add(steps, zero), float(limits.min), float(limits.max))
     return relay.cast(result, dtype)
+
+
+OPS.refuses_calls(
+    "fixed_point_multiply",
+    "fixed_point_multiply_per_axis",
+    "qnn.batch_matmul",
+    "qnn.conv2d",
+    "qnn.conv2d_transpose",
+    "qnn.dense",
+    "qnn.requantize",
+    reason="sums and rescaled integers take 64 bits, which Core ML has not",
+    hint=QUANTISED_AS_FLOATS.hint,
+)

@@ -14,11 +14,10 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.value import Value
-from serde.relay.ir.expr import Call, Expr, Tuple, TupleWrapper
+from serde.relay.ir.expr import Call, Expr, Tuple, TupleWrapper, tensor_type
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent.gates import PARAMETERS, RecurrentLayer, count_directions
-from serde.walk.expansion.tensors import tensor_type
 
 __all__ = [
     "FUNCTIONS", "Activation", "Direction", "Layer", "RecurrentAttributes", "RelayRecurrent",

@@ -11,16 +11,16 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
+from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.mlprogram.type_domains import HALVES
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Constant, Expr, Tuple
+from serde.relay.ir.expr import Call, Constant, Expr, Tuple, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.suppression import Suppression
-from serde.walk.expansion.tensors import fixed_shape, tensor_type
+from serde.walk.expansion.tensors import fixed_shape
 from serde.walk.import_context import ImportContext as BaseContext
 from serde.walk.takes import Takes, like
 

@@ -11,12 +11,12 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import RelayError
+from serde.relay.ir.attrs import register_op_attr
 from serde.relay.ir.builders import lookup_builder
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.layout import TensorLayout, change_layout_of_shape
-from serde.relay.ir.op_attributes import register_op_attr
 from serde.relay.ir.types import TensorType
-from serde.relay.transform.tvm.layout.config import LayoutConfig
+from serde.relay.transform.tvm.layout.passes import LayoutConfig
 
 __all__: list[str] = []
 

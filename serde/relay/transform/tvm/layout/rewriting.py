@@ -25,7 +25,7 @@ from serde.relay.transform.tvm.layout.inference import (
     Inference,
     Layouts,
 )
-from serde.relay.transform.tvm.layout.lookup import inference_of
+from serde.relay.transform.tvm.layout.rules import inference_of
 
 __all__ = ["LayoutRewriter"]
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from serde.relay.ir.attrs import get_op_attr, register_op_attr
 from serde.relay.ir.expr import Attrs
-from serde.relay.ir.layout import SCALAR, TensorLayout, parse_layout
-from serde.relay.ir.op_attributes import register_op_attr
+from serde.relay.ir.layout import SCALAR, Axis, TensorLayout, parse_layout
+from serde.relay.ir.registry import OpDef
 from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.traits import Elementwise, Reduction
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.transform.tvm.layout.inference import (
     InferCorrectLayoutOutput,
@@ -20,6 +22,7 @@ from serde.relay.transform.tvm.layout.inference import (
     Layouts,
     broadcast_layouts,
     changed,
+    infer_broadcast,
     infer_elementwise,
     rank_of,
     unknown,
@@ -31,7 +34,7 @@ from serde.relay.transform.tvm.layout.slicing import (
     infer_strided_slice,
 )
 
-__all__: list[str] = []
+__all__ = ["inference_of"]
 
 _CHANNELS: Final = TensorLayout("C")
 _MATRIX: Final = TensorLayout("NC")
@@ -335,3 +338,83 @@ _RULES: Final[dict[str, Inference]] = {
 
 for _name, _rule in _RULES.items():
     register_op_attr(_name, "FInferCorrectLayout", _rule)
+
+
+def _infer_reduction(
+    attrs: Attrs, new: Layouts | None, old: Layouts, types: Sequence[Type | None]
+) -> InferCorrectLayoutOutput:
+    """Axes that are left keep their order; of blocks that are reduced, blocks of 1 are left.
+
+    The operand beside the data, a mean, has the axes of the data, those reduced of length 1.
+    """
+    layout = old[0]
+    rank = rank_of(types[0])
+    if layout is None or rank != len(layout):
+        return unknown(attrs, len(old))
+    reduced = _reduced_axes(attrs, rank)
+    letters = [layout[axis] for axis in reduced]
+    target = new[0] if new is not None and reduced else layout
+    if target is None or target == layout:
+        return _result(attrs, layout, set(letters), len(old))
+    partly = any(
+        (axis.letter in letters) != (axis.letter.upper() in letters) for axis in layout.axes
+    )
+    if partly or not _keeps_positions(attrs, letters, target):
+        return _result(attrs, layout, set(letters), len(old))
+    wanted = {letter.upper() for letter in letters}
+    exclude = attrs["exclude"]
+    axes = tuple(place for place, each in enumerate(target) if (each.upper() in wanted) != exclude)
+    both = wanted | {letter.lower() for letter in wanted}
+    return _result(changed(attrs, axis=axes), target, both, len(old))
+
+
+def _reduced_axes(attrs: Attrs, rank: int) -> list[int]:
+    given = attrs["axis"]
+    if given is None:
+        return list(range(rank))
+    axes = {normalize_axis(axis, rank) for axis in given}
+    if attrs["exclude"]:
+        axes = set(range(rank)) - axes
+    return sorted(axes)
+
+
+def _keeps_positions(attrs: Attrs, letters: Sequence[str], target: TensorLayout) -> bool:
+    """Whether elements that are reduced keep their order, where the result is a position."""
+    if "select_last_index" not in attrs:
+        return True
+    wanted = {letter.upper() for letter in letters}
+    found: list[str] = []
+    for letter in target:
+        if letter.upper() in wanted and found[-1:] != [letter.upper()]:
+            found.append(letter.upper())
+    before: list[str] = []
+    for letter in letters:
+        if before[-1:] != [letter.upper()]:
+            before.append(letter.upper())
+    return found == before
+
+
+def _result(
+    attrs: Attrs, layout: TensorLayout, reduced: set[str], operands: int
+) -> InferCorrectLayoutOutput:
+    single = [
+        Axis(axis.letter, 1) if not axis.whole and axis.letter in reduced else axis
+        for axis in layout.axes
+    ]
+    left = single if attrs["keepdims"] else [a for a in single if a.letter not in reduced]
+    if not left:
+        return unknown(attrs, operands)
+    inputs = (layout, TensorLayout(single))[:operands]
+    return InferCorrectLayoutOutput(inputs, (TensorLayout(left),), attrs)
+
+
+def inference_of(definition: OpDef) -> Inference | None:
+    """Return how an operator follows layouts; None where it needs those that it was written for."""
+    found: Inference | None = get_op_attr(definition.name, "FInferCorrectLayout")
+    if found is not None:
+        return found
+    if definition.has(Elementwise) and len(definition.operands) <= 2:
+        return infer_elementwise if len(definition.operands) == 1 else infer_broadcast
+    # TVM's `any` alone of the reductions follows no layout.
+    follows = definition.has(Reduction) and definition.name != "any"
+    return _infer_reduction if follows else None

@@ -13,8 +13,8 @@ import numpy as np
 
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import Unsupported
+from serde.relay.ir.attrs import registration
 from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.op_attributes import registration
 from serde.relay.ir.registry import Array, call
 from serde.relay.op.qnn.rescale import dequantize, quantize
 from serde.relay.run.interpreter import evaluate

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from serde.relay.ir.attrs import registration
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.op_attributes import registration
 from serde.relay.ir.registry import Array, call
 from serde.relay.ir.types import Type
 from serde.relay.op.qnn.lookup import FUNCTIONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from serde.relay.transform.tvm.by_attribute import RewriteByAttribute
+from serde.relay.transform.tvm.legalize import RewriteByAttribute
 
 __all__ = ["CanonicalizeOps", "Legalize"]
 

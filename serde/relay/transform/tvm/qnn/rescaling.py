@@ -17,7 +17,7 @@ from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import Array, call
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.op.qnn.parameters import fixed_point
-from serde.relay.op.qnn.requantize_config import current_requantize_config
+from serde.relay.op.qnn.rescale import current_requantize_config
 
 __all__ = [
     "cast",

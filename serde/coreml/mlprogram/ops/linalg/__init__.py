@@ -1,1 +1,0 @@
-"""Linear algebra: products, transforms, sparse matrices."""

@@ -1,1 +1,0 @@
-"""Regions of interest."""

@@ -1,1 +1,0 @@
-"""Attention, and what goes with it."""

@@ -1,1 +1,0 @@
-"""Detection: anchors, regions of feature maps, and the suppression of overlapping boxes."""

@@ -1,1 +1,0 @@
-"""Sliding windows without weights."""

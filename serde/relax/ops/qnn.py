@@ -1,0 +1,63 @@
+"""Quantised values, and products of them, which TVM sums as integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.relax.import_context import ImportContext
+from serde.relax.ops.table import OPS
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.op.qnn.integer import body_of_convolution
+from serde.relay.op.qnn.sums import body_of_sums
+
+__all__: list[str] = []
+
+
+def _along(ctx: ImportContext, parameter: Expr, rank: int, axis: int) -> Expr:
+    """Return a scale or a zero point that broadcasts along an axis."""
+    if not ctx.rank(parameter):
+        return parameter
+    if ctx.type(parameter).size == 1:
+        return relay.reshape(parameter, ())
+    for place in range(rank):
+        if place != axis % rank:
+            parameter = relay.expand_dims(parameter, place)
+    return parameter
+
+
+@OPS.imports("relax.quantize")
+def import_quantize(
+    ctx: ImportContext, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: str, axis: int
+) -> Expr:
+    rank = ctx.rank(data)
+    if np.dtype(out_dtype).kind not in "iu":
+        raise Unsupported(f"quantised values of {out_dtype}")
+    scale, zero_point = (_along(ctx, each, rank, axis) for each in (scale, zero_point))
+    scaled = call("serde.round_even", relay.divide(data, scale))
+    moved = relay.add(scaled, relay.cast(zero_point, ctx.dtype(data)))
+    bounds = np.iinfo(out_dtype)
+    return relay.cast(relay.clip(moved, float(bounds.min), float(bounds.max)), out_dtype)
+
+
+@OPS.imports("relax.dequantize")
+def import_dequantize(
+    ctx: ImportContext, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: str, axis: int
+) -> Expr:
+    """The difference is an integer of 32 bits, the product a float of as many."""
+    rank = ctx.rank(data)
+    scale, zero_point = (_along(ctx, each, rank, axis) for each in (scale, zero_point))
+    wide = relay.subtract(relay.cast(data, "int32"), relay.cast(zero_point, "int32"))
+    product = relay.multiply(relay.cast(wide, "float32"), relay.cast(scale, "float32"))
+    if out_dtype == "float32":
+        return product
+    bounds = np.finfo(out_dtype)
+    return relay.cast(relay.clip(product, float(bounds.min), float(bounds.max)), out_dtype)
+
+
+for _name in ("qnn.batch_matmul", "qnn.conv2d", "qnn.conv2d_transpose", "qnn.dense"):
+    OPS.expands(_name)(body_of_sums(_name, floats=False))
+
+OPS.expands("serde.conv_integer")(body_of_convolution(floats=False))
