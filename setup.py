@@ -28,10 +28,7 @@ TVM = ["apache-tvm==0.27.0.post1", "apache-tvm-ffi>=0.1.14.post0,<0.1.15"]
 EXTRAS = {
     # MXNet's last wheel declares numpy < 2, which Python 3.13 cannot have; docs/start.md
     # says how to install it there. It needs setuptools for the distutils that Python 3.12 dropped.
-    "mxnet": [
-        "mxnet==1.9.1; python_version < '3.13'",
-        "setuptools; python_version >= '3.12'",
-    ],
+    "mxnet": ["mxnet==1.9.1; python_version < '3.13'", "setuptools; python_version >= '3.12'"],
     # For Python 3.14 it has no wheel; what its source builds there, without a compiler, has the
     # messages that serde reads and writes, and none of the tools that make models smaller.
     "coreml": ["coremltools>=9.0", "protobuf>=6.31"],
@@ -55,10 +52,7 @@ EXTRAS = {
         "ruff>=0.9",
         "zensical>=0.0.73; python_version >= '3.11'",
     ],
-    "fuzz": [
-        "atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'",
-        "coverage>=7.6",
-    ],
+    "fuzz": ["atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'", "coverage>=7.6"],
 }
 EXTRAS["all"] = [
     requirement
@@ -150,12 +144,7 @@ setup(
     include_package_data=True,
     exclude_package_data={"": ["ruff.toml"]},
     python_requires=">=3.10,<3.15",
-    install_requires=[
-        "numpy>=1.26",
-        "onnx>=1.19",
-        "click>=8.1",
-        "rich>=13.0",
-    ],
+    install_requires=["numpy>=1.26", "onnx>=1.19", "click>=8.1", "rich>=13.0"],
     extras_require=EXTRAS,
     # Other distributions add formats through the entry-point group "serde.formats".
     entry_points={"console_scripts": ["serde = serde.__main__:main"]},

@@ -34,12 +34,7 @@ from serde.core.report import Report  # noqa: E402
 from serde.core.weights import ArrayWeight  # noqa: E402
 from serde.onnx.exporter import from_relay  # noqa: E402
 from serde.relay import transform  # noqa: E402
-from serde.relay.dataflow_pattern import (  # noqa: E402
-    DFPatternCallback,
-    is_op,
-    rewrite,
-    wildcard,
-)
+from serde.relay.dataflow_pattern import DFPatternCallback, is_op, rewrite, wildcard  # noqa: E402
 from serde.relay.ir.attrs import register_op_attr  # noqa: E402
 from serde.relay.ir.expr import Call, Expr  # noqa: E402
 from serde.relay.ir.model import ModelMeta, RelayModel  # noqa: E402

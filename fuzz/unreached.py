@@ -108,10 +108,7 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
         "return is_written(target": "state",
         "if total_length(layout.pieces) > MAX_PROTOBUF_BYTES:": "large",
     },
-    "onnx/external.py": {
-        "if not any(os.path.commonpath(": "link",
-        "if opened.names > 1:": "link",
-    },
+    "onnx/external.py": {"if not any(os.path.commonpath(": "link", "if opened.names > 1:": "link"},
     "onnx/model.py": {
         "def nbytes(": "live",
         'raise OptionError(f"initializer {tensor.name!r} is given twice")': "live",

@@ -68,11 +68,7 @@ class FormatError(SerdeError):
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        path: str | os.PathLike[str] | None = None,
-        offset: int | None = None,
+        self, message: str, *, path: str | os.PathLike[str] | None = None, offset: int | None = None
     ) -> None:
         self.path = None if path is None else os.fspath(path)
         self.offset = offset

@@ -64,10 +64,7 @@ def formats_picture() -> str:
         *_column("reads", read, 8, height, written=False),
         *_column("writes", written, right, height, written=True),
     ]
-    for bridge_count, start, end in (
-        (len(read), 8 + _BOX, 262),
-        (len(written), right, 358),
-    ):
+    for bridge_count, start, end in ((len(read), 8 + _BOX, 262), (len(written), right, 358)):
         for place in range(bridge_count):
             y = _center(place, bridge_count, height)
             bend = (start + end) / 2

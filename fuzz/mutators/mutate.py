@@ -7,15 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 
 from fuzz.case import Case
-from fuzz.mutators.archives import (
-    Members,
-    is_tar,
-    is_zip,
-    read_tar,
-    read_zip,
-    write_tar,
-    write_zip,
-)
+from fuzz.mutators.archives import Members, is_tar, is_zip, read_tar, read_zip, write_tar, write_zip
 from fuzz.mutators.blob import mutate_blob, reduce_blob
 from fuzz.mutators.document import Document, Pool, change, reductions
 from fuzz.mutators.protobuf import ProtobufDocument, read_message

@@ -213,10 +213,7 @@ def engine_for_path(
 
 
 def _engine_of_foreign(
-    bridge: AnyBridge,
-    path: Path,
-    declared: Mapping[str, TensorType] | None,
-    refusal: CheckError,
+    bridge: AnyBridge, path: Path, declared: Mapping[str, TensorType] | None, refusal: CheckError
 ) -> Engine:
     """Return what runs a file that its framework refuses for operators that functions here run.
 

@@ -20,13 +20,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TupleType, Type
 from serde.relay.transform.cutting import NamedValue, nameable_values
 
-__all__ = [
-    "Inspection",
-    "ListedValue",
-    "inspect_model",
-    "list_operators",
-    "operator_tables",
-]
+__all__ = ["Inspection", "ListedValue", "inspect_model", "list_operators", "operator_tables"]
 
 
 @dataclass(frozen=True)

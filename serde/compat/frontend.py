@@ -106,9 +106,7 @@ def from_mxnet(
 
 
 def from_nnef(
-    model: AnyValue,
-    freeze_vars: bool = False,
-    custom_convert_map: Converters = None,
+    model: AnyValue, freeze_vars: bool = False, custom_convert_map: Converters = None
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return an NNEF model as a Relay module and its parameters.
 
@@ -219,10 +217,7 @@ def from_pytorch(
     """
     bridge = get_bridge("torch")
     options = bridge.bind_import(
-        {
-            "custom_convert_map": dict(custom_convert_map or {}),
-            "default_dtype": default_dtype,
-        }
+        {"custom_convert_map": dict(custom_convert_map or {}), "default_dtype": default_dtype}
     )
     native = bridge.load(script_module, None, options)
     if len(native.inputs) != len(input_infos):

@@ -28,11 +28,7 @@ from serde.relay.ir.model import RelayModel
 
 __all__ = ["export_model", "get_operator_support"]
 
-_ENDINGS = (
-    ("_state_output", "1"),
-    ("_statecell_output", "2"),
-    ("_output", ""),
-)
+_ENDINGS = (("_state_output", "1"), ("_statecell_output", "2"), ("_output", ""))
 """What MXNet's exporter put in the place of the end of an output's name."""
 
 

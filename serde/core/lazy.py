@@ -11,9 +11,7 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(
-    package: str,
-    homes: Mapping[str, str],
-    other: Callable[[str], AnyValue] | None = None,
+    package: str, homes: Mapping[str, str], other: Callable[[str], AnyValue] | None = None
 ) -> tuple[Callable[[str], AnyValue], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package; a stub says what they are.
 

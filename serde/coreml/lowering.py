@@ -114,9 +114,7 @@ def _dtypes(type_: Type | None) -> set[str]:
 
 
 def with_layers(
-    model: RelayModel,
-    supported: Callable[[Call], bool],
-    keep: frozenset[str] = frozenset(),
+    model: RelayModel, supported: Callable[[Call], bool], keep: frozenset[str] = frozenset()
 ) -> RelayModel:
     """Return the model with layers where it spells them out, if the target has them.
 

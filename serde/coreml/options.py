@@ -96,8 +96,7 @@ class CoremlExportOptions(ExportOptions):
     write_packages = ("coremltools",)
 
     minimum_deployment_target: str = field(
-        default="iOS15",
-        metadata={"help": "Oldest system that is to run the model.", "first": True},
+        default="iOS15", metadata={"help": "Oldest system that is to run the model.", "first": True}
     )
     compute_precision: Literal["float16", "float32"] | None = field(
         default=None, metadata={"help": "What a program computes in, or weights are stored in."}

@@ -72,11 +72,7 @@ def belong_together(graph_mark: int, mark: int) -> bool:
 
 
 def check_pair(
-    graph_mark: int,
-    mark: int,
-    graph: str,
-    params: str | None,
-    allow: Collection[str] = (),
+    graph_mark: int, mark: int, graph: str, params: str | None, allow: Collection[str] = ()
 ) -> None:
     """Refuse parameters that were written with another graph.
 

@@ -30,13 +30,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from serde.core.parsing import parse_json
-from serde.core.systems import (
-    has_descriptors,
-    has_owners,
-    is_plain_directory,
-    keep,
-    try_lock,
-)
+from serde.core.systems import has_descriptors, has_owners, is_plain_directory, keep, try_lock
 from serde.errors import OptionError
 
 __all__ = [

@@ -126,10 +126,7 @@ def _check_directory(path: str | os.PathLike[str]) -> None:
 
 
 def _copy(
-    archive: zipfile.ZipFile,
-    member: zipfile.ZipInfo,
-    target: Path,
-    path: str | os.PathLike[str],
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, path: str | os.PathLike[str]
 ) -> None:
     what = f"the member {member.filename[:200]!r}"
     if member.flag_bits & _ENCRYPTED:

@@ -225,12 +225,7 @@ def open_process(program: MxnetProgram) -> ProcessEngine:
     }
     weights = [*program.arg.values(), *program.aux.values()]
     return ProcessEngine(
-        "mxnet",
-        answer_open,
-        request,
-        weights,
-        optimizer="oneDNN",
-        unoptimized=_WITHOUT_ONEDNN,
+        "mxnet", answer_open, request, weights, optimizer="oneDNN", unoptimized=_WITHOUT_ONEDNN
     )
 
 

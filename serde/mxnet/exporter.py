@@ -285,10 +285,7 @@ def _declaration(type_: TensorType) -> dict[str, str]:
     shape = type_.concrete_shape
     if shape is not None:
         return {"__shape__": str(shape), **hidden}
-    return {
-        DIMS_KEY: ",".join(map(_dim_text, type_.shape)),
-        **hidden,
-    }
+    return {DIMS_KEY: ",".join(map(_dim_text, type_.shape)), **hidden}
 
 
 def _dim_text(dim: Dim) -> str:

@@ -223,10 +223,10 @@ def _read_csr(
     return SparseWeight("csr", shape, data, indices, indptr, path=cursor.path, offset=start)
 
 
-_SPARSE: dict[
-    int,
-    Callable[[Cursor, int, tuple[int, ...], tuple[int, ...], str], SparseWeight],
-] = {1: _read_row_sparse, 2: _read_csr}
+_SPARSE: dict[int, Callable[[Cursor, int, tuple[int, ...], tuple[int, ...], str], SparseWeight]] = {
+    1: _read_row_sparse,
+    2: _read_csr,
+}
 
 
 def write_params(

@@ -292,11 +292,7 @@ class _Reader:
         return value
 
     def sequence(
-        self,
-        fields: Mapping[str, object],
-        key: str,
-        where: str,
-        default: list[Any] | None = None,
+        self, fields: Mapping[str, object], key: str, where: str, default: list[Any] | None = None
     ) -> list[Any]:
         value = fields.get(key, default)
         if not isinstance(value, list):

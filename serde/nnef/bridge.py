@@ -172,8 +172,7 @@ class NnefBridge(Bridge["NnefModel", NnefImportOptions, NnefExportOptions]):
             version="1.0",
             inputs=tuple(
                 TensorSummary.of(
-                    name,
-                    TensorType(each.attributes["shape"], input_dtype(model, each, scalar)),
+                    name, TensorType(each.attributes["shape"], input_dtype(model, each, scalar))
                 )
                 for name, each in ((name, declared[name]) for name in inputs)
             ),

@@ -118,13 +118,7 @@ def _lower(model: RelayModel, report: Report, *, keep_functions: bool) -> RelayM
     again = [transform.EvaluateConstants(), transform.Decompose(supported, TABLE.expansion)]
     after = [transform.RemoveIdentities(), *again, SettleEmpty()]
     return lower_to_static(
-        model,
-        TABLE,
-        supported,
-        report,
-        before=[layers],
-        after=after,
-        keep_functions=keep_functions,
+        model, TABLE, supported, report, before=[layers], after=after, keep_functions=keep_functions
     )
 
 

@@ -150,9 +150,7 @@ def _quantization(entries: Mapping[str, AnyValue]) -> Quantization:
 
 
 def check_model(
-    model: NnefModel,
-    path: str | os.PathLike[str] | None,
-    place: Place = lambda _name: "",
+    model: NnefModel, path: str | os.PathLike[str] | None, place: Place = lambda _name: ""
 ) -> None:
     """Refuse a graph whose tensors are not each given once, before they are read.
 

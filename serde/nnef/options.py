@@ -41,8 +41,7 @@ class NnefExportOptions(ExportOptions):
     run_packages = ("nnef",)
 
     nnef_fragments: bool = field(
-        default=False,
-        metadata={"help": "Keep functions and repeated blocks as fragments."},
+        default=False, metadata={"help": "Keep functions and repeated blocks as fragments."}
     )
 
     @property

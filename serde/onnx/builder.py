@@ -248,11 +248,7 @@ class GraphBuilder:
         return value.type.dtype if isinstance(value.type, TensorType) else None
 
     def add_call(
-        self,
-        scope: GraphScope,
-        function: onnx.FunctionProto,
-        inputs: Sequence[Value],
-        source: str,
+        self, scope: GraphScope, function: onnx.FunctionProto, inputs: Sequence[Value], source: str
     ) -> tuple[Value, ...]:
         """Append a call of a local function to a scope and return its outputs."""
         name = self.reserve(source or function.name)

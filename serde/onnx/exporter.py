@@ -359,10 +359,7 @@ def _make_native(
     proto.ir_version = helper.find_min_ir_version_for([own])
     if builder.functions:
         proto.ir_version = max(proto.ir_version, _FUNCTIONS_IR_VERSION)
-    facts = {
-        "source_format": model.meta.source_format,
-        "source_version": model.meta.source_version,
-    }
+    facts = {"source_format": model.meta.source_format, "source_version": model.meta.source_version}
     facts = {**model.meta.metadata, **facts}
     helper.set_model_props(proto, {key: value for key, value in facts.items() if value})
     return OnnxModel(proto, weights)

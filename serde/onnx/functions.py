@@ -11,13 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from serde.onnx.builder import (
-    FUNCTION_DOMAIN,
-    GraphBuilder,
-    GraphScope,
-    Value,
-    walk_nodes,
-)
+from serde.onnx.builder import FUNCTION_DOMAIN, GraphBuilder, GraphScope, Value, walk_nodes
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
 from serde.relay.ir.leaves import holds_values, leaf_names, leaves, value_types
 from serde.relay.ir.registry import OpDef

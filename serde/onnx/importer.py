@@ -32,12 +32,7 @@ from serde.onnx.scopes import (
     read_names,
     sort_nodes,
 )
-from serde.onnx.undecided import (
-    INPUT_SHAPES_HINT,
-    MAX_SUPPOSED,
-    Undecided,
-    join,
-)
+from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED, Undecided, join
 from serde.relay.ir.dims import Dim, DimLike, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Span, Var
 from serde.relay.ir.foreign import Foreign
@@ -375,11 +370,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         return results
 
     def _is_wrong(
-        self,
-        node: onnx.NodeProto,
-        inputs: Sequence[Expr | None],
-        scope: Scope,
-        label: str,
+        self, node: onnx.NodeProto, inputs: Sequence[Expr | None], scope: Scope, label: str
     ) -> bool:
         """Whether ONNX itself refuses a node for the types of its inputs."""
         if any(each in self._wrong for each in inputs):

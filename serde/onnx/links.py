@@ -29,13 +29,7 @@ from serde.onnx.model import DATA_PROPERTY, EMBEDDED_BYTES, LINKED_PROPERTY, Lin
 if TYPE_CHECKING:
     import onnx
 
-__all__ = [
-    "drop_links",
-    "link_files",
-    "linkable_weights",
-    "note_links",
-    "read_links",
-]
+__all__ = ["drop_links", "link_files", "linkable_weights", "note_links", "read_links"]
 
 _MOST_TEXT: Final = 2**21
 _MOST_BYTES: Final = 2**63 - 1

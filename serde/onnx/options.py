@@ -60,16 +60,14 @@ class OnnxExportOptions(ExportOptions):
         metadata={"help": "Write weights to a file of their own beyond this many bytes."},
     )
     link_weights: bool = field(
-        default=False,
-        metadata={"help": "Refer to weights where they lie instead of writing them."},
+        default=False, metadata={"help": "Refer to weights where they lie instead of writing them."}
     )
     link_digest: Literal["sampled", "full"] = field(
         default="sampled",
         metadata={"help": "How linked files are told from changed ones; full reads all of them."},
     )
     local_functions: bool = field(
-        default=False,
-        metadata={"help": "Write functions as local functions, from opset 15 on."},
+        default=False, metadata={"help": "Write functions as local functions, from opset 15 on."}
     )
 
     def __post_init__(self) -> None:

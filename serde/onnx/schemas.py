@@ -248,10 +248,7 @@ def _hint(version: int | None) -> str | None:
 
 
 def fault_of_node(
-    node: onnx.NodeProto,
-    version: int,
-    types: Sequence[Type | None],
-    values: Sequence[Array | None],
+    node: onnx.NodeProto, version: int, types: Sequence[Type | None], values: Sequence[Array | None]
 ) -> str | None:
     """Return why ONNX's own inference refuses a node of ONNX's domain, or None if it does not.
 

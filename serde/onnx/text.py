@@ -34,8 +34,7 @@ SUFFIXES: Final = _SYNTAX | _PROTOBUF | _JSON
 _MARKS = {
     **dict.fromkeys(_PROTOBUF, (re.compile(rb"^[^\S\n]*ir_version[^\S\n]*:", re.MULTILINE),)),
     **dict.fromkeys(
-        _JSON,
-        (re.compile(rb'"(irVersion|ir_version)"\s*:'), re.compile(rb'"graph"\s*:\s*\{')),
+        _JSON, (re.compile(rb'"(irVersion|ir_version)"\s*:'), re.compile(rb'"graph"\s*:\s*\{'))
     ),
 }
 """What tells a model in files that may as well hold something else, such as a report."""

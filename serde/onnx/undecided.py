@@ -17,14 +17,7 @@ from serde.relay.ir.expr import Constant, Expr, If, Span, Tuple, TupleGetItem
 from serde.relay.ir.infer import infer_if
 from serde.walk.holes import Placeholder
 
-__all__ = [
-    "INPUT_SHAPES_HINT",
-    "MAX_SUPPOSED",
-    "Decisions",
-    "Undecided",
-    "differ_in_rank",
-    "join",
-]
+__all__ = ["INPUT_SHAPES_HINT", "MAX_SUPPOSED", "Decisions", "Undecided", "differ_in_rank", "join"]
 
 INPUT_SHAPES_HINT: Final = "give input_shapes, so that the lengths asked for are known"
 

@@ -123,11 +123,7 @@ class _RelaxWalk(ExportWalk[Value]):
     _context: ExportContext
 
     def __init__(
-        self,
-        model: RelayModel,
-        context: ExportContext,
-        report: Report,
-        options: RelaxExportOptions,
+        self, model: RelayModel, context: ExportContext, report: Report, options: RelaxExportOptions
     ) -> None:
         super().__init__(model, TABLE, context, report, ExportFallback.of("relax", options))
         self._freeze = options.freeze_vars

@@ -12,11 +12,7 @@ from typing import Final
 
 from serde.core.limits import MAX_NESTING, budget
 from serde.core.report import Report
-from serde.errors import (
-    FormatError,
-    TypeInferenceError,
-    Unsupported,
-)
+from serde.errors import FormatError, TypeInferenceError, Unsupported
 from serde.relax.framework import load
 from serde.relax.import_context import ImportContext
 from serde.relax.lengths import Lengths, Scalar, Shape
@@ -34,13 +30,7 @@ from serde.relax.reflection import (
     tensor_of,
 )
 from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import (
-    Expr,
-    If,
-    Span,
-    Tuple,
-    TupleGetItem,
-)
+from serde.relay.ir.expr import Expr, If, Span, Tuple, TupleGetItem
 from serde.relay.ir.infer import infer_if
 from serde.relay.ir.types import TensorType, TupleType
 from serde.walk import importer

@@ -5,6 +5,5 @@ from __future__ import annotations
 from serde.core.lazy import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {"serde.relay.ir.functor": ("ExprFunctor ExprMutator ExprVisitor MixedModeMutator")},
+    __name__, {"serde.relay.ir.functor": ("ExprFunctor ExprMutator ExprVisitor MixedModeMutator")}
 )

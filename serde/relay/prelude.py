@@ -103,21 +103,13 @@ class Prelude:
         return self.get_ctor(_name("tensor_t", dtype), canonical, dtype)
 
     def get_name_static(
-        self,
-        canonical: str,
-        dtype: str,
-        shape: Sequence[AnyValue],
-        batch_dim: int | None = None,
+        self, canonical: str, dtype: str, shape: Sequence[AnyValue], batch_dim: int | None = None
     ) -> str:
         """Return the name of a function, type or constructor of static tensor arrays."""
         return static_name(canonical, dtype, shape, batch_dim)
 
     def get_global_var_static(
-        self,
-        canonical: str,
-        dtype: str,
-        shape: Sequence[AnyValue],
-        batch_dim: int | None = None,
+        self, canonical: str, dtype: str, shape: Sequence[AnyValue], batch_dim: int | None = None
     ) -> GlobalVar:
         """Return the variable of a function of static tensor arrays."""
         return self.mod.get_global_var(static_name(canonical, dtype, shape, batch_dim))

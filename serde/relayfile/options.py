@@ -18,8 +18,7 @@ class RelayImportOptions(ImportOptions):
     """
 
     lift_constants: int | None = field(
-        default=256,
-        metadata={"help": "Constants of more bytes than this become weights."},
+        default=256, metadata={"help": "Constants of more bytes than this become weights."}
     )
 
 

@@ -32,15 +32,7 @@ from serde.onnx.exporter import write_lowered
 from serde.onnx.lowering import arrange
 from serde.onnx.schemas import newest_opset
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
-from serde.relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    TupleGetItem,
-    Var,
-)
+from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.visit import free_vars, rewrite

@@ -124,10 +124,7 @@ class HybridEngine(Engine):
     """
 
     def __init__(
-        self,
-        module: OnnxModule,
-        runner: str = "onnxruntime",
-        host: HostEngine | str | None = None,
+        self, module: OnnxModule, runner: str = "onnxruntime", host: HostEngine | str | None = None
     ) -> None:
         self.name = "hybrid executor"
         self._executor = HybridExecutor(module, runner=runner, host=host)

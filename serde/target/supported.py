@@ -181,8 +181,7 @@ def _parse(document: AnyValue, where: str) -> SupportedOperators:
     if "operators" not in document:
         raise OptionError(f"{where}expected a key operators")
     common = OperatorRule(
-        dtypes=_parse_dtypes(document, where),
-        max_rank=_parse_count(document, "max_rank", where),
+        dtypes=_parse_dtypes(document, where), max_rank=_parse_count(document, "max_rank", where)
     )
     return SupportedOperators(
         operators=MappingProxyType(_parse_operators(document["operators"], common, where)),

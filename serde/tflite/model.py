@@ -8,15 +8,7 @@ from typing import Any as AnyValue
 
 from serde.core.weights import Array, Weight
 
-__all__ = [
-    "Operator",
-    "Quantization",
-    "Signature",
-    "Sparsity",
-    "Subgraph",
-    "Tensor",
-    "TfliteModel",
-]
+__all__ = ["Operator", "Quantization", "Signature", "Sparsity", "Subgraph", "Tensor", "TfliteModel"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,11 +71,7 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
         return [] if model.path is None else [model.path]
 
     def to_relay(
-        self,
-        model: TorchModel | TorchProgram,
-        options: TorchImportOptions,
-        *,
-        report: Report,
+        self, model: TorchModel | TorchProgram, options: TorchImportOptions, *, report: Report
     ) -> RelayModel:
         """Return the program as Relay; a written module goes through ``torch.export``."""
         from serde.torch.importer import to_relay

@@ -126,10 +126,7 @@ def fixed_symbols(ranges: Mapping[str, Range]) -> dict[str, Dim]:
 
 
 def other_lengths(
-    name: str,
-    given: Sequence[DimLike],
-    exported: Sequence[DimLike],
-    ranges: Mapping[str, Range],
+    name: str, given: Sequence[DimLike], exported: Sequence[DimLike], ranges: Mapping[str, Range]
 ) -> list[str]:
     """Return what is wrong with lengths for which a program was not exported.
 

@@ -101,11 +101,7 @@ class ImportContext(BaseContext):
         return self.source.blocks
 
     def enter(
-        self,
-        label: str,
-        *,
-        function: bool = False,
-        carried: Mapping[Storage, Expr] | None = None,
+        self, label: str, *, function: bool = False, carried: Mapping[Storage, Expr] | None = None
     ) -> Values:
         """Return a scope for a graph inside the node.
 

@@ -355,10 +355,7 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             return [Hole() for _ in range(context.outputs)]
         converter = own.converter
         given, named = bind_arguments(
-            converter.operands,
-            converter.attributes,
-            arguments,
-            variadic=converter.accepted is None,
+            converter.operands, converter.attributes, arguments, variadic=converter.accepted is None
         )
         operands = [self._operand(each) for each in given]
         found = self.call(OPS, context, context.source.op, operands, named, names=(own.name,))

@@ -33,8 +33,7 @@ class TorchExportOptions(ExportOptions):
         metadata={"help": "Conditionals and loops as Python's, or as torch.cond and while_loop."},
     )
     training: bool = field(
-        default=True,
-        metadata={"help": "Keep dropout and batch normalisations, for training."},
+        default=True, metadata={"help": "Keep dropout and batch normalisations, for training."}
     )
 
     @property

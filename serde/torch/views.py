@@ -167,13 +167,7 @@ def _dim(call: Call) -> int:
 
 
 def _set_part(
-    ctx: ImportContext,
-    base: Expr,
-    new: Expr,
-    axis: int,
-    begin: SymInt,
-    end: SymInt,
-    step: int = 1,
+    ctx: ImportContext, base: Expr, new: Expr, axis: int, begin: SymInt, end: SymInt, step: int = 1
 ) -> Expr:
     """Return a tensor of which the entries of an axis from `begin` to `end` are replaced."""
     axis = ctx.axis(base, axis)

@@ -321,9 +321,6 @@ def _build(
     if any(not isinstance(each.type, TensorType) for each in inputs):
         raise TypeInferenceError("expected tensors as operands")
     held = Foreign(
-        framework=PIVOT_FRAMEWORK,
-        name=name,
-        attributes=dict(attributes),
-        results=tuple(results),
+        framework=PIVOT_FRAMEWORK, name=name, attributes=dict(attributes), results=tuple(results)
     )
     return held.build(inputs, node.span, **further)

@@ -276,11 +276,7 @@ class ExportWalk(ABC, Generic[ValueT]):
         return leaves(result)
 
     def function(
-        self,
-        function: Function,
-        scope: Scope,
-        values: Known[ValueT],
-        symbols: SymbolTable[ValueT],
+        self, function: Function, scope: Scope, values: Known[ValueT], symbols: SymbolTable[ValueT]
     ) -> Walk[ValueT]:
         """Walk the body of a function.
 

@@ -17,13 +17,7 @@ from typing import Generic, Protocol, TypeVar
 from serde.core.limits import budget
 from serde.core.progress import counting
 from serde.core.report import Report
-from serde.errors import (
-    FormatError,
-    OptionError,
-    TypeInferenceError,
-    Unsupported,
-    raise_if_refused,
-)
+from serde.errors import FormatError, OptionError, TypeInferenceError, Unsupported, raise_if_refused
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Constant, Expr, Function, Var
 from serde.relay.ir.foreign import Foreign

@@ -192,8 +192,7 @@ def with_directions(given: AnyValue, *, only_written: bool) -> tuple[UserConvert
         each
         if each.direction
         else replace(
-            each,
-            direction="written" if only_written or op_signature(each.name) else "read",
+            each, direction="written" if only_written or op_signature(each.name) else "read"
         )
         for each in read_converters(given, "")
     )

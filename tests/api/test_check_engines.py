@@ -139,13 +139,7 @@ def mxnet_net() -> tuple[Any, dict[str, np.ndarray]]:
     def node(op: str, name: str, inputs: list[int] | None = None, **attrs: str) -> Any:
         entries = [SimpleNamespace(node=i, index=0) for i in inputs or []]
         return SimpleNamespace(
-            op=op,
-            name=name,
-            inputs=entries,
-            attrs=attrs,
-            hidden={},
-            subgraphs=(),
-            control_deps=(),
+            op=op, name=name, inputs=entries, attrs=attrs, hidden={}, subgraphs=(), control_deps=()
         )
 
     nodes = [

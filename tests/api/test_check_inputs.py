@@ -243,8 +243,7 @@ def test_of_a_sum_of_two_inputs_each_has_one_half() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
-    [("serde.take", (-7, 6)), ("gather", (-7, 6)), ("take", (0, 6))],
+    ("name", "wanted"), [("serde.take", (-7, 6)), ("gather", (-7, 6)), ("take", (0, 6))]
 )
 def test_negative_indices_are_none_to_draw(name: str, wanted: tuple[int, int]) -> None:
     """They may be, where the operator counts from the end, but in use no index is negative."""
@@ -259,13 +258,7 @@ def test_a_table_in_the_body_of_a_loop() -> None:
     row, rows = relay.var("row", shape=(), dtype="int64"), relay.var("rows", shape=(7, 2))
     body = Function(
         [number, row, held, rows],
-        Tuple(
-            [
-                relay.const(True),
-                row,
-                relay.add(held, relay.take(rows, row, axis=0)),
-            ]
-        ),
+        Tuple([relay.const(True), row, relay.add(held, relay.take(rows, row, axis=0))]),
     )
     i, table = relay.var("i", shape=(), dtype="int64"), relay.var("table", shape=(7, 2))
     start = relay.const(np.zeros(2, "float32"))
@@ -453,10 +446,7 @@ def test_powers_of_integers_stay_within_their_range() -> None:
     assert ranges_of(relay.power(x, relay.const(2)), x) == {}
 
 
-@pytest.mark.parametrize(
-    "names",
-    [constraints._BINARY_INVERSES, constraints._UNARY_INVERSES],
-)
+@pytest.mark.parametrize("names", [constraints._BINARY_INVERSES, constraints._UNARY_INVERSES])
 def test_tables_name_operators_that_exist(names: Any) -> None:
     assert set(names) <= set(all_ops())
 

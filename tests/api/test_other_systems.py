@@ -36,11 +36,7 @@ from serde.io.zips import zip_copy
 LACKING = Path(lacking.__path__[0])
 ROOT = Path(serde.__file__).parents[1]
 
-WAYS = {
-    "preadv": (),
-    "pread": ("preadv",),
-    "a position that all share": ("preadv", "pread"),
-}
+WAYS = {"preadv": (), "pread": ("preadv",), "a position that all share": ("preadv", "pread")}
 each_way = pytest.mark.parametrize("way", WAYS)
 
 

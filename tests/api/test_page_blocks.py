@@ -33,7 +33,7 @@ RUN_ELSEWHERE = {
 }
 # What stands on a page with a comment that says why it is not run.
 NOT_RUN = {
-    ("docs/onnx-files.md", "@OPS.imports("): "as it stands in serde, where it is registered once",
+    ("docs/onnx-files.md", "@OPS.imports("): "as it stands in serde, where it is registered once"
 }
 RUN_HERE = sorted(
     page

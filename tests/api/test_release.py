@@ -11,14 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.distribution import (
-    ROOT,
-    build,
-    empty_environment,
-    environment,
-    pip,
-    third_party,
-)
+from support.distribution import ROOT, build, empty_environment, environment, pip, third_party
 
 pytestmark = pytest.mark.slow
 

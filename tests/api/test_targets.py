@@ -391,10 +391,7 @@ def test_a_full_disk_names_the_target(work: Path, name: str) -> None:
 
 @pytest.mark.parametrize("flag", ["--report", "--tensor-mapping"])
 def test_a_full_disk_names_the_file_beside(
-    work: Path,
-    flag: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    work: Path, flag: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     replace = os.replace
 

@@ -550,10 +550,7 @@ def test_what_is_drawn_at_random_says_nothing_of_the_rest() -> None:
 
     def run(seed: int) -> Run:
         generator = np.random.default_rng(seed)
-        return lambda inputs: [
-            generator.integers(0, 2, 50).astype("float32"),
-            np.tanh(inputs["x"]),
-        ]
+        return lambda inputs: [generator.integers(0, 2, 50).astype("float32"), np.tanh(inputs["x"])]
 
     report = judged(model, run(1), run(2))
     first, second = report.verdicts

@@ -195,10 +195,7 @@ REFUSED = {
     "bits": ({"palettize": 5, **IOS18}, "palettize: expected one of"),
     "a share": ({"sparsity": 1.5, **IOS18}, "a share between 0 and 1"),
     "types of activations": ({"int8": True, "activation_type": "int8", **IOS18}, "stay floats"),
-    "a network": (
-        {"int8": True, "minimum_deployment_target": "iOS14"},
-        "needs an ML Program",
-    ),
+    "a network": ({"int8": True, "minimum_deployment_target": "iOS14"}, "needs an ML Program"),
     "an unknown operation": ({"int8": True, "int8_exclude": ("w9",), **IOS16}, "no operation w9"),
 }
 

@@ -121,11 +121,7 @@ def test_other_dtypes_are_the_rounded_float64(name: str, dtype: str) -> None:
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 @pytest.mark.parametrize(
     ("name", "op"),
-    [
-        ("nn.softmax", "Softmax"),
-        ("nn.fast_softmax", "Softmax"),
-        ("nn.log_softmax", "LogSoftmax"),
-    ],
+    [("nn.softmax", "Softmax"), ("nn.fast_softmax", "Softmax"), ("nn.log_softmax", "LogSoftmax")],
 )
 def test_softmax_on_any_axis(name: str, op: str, axis: int) -> None:
     x = np.random.default_rng(1).normal(0, 20, (3, 4, 5)).astype(np.float32)

@@ -76,10 +76,7 @@ USERS = {
         "%10 = nn.relu(%9); %11 = tanh(%10); (%10, %11)",
         "%10 = nn.relu(%9); %11 = tanh(%10); %12 = [{}>NCHW %10]; %13 = [{}>NCHW %11]; (%12, %13)",
     ),
-    "dropout": (
-        "%10 = nn.dropout(%9); %10.0",
-        "%10 = nn.dropout(%9); %11 = %10.0; [{}>NCHW %11]",
-    ),
+    "dropout": ("%10 = nn.dropout(%9); %10.0", "%10 = nn.dropout(%9); %11 = %10.0; [{}>NCHW %11]"),
     "clip": ("clip(%9, a_min=0f, a_max=6f)", "%10 = clip(%9, a_min=0f, a_max=6f); [{}>NCHW %10]"),
 }
 

@@ -28,11 +28,7 @@ CASES: dict[str, tuple[Build, np.ndarray, bool]] = {
         W * S.reshape(12, 1, 1, 1),
         False,
     ),
-    "broadcast along rows": (
-        lambda w: relay.add(w, relay.const(S[:3])),
-        W + S[:3],
-        False,
-    ),
+    "broadcast along rows": (lambda w: relay.add(w, relay.const(S[:3])), W + S[:3], False),
     "cast": (lambda w: relay.cast(w, "float16"), W.astype("float16"), False),
     "inner transpose": (
         lambda w: relay.transpose(w, axes=(0, 2, 3, 1)),

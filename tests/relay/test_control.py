@@ -330,11 +330,7 @@ ONE = np.ones((2, 3), np.float32)
             lambda s, k: relay.divide(s, relay.add(relay.const(1.0), relay.abs(s))),
             ["serde.softsign"],
         ),
-        (
-            transform.FoldBatchNorm(),
-            lambda s, k: relay.add(relay.nn.dropout(s, 0.5), k),
-            ["add"],
-        ),
+        (transform.FoldBatchNorm(), lambda s, k: relay.add(relay.nn.dropout(s, 0.5), k), ["add"]),
     ],
     ids=lambda value: getattr(value, "name", None),
 )

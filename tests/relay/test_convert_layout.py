@@ -59,10 +59,7 @@ BINARY = (
 
 @pytest.mark.parametrize("name", BINARY)
 def test_operands_of_one_rank_come_in_one_layout(name: str) -> None:
-    _check(
-        f"{name}(%9, %v)",
-        f"%10 = [NHWC>NCHW %v]; %11 = {name}(%9, %10); [NCHW>NHWC %11]",
-    )
+    _check(f"{name}(%9, %v)", f"%10 = [NHWC>NCHW %v]; %11 = {name}(%9, %10); [NCHW>NHWC %11]")
 
 
 @pytest.mark.parametrize("name", ["add", "maximum", "multiply", "subtract", "less"])

@@ -388,9 +388,7 @@ def test_the_innermost_configuration_counts() -> None:
         {"nn.conv2d": ["NHWC", "HWIO", "NHWC"]},
     ],
 )
-def test_layouts_that_a_convolution_does_not_take_are_refused(
-    wanted: dict[str, list[str]],
-) -> None:
+def test_layouts_that_a_convolution_does_not_take_are_refused(wanted: dict[str, list[str]]) -> None:
     with pytest.raises(SerdeError):
         ConvertLayout(wanted)(program(IMAGE, BEFORE + "nn.relu(%9)"))
 

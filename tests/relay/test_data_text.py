@@ -130,10 +130,7 @@ def match_parts() -> tuple[relay.Match, relay.Var, relay.Var, relay.Var]:
     lhs = relay.PatternConstructor(cons, [relay.PatternVar(first), relay.PatternVar(rest)])
     node = relay.Match(
         data,
-        [
-            relay.Clause(lhs, cons(first, rest)),
-            relay.Clause(relay.PatternConstructor(nil), nil()),
-        ],
+        [relay.Clause(lhs, cons(first, rest)), relay.Clause(relay.PatternConstructor(nil), nil())],
     )
     return node, data, first, rest
 

@@ -156,10 +156,7 @@ def test_naturals(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("Cons(5, Cons(6, Nil)), succ(zero)", 6),
-        ("Cons(5, Cons(6, Nil)), zero", 5),
-    ],
+    [("Cons(5, Cons(6, Nil)), succ(zero)", 6), ("Cons(5, Cons(6, Nil)), zero", 5)],
 )
 def test_natural_positions(text: str, expected: int) -> None:
     assert value_of(f"@nat_nth({text})", "nat.rly") == expected
@@ -248,8 +245,7 @@ def test_a_reference_may_hold_itself() -> None:
 def test_functions_that_are_computed_can_be_called() -> None:
     mod = program("def @main(%x: int32) { %x }")
     make = relay.Call(
-        mod.get_global_var("compose"),
-        [mod.get_global_var("main"), mod.get_global_var("main")],
+        mod.get_global_var("compose"), [mod.get_global_var("main"), mod.get_global_var("main")]
     )
     call = relay.create_executor(mod=mod).evaluate(make)
     assert call(np.int32(4)).numpy() == 4

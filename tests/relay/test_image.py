@@ -194,13 +194,7 @@ def test_grid_sample_is_onnx(method: str, mode: str, padding: str, corners: bool
     x = _normal(1, 2, 3, 6, 7)
     grid = np.random.default_rng(2).uniform(-1.6, 1.6, (2, 4, 5, 2)).astype(np.float32)
     expected = run_node(
-        "GridSample",
-        x,
-        grid,
-        opset=16,
-        mode=mode,
-        padding_mode=padding,
-        align_corners=int(corners),
+        "GridSample", x, grid, opset=16, mode=mode, padding_mode=padding, align_corners=int(corners)
     )
     found = run_kernel(
         "image.grid_sample",
@@ -257,11 +251,7 @@ def test_space_to_depth_is_onnx() -> None:
 def test_space_to_batch_by_index() -> None:
     x = _normal(1, 2, 5, 4, 3)
     found = run_kernel(
-        "nn.space_to_batch_nd",
-        x,
-        block_shape=(3, 2),
-        paddings=((1, 0), (0, 2)),
-        pad_value=7.0,
+        "nn.space_to_batch_nd", x, block_shape=(3, 2), paddings=((1, 0), (0, 2)), pad_value=7.0
     )
     padded = np.pad(x, ((0, 0), (1, 0), (0, 2), (0, 0)), constant_values=7)
     expected = [padded[n, i::3, j::2] for i in range(3) for j in range(2) for n in range(2)]

@@ -32,10 +32,7 @@ CASES = {
         "%0 = nn.relu(%x); nn.relu(%0)",
         "%0 = nn.relu(%x); %1 = divide(%0, 1f); %2 = nn.relu(%1); divide(%2, 1f)",
     ),
-    "a field": (
-        "%0 = nn.relu(%x); (%0, %y)",
-        "%0 = nn.relu(%x); %1 = divide(%0, 1f); (%1, %y)",
-    ),
+    "a field": ("%0 = nn.relu(%x); (%0, %y)", "%0 = nn.relu(%x); %1 = divide(%0, 1f); (%1, %y)"),
     "below": (
         "%0 = nn.relu(%x); add(%0, %y)",
         "%0 = nn.relu(%x); %1 = divide(%0, 1f); add(%1, %y)",

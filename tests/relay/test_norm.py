@@ -82,13 +82,7 @@ def test_group_norm_is_onnx(groups: int) -> None:
     found = run_kernel("nn.group_norm", x, gamma, beta, num_groups=groups, epsilon=1e-4)
     np.testing.assert_allclose(found, expected, **CLOSE)
     last = run_kernel(
-        "nn.group_norm",
-        np.moveaxis(x, 1, -1),
-        gamma,
-        beta,
-        num_groups=groups,
-        axis=3,
-        epsilon=1e-4,
+        "nn.group_norm", np.moveaxis(x, 1, -1), gamma, beta, num_groups=groups, axis=3, epsilon=1e-4
     )
     np.testing.assert_allclose(np.moveaxis(last, -1, 1), expected, **CLOSE)
 

@@ -12,10 +12,7 @@ from support.regions import check, check_same_results, program, results, support
 import serde.relay as relay
 from serde.errors import RelayError
 from serde.relay.ir.verify import verify
-from serde.relay.op.contrib.register import (
-    get_region_optimizer,
-    register_region_optimizer,
-)
+from serde.relay.op.contrib.register import get_region_optimizer, register_region_optimizer
 from serde.relay.run.interpreter import run
 from serde.relay.transform import (
     AnnotateTarget,

@@ -20,10 +20,7 @@ from serde.relay.ir.infer import infer_function
 from serde.relay.ir.registry import OpDef, Sample, all_ops
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order, rewrite
-from serde.relay.op.qnn.rescale import (
-    current_requantize_config,
-    requantize_config,
-)
+from serde.relay.op.qnn.rescale import current_requantize_config, requantize_config
 from serde.relay.transform import InferType
 from serde.relay.transform.tvm.qnn import CanonicalizeOps, Legalize
 from serde.relay.transform.tvm.qnn.canonicalizations import (

@@ -46,10 +46,7 @@ def test_an_identity_vanishes(case: str) -> None:
 
 
 KEPT: dict[str, tuple[Callable[[relay.Expr], relay.Expr], Callable[[np.ndarray], np.ndarray]]] = {
-    "reversing slice": (
-        lambda x: relay.strided_slice(x, [-1], [-9], [-1]),
-        lambda a: a[::-1],
-    ),
+    "reversing slice": (lambda x: relay.strided_slice(x, [-1], [-9], [-1]), lambda a: a[::-1]),
     "cast through a narrow type": (
         lambda x: relay.cast(relay.cast(x, "float16"), "float32"),
         lambda a: a.astype("float16").astype("float32"),

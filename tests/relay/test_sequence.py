@@ -275,11 +275,7 @@ def test_a_long_chain_costs_no_square() -> None:
 
 def test_loop_carries_a_sequence() -> None:
     rows, x = Var("rows", ROWS), Var("x", F32)
-    number, state, row = (
-        Var("i", TensorType((), "int64")),
-        Var("state", ROWS),
-        Var("row", F32),
-    )
+    number, state, row = (Var("i", TensorType((), "int64")), Var("state", ROWS), Var("row", F32))
     scaled = relay.multiply(row, relay.cast(number, dtype="float32"))
     body = Function([number, state, row], Tuple([relay.const(True), insert(state, scaled)]))
     loop = relay.serde.loop(relay.const(3, "int64"), None, [rows], [x], body=body)

@@ -172,11 +172,7 @@ LAYOUTS = {
     "same": ((2, 8, 3, 5), [("NCHW", "NCHW")], "%x"),
     "back": ((2, 8, 3, 5), [("NCHW", "NHWC"), ("NHWC", "NCHW")], "%x"),
     "blocks and back": ((2, 8, 3, 5), [("NCHW", "NCHW4c"), ("NCHW4c", "NCHW")], "%x"),
-    "other blocks and back": (
-        (2, 2, 3, 5, 4),
-        [("NCHW4c", "NCHW2c"), ("NCHW2c", "NCHW4c")],
-        "%x",
-    ),
+    "other blocks and back": ((2, 2, 3, 5, 4), [("NCHW4c", "NCHW2c"), ("NCHW2c", "NCHW4c")], "%x"),
     "into other blocks": (
         (2, 2, 3, 5, 4),
         [("NCHW4c", "NCHW"), ("NCHW", "NCHW8c")],
@@ -197,11 +193,7 @@ LAYOUTS = {
         [("NCHW4c", "NCHW"), ("NCHW", "NHWC")],
         _layouts("%x", ("NCHW4c", "NHWC")),
     ),
-    "kernels": (
-        (4, 8, 3, 3),
-        [("OIHW", "OIHW2i4o"), ("OIHW2i4o", "OIHW")],
-        "%x",
-    ),
+    "kernels": ((4, 8, 3, 3), [("OIHW", "OIHW2i4o"), ("OIHW2i4o", "OIHW")], "%x"),
 }
 
 

@@ -466,10 +466,7 @@ def test_nothing_depends_on_the_recursion_limit() -> None:
             "fn (%x: int32) { fn (%y: int32) { %y }(%x) }",
             "fn (%z: int32) { %0 = fn (%y: int32) { %y }; %0(%z) }",
         ),
-        (
-            "fn (%x: int32) { exp(1f); %x }",
-            "fn (%x: int32) { let %unused = exp(1f); %x }",
-        ),
+        ("fn (%x: int32) { exp(1f); %x }", "fn (%x: int32) { let %unused = exp(1f); %x }"),
     ],
 )
 def test_spellings(text: str, other: str) -> None:

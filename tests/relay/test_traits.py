@@ -279,8 +279,7 @@ DEFINITIONS = {
             ),
             **_named(_BASIS, "serde.eig serde.eigh serde.lq serde.slogdet serde.svd"),
             **_named(
-                _CONSTANT,
-                "nn.layer_norm serde.lp_normalization serde.mean_variance_normalization",
+                _CONSTANT, "nn.layer_norm serde.lp_normalization serde.mean_variance_normalization"
             ),
         },
         among=lambda op: not op.has(Random),

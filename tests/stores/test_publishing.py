@@ -104,10 +104,7 @@ def test_nothing_is_published_by_a_run_that_fails(bucket: Any, tmp_path: Path) -
         place.write_bytes(b"half")
         raise ZeroDivisionError
 
-    with (
-        pytest.raises(ZeroDivisionError),
-        published(f"{bucket.url}/net.onnx", tmp_path) as place,
-    ):
+    with pytest.raises(ZeroDivisionError), published(f"{bucket.url}/net.onnx", tmp_path) as place:
         fail(place)
     assert bucket.names() == []
     assert os.listdir(tmp_path) == []

@@ -96,11 +96,7 @@ def face_net(mx: Any, name: str, seed: int = 1) -> Net:
         shape = (1, 3, 100, 140)
         return Net(*calibrate(retinaface(mx), {"data": shape}, seed=seed), shape)
     full: dict[str, dict[str, Any]] = {
-        "arcface34": {
-            "units": (3, 4, 6, 3),
-            "filters": (64, 64, 128, 256, 512),
-            "embedding": 512,
-        },
+        "arcface34": {"units": (3, 4, 6, 3), "filters": (64, 64, 128, 256, 512), "embedding": 512},
         "mobilefacenet_full": {"width": 64, "embedding": 128},
     }
     build = arcface if name.startswith("arcface") else mobilefacenet

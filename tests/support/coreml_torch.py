@@ -50,10 +50,7 @@ def _several(*shapes: tuple[int, ...]) -> Inputs:
 
 def _places(most: int, *shapes: tuple[int, ...], count: int) -> Inputs:
     """Numbers of shapes, and different indices below `most`."""
-    return lambda: (
-        *(torch.randn(*shape) for shape in shapes),
-        torch.randperm(most)[:count],
-    )
+    return lambda: (*(torch.randn(*shape) for shape in shapes), torch.randperm(most)[:count])
 
 
 def _activations(*without: str) -> Callable[[], nn.Module]:
@@ -317,12 +314,7 @@ MODELS: dict[str, Recipe] = {
         for bits in (2, 4, 6)
     },
     "palette_scaled_ios18": _small(
-        palette(
-            4,
-            granularity="per_grouped_channel",
-            group_size=8,
-            enable_per_channel_scale=True,
-        ),
+        palette(4, granularity="per_grouped_channel", group_size=8, enable_per_channel_scale=True),
         "iOS18",
     ),
     "sparse": _small(pruned(target_sparsity=0.6), "iOS16"),
@@ -468,9 +460,7 @@ MODELS |= {
         vision.Squeezenet, **_image((1, 3, 27, 29), 0.017, MEAN, "BGR"), target=None
     ),
     "network_gray": Recipe(
-        lambda: _full(1, 4, 6),
-        **_image((1, 1, 12, 10), 1 / 128, [-1.0], "GRAYSCALE"),
-        target=None,
+        lambda: _full(1, 4, 6), **_image((1, 1, 12, 10), 1 / 128, [-1.0], "GRAYSCALE"), target=None
     ),
     "network_classes": Recipe(
         vision.Squeezenet,

@@ -12,15 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from support.differential import (
-    Fault,
-    Finding,
-    Refused,
-    Trail,
-    judge_model,
-    named_feeds,
-    sayable,
-)
+from support.differential import Fault, Finding, Refused, Trail, judge_model, named_feeds, sayable
 from support.differential_judges import JUDGES, available, summarize
 from support.random_graphs import Mistyped
 from support.typed_graphs import Choice, TypedGraph, generate, operators_of
@@ -145,13 +137,7 @@ def _smaller(graph: TypedGraph, choice: Choice, problem: Callable[[Choice], str 
 
 
 def _follow_one(
-    graph: TypedGraph,
-    name: str,
-    targets: Sequence[str],
-    folder: Path,
-    trail: Trail,
-    *,
-    back: bool,
+    graph: TypedGraph, name: str, targets: Sequence[str], folder: Path, trail: Trail, *, back: bool
 ) -> None:
     judge = JUDGES[name]
     choice = sayable(judge, graph, folder, trail)

@@ -206,8 +206,7 @@ VIDEO = {
         "inceptionv1_hmdb51 inceptionv1_kinetics400 inceptionv1_sthsthv2",
     ),
     **_segments(
-        299,
-        "inceptionv3_ucf101 inceptionv3_hmdb51 inceptionv3_kinetics400 inceptionv3_sthsthv2",
+        299, "inceptionv3_ucf101 inceptionv3_hmdb51 inceptionv3_kinetics400 inceptionv3_sthsthv2"
     ),
     **_videos(16, 64, "p3d_resnet50_kinetics400"),
     **_videos(16, 112, "c3d_kinetics400"),
@@ -228,7 +227,7 @@ VIDEO = {
 TRACKING = {
     "siamrpn_alexnet_v2_otb15": Recipe(
         {"template": (1, 3, 127, 127), "search": (1, 3, 287, 287)}, NO_BASE, batch=1
-    ),
+    )
 }
 
 RECIPES: dict[str, Recipe] = {

@@ -36,9 +36,7 @@ def program(params: Mapping[str, str], body: str) -> relay.IRModule:
 def _spell(body: str) -> str:
     """Return a text with its short transforms, ``[NHWC>NCHW %x]``, written out."""
     return re.sub(
-        r"\[(\w+)>(\w+) (%\w+)\]",
-        r'layout_transform(\3, src_layout="\1", dst_layout="\2")',
-        body,
+        r"\[(\w+)>(\w+) (%\w+)\]", r'layout_transform(\3, src_layout="\1", dst_layout="\2")', body
     )
 
 

@@ -19,12 +19,7 @@ def _types() -> dict[str, Any]:
     tools()
     from coremltools.converters.mil.mil import types
 
-    return {
-        "bool": types.bool,
-        "float16": types.fp16,
-        "float32": types.fp32,
-        "int32": types.int32,
-    }
+    return {"bool": types.bool, "float16": types.fp16, "float32": types.fp32, "int32": types.int32}
 
 
 def program_of(

@@ -23,11 +23,7 @@ def _along(values: Any, x: Array, axis: Any) -> Array:
 
 @kernel
 def quantize(
-    input: Array,
-    scale: Any,
-    output_dtype: str,
-    zero_point: Any = 0,
-    axis: Any = None,
+    input: Array, scale: Any, output_dtype: str, zero_point: Any = 0, axis: Any = None
 ) -> Array:
     limits = np.iinfo(output_dtype)
     steps = np.rint(input / _along(scale, input, axis))
@@ -36,12 +32,7 @@ def quantize(
 
 
 @kernel
-def dequantize(
-    input: Array,
-    scale: Any,
-    zero_point: Any = 0,
-    axis: Any = None,
-) -> Array:
+def dequantize(input: Array, scale: Any, zero_point: Any = 0, axis: Any = None) -> Array:
     steps = input.astype(np.float32) - _along(zero_point, input, axis).astype(np.float32)
     return steps * _along(scale, input, axis)
 

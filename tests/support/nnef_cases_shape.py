@@ -42,10 +42,7 @@ SLICES: Final[dict[str, tuple[tuple[int, ...], dict[str, object]]]] = {
     "backwards-to-zero": ((4, 7), {"axes": [1], "begin": [5], "end": [0], "stride": [-1]}),
     "backwards-whole": ((4, 7), {"axes": [1], "begin": [-1], "end": [-8], "stride": [-1]}),
     "backwards-steps": ((4, 7), {"axes": [1], "begin": [6], "end": [0], "stride": [-2]}),
-    "mixed": (
-        (4, 5, 6),
-        {"axes": [2, 0], "begin": [4, 0], "end": [1, 0], "stride": [-1, 1]},
-    ),
+    "mixed": ((4, 5, 6), {"axes": [2, 0], "begin": [4, 0], "end": [1, 0], "stride": [-1, 1]}),
     "rank1": ((6,), {"axes": [0], "begin": [1], "end": [-2]}),
     "rank5": ((2, 3, 2, 4, 2), {"axes": [3, 1], "begin": [1, -2], "end": [3, 0]}),
 }

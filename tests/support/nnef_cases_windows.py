@@ -26,11 +26,7 @@ PADDINGS: Final = ["same", "none", "uneven"]
 
 
 def _padding(label: str, rank: int) -> list[tuple[int, int]] | None:
-    return {
-        "same": None,
-        "none": [(0, 0)] * rank,
-        "uneven": [(1, 2), (2, 0), (0, 1)][:rank],
-    }[label]
+    return {"same": None, "none": [(0, 0)] * rank, "uneven": [(1, 2), (2, 0), (0, 1)][:rank]}[label]
 
 
 def _covering() -> list[tuple[str, str, int, int, str]]:

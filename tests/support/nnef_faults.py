@@ -22,9 +22,7 @@ KHRONOS: Final[dict[str, str]] = {
 }
 """Public folders that the C++ runtime refuses or computes wrongly."""
 
-TORCH: Final[dict[str, str]] = {
-    "bilinear_upsample_asymmetric_replicate": "one sample late",
-}
+TORCH: Final[dict[str, str]] = {"bilinear_upsample_asymmetric_replicate": "one sample late"}
 """Public folders that the PyTorch interpreter of NNEF-Tools refuses or computes wrongly."""
 
 FOLDER_READ: Final[dict[str, str]] = {}

@@ -232,10 +232,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "unique-0",
         "unique-1",
     ),
-    "NNEF has no loops": (
-        "serde.multibox_target-0",
-        "serde.multibox_target-1",
-    ),
+    "NNEF has no loops": ("serde.multibox_target-0", "serde.multibox_target-1"),
     "NNEF has no remainder": (
         "floor_mod-0",
         "floor_mod-1",
@@ -258,10 +255,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "trunc_mod-4",
         "trunc_mod-5",
     ),
-    "NNEF has no error function": (
-        "erf-1",
-        "fast_erf-1",
-    ),
+    "NNEF has no error function": ("erf-1", "fast_erf-1"),
     "NNEF compares scalars only": (
         "equal-1",
         "greater-1",
@@ -428,10 +422,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "qnn.tanh-0",
         "qnn.tanh-1",
     ),
-    "scalars do not hold all": (
-        "qnn.dequantize-4",
-        "qnn.quantize-3",
-    ),
+    "scalars do not hold all": ("qnn.dequantize-4", "qnn.quantize-3"),
     "a convolution of int8": ("nn.conv2d-6",),
     "a product of int8": ("nn.dense-2",),
     "roi_align x1 no exporter": (

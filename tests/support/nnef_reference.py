@@ -159,11 +159,7 @@ OTHER: Final[dict[str, Callable[..., AnyValue]]] = {
     "logarithmic_quantize": tensors.logarithmic_quantize,
 }
 
-REFERENCE: Final = {
-    **UNARY,
-    **{name: elementwise(f) for name, f in BROADCAST.items()},
-    **OTHER,
-}
+REFERENCE: Final = {**UNARY, **{name: elementwise(f) for name, f in BROADCAST.items()}, **OTHER}
 """A function by fragment: all but external, variable, constant and cast."""
 
 DECLARED: Final = frozenset(("external", "variable", "constant", "cast"))

@@ -234,12 +234,7 @@ def rms_pool(input: Array, **window: object) -> Array:
 
 
 def local_response_normalization(
-    input: Array,
-    *,
-    size: Sequence[int],
-    alpha: float = 1.0,
-    beta: float = 0.5,
-    bias: float = 1.0,
+    input: Array, *, size: Sequence[int], alpha: float = 1.0, beta: float = 0.5, bias: float = 1.0
 ) -> Array:
     sigma = bias + alpha * windows.box(input**2, size=size, normalize=True)
     return input / sigma**beta

@@ -86,10 +86,7 @@ def judge(name: str) -> Row:
             "serde": serde.convert,
         }
         for way, folder in folders.items():
-            runs = {
-                f"{way}, interpreted": run_torch,
-                f"{way}, read by serde": read,
-            }
+            runs = {f"{way}, interpreted": run_torch, f"{way}, read by serde": read}
             try:
                 writers[way](source, folder)
             except Exception as error:  # whatever goes wrong is a cell of the table

@@ -147,11 +147,7 @@ def judge(name: str, net: Net, python: str) -> Row:
 
 
 def compare(
-    row: Row,
-    paths: Sequence[Path],
-    image: Mapping[str, np.ndarray],
-    judged: Reference,
-    python: str,
+    row: Row, paths: Sequence[Path], image: Mapping[str, np.ndarray], judged: Reference, python: str
 ) -> None:
     """Fill the row of a net that is saved, and of which MXNet has judged."""
     row.own = judged.own

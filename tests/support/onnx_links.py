@@ -56,11 +56,7 @@ def places(path: Path) -> dict[str, tuple[str, int, int]]:
     for each in onnx.load(path, load_external_data=False).graph.initializer:
         entries = {entry.key: entry.value for entry in each.external_data}
         if entries:
-            found[each.name] = (
-                entries["location"],
-                int(entries["offset"]),
-                int(entries["length"]),
-            )
+            found[each.name] = (entries["location"], int(entries["offset"]), int(entries["length"]))
     return found
 
 

@@ -29,11 +29,7 @@ SETTINGS = {"MXNET_MKLDNN_ENABLED": "0", "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "
 
 
 def run_mxnet(
-    symbol: Any,
-    params: Mapping[str, Any],
-    inputs: Mapping[str, np.ndarray],
-    *,
-    fuse: bool = True,
+    symbol: Any, params: Mapping[str, Any], inputs: Mapping[str, np.ndarray], *, fuse: bool = True
 ) -> list[np.ndarray]:
     """The outputs of a symbol at inference.
 

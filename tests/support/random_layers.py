@@ -179,8 +179,7 @@ def _function(maker: Maker, count: int) -> tuple[Function, list[Item], list[Item
     given = [maker.pick() for _ in range(maker.integer(1, 2))]
     params = [Var(f"a{index}", item.expr.type) for index, item in enumerate(given)]
     with maker.inside(
-        [maker.renamed(item, param) for item, param in zip(given, params, strict=True)],
-        closed=True,
+        [maker.renamed(item, param) for item, param in zip(given, params, strict=True)], closed=True
     ):
         maker.grow(count)
         made = [item for item in maker.scope if item.expr not in params]

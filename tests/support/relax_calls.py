@@ -97,11 +97,7 @@ def _reductions() -> None:
     for name in ("cumsum", "cumprod"):
         _add(name, getattr(_OP, name), _X)
         _add(f"{name}-axis", lambda x, n=name: getattr(_OP, n)(x, 1, "float64"), _X)
-        _add(
-            f"{name}-exclusive",
-            lambda x, n=name: getattr(_OP, n)(x, axis=-1, exclusive=True),
-            _X,
-        )
+        _add(f"{name}-exclusive", lambda x, n=name: getattr(_OP, n)(x, axis=-1, exclusive=True), _X)
     _add("median", lambda x: _OP.median(x, None, False), _X)
     _add("median-axis", lambda x: _OP.median(x, [1], False), _X)
     _add("median-keepdims", lambda x: _OP.median(x, [2], True), _X)

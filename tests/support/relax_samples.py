@@ -112,10 +112,7 @@ def main() -> None:
     symbolic = "--symbolic" in sys.argv
     if "--here" in sys.argv:
         samples = {key: (op, given) for key, op, given in each_sample()}
-        answer(
-            arguments,
-            lambda key: verdict_of(lambda: judge(*samples[key], symbolic=symbolic)),
-        )
+        answer(arguments, lambda key: verdict_of(lambda: judge(*samples[key], symbolic=symbolic)))
         return
     found = []
     for key, verdict, said in run_apart(select(arguments), symbolic=symbolic):

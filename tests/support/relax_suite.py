@@ -122,8 +122,7 @@ def main() -> None:
     if "--here" in sys.argv:
         cases = counted()
         answer(
-            arguments,
-            lambda name: verdict_of(lambda: judge(cases[name], way=way, freeze=freeze)),
+            arguments, lambda name: verdict_of(lambda: judge(cases[name], way=way, freeze=freeze))
         )
         return
     found = []

@@ -36,9 +36,7 @@ from serde.relax.live import operators_of
 
 __all__ = ["COLUMNS", "GLUONCV", "GLUONNLP", "NAMES", "Row", "build", "judge", "run"]
 
-SIDES = {
-    **{name: 64 for name in ZOO if name.startswith(("mobilenet", "resnet", "vgg", "alexnet"))},
-}
+SIDES = {**{name: 64 for name in ZOO if name.startswith(("mobilenet", "resnet", "vgg", "alexnet"))}}
 """Sides of images, where a net takes other ones than those it is known for: what TVM has not
 tuned takes minutes for large ones."""
 

@@ -743,10 +743,7 @@ def _quantised() -> Iterator[Case]:
             options = {"beta": 1.0} if op == "SOFTMAX" else {}
             options = {"alpha": 0.3} if op == "LEAKY_RELU" else options
             yield f"{op} codes {dtype}", make_model(op, [x], [made], kind, **options)
-        yield (
-            f"QUANTIZE {dtype}",
-            make_model("QUANTIZE", [T((2, 3, 4))], [x], "QuantizeOptions"),
-        )
+        yield (f"QUANTIZE {dtype}", make_model("QUANTIZE", [T((2, 3, 4))], [x], "QuantizeOptions"))
         yield (
             f"DEQUANTIZE {dtype}",
             make_model("DEQUANTIZE", [x], [T((2, 3, 4))], "DequantizeOptions"),

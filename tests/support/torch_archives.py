@@ -248,10 +248,7 @@ def cases() -> dict[str, Callable[[], Case]]:
         "branches": lambda: Case(
             Branches(),
             (image(2, 3).abs(), torch.tensor(4)),
-            more=(
-                (image(2, 3).abs() + 3, torch.tensor(0)),
-                (-image(2, 3).abs(), torch.tensor(2)),
-            ),
+            more=((image(2, 3).abs() + 3, torch.tensor(0)), (-image(2, 3).abs(), torch.tensor(2))),
         ),
         "counter": lambda: Case(Counter(), (image(2, 4), torch.tensor([2, 0])), core=True),
         "counter_in_place": lambda: Case(Counter(), (image(2, 4), torch.tensor([2, 0]))),

@@ -89,15 +89,7 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "no importer",
         "transforms to and from complex numbers, which Relay does not have",
-        (
-            "fft.hfft",
-            "fft.hfft2",
-            "fft.hfftn",
-            "fft.irfft",
-            "fft.irfft2",
-            "fft.irfftn",
-            "stft",
-        ),
+        ("fft.hfft", "fft.hfft2", "fft.hfftn", "fft.irfft", "fft.irfft2", "fft.irfftn", "stft"),
     ),
     Gap(
         "no importer",
@@ -217,21 +209,11 @@ GAPS: tuple[Gap, ...] = (
             "special.polygamma:special_polygamma_n_0",
         ),
     ),
-    Gap(
-        "vectors beyond the rank of a matrix",
-        "nobody says which they are",
-        (
-            "linalg.svd",
-            "svd",
-        ),
-    ),
+    Gap("vectors beyond the rank of a matrix", "nobody says which they are", ("linalg.svd", "svd")),
     Gap(
         "a tensor whose memory is exchanged",
         "what the new memory holds is not said",
-        (
-            "resize_",
-            "resize_as_",
-        ),
+        ("resize_", "resize_as_"),
     ),
     Gap(
         "smoothed resizing of which the corners are aligned",
@@ -248,11 +230,7 @@ GAPS: tuple[Gap, ...] = (
         "operators of training",
         ("nn.functional.instance_norm",),
     ),
-    Gap(
-        "slopes that are drawn in training",
-        "operators of training",
-        ("nn.functional.rrelu",),
-    ),
+    Gap("slopes that are drawn in training", "operators of training", ("nn.functional.rrelu",)),
     Gap(
         "attention that drops weights",
         "operators of training",

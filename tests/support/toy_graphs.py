@@ -102,8 +102,7 @@ ACTIVATION = [
         for rank, shape in RANKS.items()
     ],
     toy(
-        "prelu_one_slope",
-        lambda s, x: s.LeakyReLU(x, s.var("slope", shape=(1,)), act_type="prelu"),
+        "prelu_one_slope", lambda s, x: s.LeakyReLU(x, s.var("slope", shape=(1,)), act_type="prelu")
     ),
     *[
         toy(
@@ -345,12 +344,7 @@ RESAMPLING = [
         Toy(
             f"upsample_nearest_{mode}",
             lambda s, x, mode=mode: s.UpSampling(
-                x,
-                s.var("small"),
-                scale=2,
-                sample_type="nearest",
-                multi_input_mode=mode,
-                num_args=2,
+                x, s.var("small"), scale=2, sample_type="nearest", multi_input_mode=mode, num_args=2
             ),
             {"data": (2, 4, 8, 12), "small": (2, 4, 4, 6)},
         )
@@ -396,10 +390,7 @@ INDEXING = [
         toy(f"reshape_{name}", lambda s, x, c=codes: s.Reshape(s.tanh(x), shape=c))
         for name, codes in CODES.items()
     ],
-    toy(
-        "reshape_reverse",
-        lambda s, x: s.Reshape(x, shape=(-1, 0, 0), reverse=True),
-    ),
+    toy("reshape_reverse", lambda s, x: s.Reshape(x, shape=(-1, 0, 0), reverse=True)),
     toy("reshape_reverse_keep", lambda s, x: s.Reshape(x, shape=(-1, 0), reverse=True), 10, 5, 4),
     toy("slice", lambda s, x: s.slice(x, begin=(0, 1, 2), end=(2, 3, -1))),
     toy("slice_none", lambda s, x: s.slice(x, begin=(None, 1, None), end=(None, None, 5))),
@@ -415,10 +406,7 @@ INDEXING = [
         lambda s, x: s.SliceChannel(x, num_outputs=9, axis=2, squeeze_axis=True, name="part"),
     ),
     toy("slice_channel_one", lambda s, x: s.SliceChannel(x, num_outputs=1, name="part")),
-    toy(
-        "slice_channel_one_of",
-        lambda s, x: s.SliceChannel(x, num_outputs=2, name="part")[1] * 2,
-    ),
+    toy("slice_channel_one_of", lambda s, x: s.SliceChannel(x, num_outputs=2, name="part")[1] * 2),
     toy("flatten", lambda s, x: s.Flatten(x)),
     toy("transpose", lambda s, x: s.transpose(x, axes=(0, 2, 3, 1))),
     toy("swap_axes", lambda s, x: s.SwapAxis(x, dim1=1, dim2=3)),
@@ -493,19 +481,11 @@ OUTPUTS = [
         lambda s, x: s.Group([s.exp(s.tanh(x, name="c"), name="b"), s.relu(s.var("y"), name="a")]),
         {"data": (2, 5), "y": (3, 4)},
     ),
-    toy(
-        "weight_as_head",
-        weight_as_head,
-        2,
-        5,
-    ),
+    toy("weight_as_head", weight_as_head, 2, 5),
     toy("shared_parameters", shared),
     toy("shared_with_transpose", shared_with_transpose, 2, 11),
     toy("shared_statistics", shared_statistics),
-    toy(
-        "preprocessing",
-        lambda s, x: s.Convolution((x - 0.5) * 1.75, num_filter=4, kernel=(3, 3)),
-    ),
+    toy("preprocessing", lambda s, x: s.Convolution((x - 0.5) * 1.75, num_filter=4, kernel=(3, 3))),
     toy("scalars", lambda s, x: 2.0 / (1.5 + (3 - x) * (3 - x)) - (x / 4) ** 2),
     toy("sum_of_many", lambda s, x: s.ElementWiseSum(x, s.tanh(x), s.relu(x))),
     toy("copy_dropout", lambda s, x: s.Dropout(s.identity(s.tanh(x)), p=0.5, name="last")),

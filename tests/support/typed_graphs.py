@@ -14,14 +14,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from support.random_graphs import (
-    Item,
-    Maker,
-    Rejected,
-    _flat,
-    _map,
-    _widened,
-)
+from support.random_graphs import Item, Maker, Rejected, _flat, _map, _widened
 from support.varied_samples import (
     is_plain,
     require_in_range,

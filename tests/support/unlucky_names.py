@@ -41,16 +41,7 @@ _ODD: Final = [
 ]
 
 UNLUCKY: Final[tuple[str, ...]] = tuple(
-    dict.fromkeys(
-        [
-            *_NUMBERED,
-            *_OF_TORCH,
-            *_OF_NNEF,
-            *_OF_OTHERS,
-            *sorted(keyword.kwlist),
-            *_ODD,
-        ]
-    )
+    dict.fromkeys([*_NUMBERED, *_OF_TORCH, *_OF_NNEF, *_OF_OTHERS, *sorted(keyword.kwlist), *_ODD])
 )
 """Each once. Some are equal once characters are replaced, or but for their case."""
 

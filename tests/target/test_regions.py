@@ -100,11 +100,7 @@ def test_a_unit_stays_with_what_it_reads_where_that_crosses_less() -> None:
 
 @pytest.mark.parametrize(
     ("min_nodes", "expected"),
-    [
-        (1, [0, 0, None, 1, None, 2, 2]),
-        (2, [0, 0, None, None, None, 1, 1]),
-        (3, [None] * 7),
-    ],
+    [(1, [0, 0, None, 1, None, 2, 2]), (2, [0, 0, None, None, None, 1, 1]), (3, [None] * 7)],
 )
 def test_regions_that_are_too_small_stay_on_the_host(
     min_nodes: int, expected: list[int | None]

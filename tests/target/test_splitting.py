@@ -39,10 +39,7 @@ def unknown_net() -> onnx.ModelProto:
         "net",
         [helper.make_tensor_value_info("x", float32, [2, 5])],
         [helper.make_tensor_value_info("y", float32, [2, 3])],
-        [
-            numpy_helper.from_array(weight, "w"),
-            numpy_helper.from_array(others, "others"),
-        ],
+        [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(others, "others")],
         value_info=[helper.make_tensor_value_info("a", float32, [2, 3])],
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]

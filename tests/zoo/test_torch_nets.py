@@ -17,13 +17,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from support.runtime import open_session  # noqa: E402
-from support.torch_programs import (  # noqa: E402
-    PROGRAMS,
-    Plain,
-    Program,
-    build,
-    declare_torchvision,
-)
+from support.torch_programs import PROGRAMS, Plain, Program, build, declare_torchvision  # noqa: E402
 
 import serde  # noqa: E402
 from serde.engine.interpreter import RelayEngine  # noqa: E402

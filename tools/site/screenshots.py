@@ -16,10 +16,7 @@ import serde
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH, HEIGHT = 1200, 720
-TEXTS = {
-    "view": "A network as serde view shows it",
-    "batch": "The report of a batch",
-}
+TEXTS = {"view": "A network as serde view shows it", "batch": "The report of a batch"}
 
 
 def make_pictures(folder: Path) -> dict[str, str]:

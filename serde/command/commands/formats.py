@@ -32,13 +32,7 @@ def _properties() -> dict[str, Any]:
 
 
 @click.command(
-    "formats",
-    cls=Command,
-    result=_properties,
-    examples=[
-        "serde formats",
-        "serde formats --json",
-    ],
+    "formats", cls=Command, result=_properties, examples=["serde formats", "serde formats --json"]
 )
 @printing_flags
 @click.pass_context

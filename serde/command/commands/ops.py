@@ -24,11 +24,7 @@ def _properties() -> dict[str, Any]:
     "ops",
     cls=Command,
     result=_properties,
-    examples=[
-        "serde ops --format onnx",
-        "serde ops serde.attention",
-        "serde ops --markdown",
-    ],
+    examples=["serde ops --format onnx", "serde ops serde.attention", "serde ops --markdown"],
 )
 @click.argument("operator", required=False, metavar="[OPERATOR]")
 @click.option(

@@ -31,11 +31,7 @@ _NEWEST = 18
 _STEP = 1 / 254
 """Half a step of 8 bits, as a part of the largest value: how far off a scale may be."""
 
-_SCALES = {
-    "serde.dequantize_blocks": 1,
-    "serde.dequantize_linear": 1,
-    "serde.dequantize_sparse": 2,
-}
+_SCALES = {"serde.dequantize_blocks": 1, "serde.dequantize_linear": 1, "serde.dequantize_sparse": 2}
 """Which operand of what unpacks a weight is its scales."""
 
 

@@ -326,11 +326,7 @@ def cast_to(ctx: ExportContext, x: Value, dtype: str) -> Value:
 
 
 def emit_in(
-    ctx: ExportContext,
-    domain: Domain,
-    op: str,
-    tensors: Mapping[str, Value],
-    **inputs: Argument,
+    ctx: ExportContext, domain: Domain, op: str, tensors: Mapping[str, Value], **inputs: Argument
 ) -> Value:
     """Append an operation that gives the node's result, in dtypes that it takes.
 

@@ -262,7 +262,4 @@ def images(ctx: ImportContext, x: Expr) -> tuple[Expr, Callable[[Expr], Expr]]:
         parts = [-1, batch]
     else:
         raise Unsupported("needs a fixed length of sequence or batch")
-    return (
-        relay.reshape(x, (-3, -2)),
-        lambda y: relay.reshape(y, (-4, *parts, -2)),
-    )
+    return (relay.reshape(x, (-3, -2)), lambda y: relay.reshape(y, (-4, *parts, -2)))

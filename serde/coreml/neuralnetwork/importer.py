@@ -11,11 +11,7 @@ from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import budget
 from serde.core.report import Report
 from serde.coreml.foreign import CUSTOM, layer_node, layer_parameters
-from serde.coreml.interface.interface import (
-    ARRAY_DTYPES,
-    class_labels,
-    model_meta,
-)
+from serde.coreml.interface.interface import ARRAY_DTYPES, class_labels, model_meta
 from serde.coreml.interface.network_inputs import input_variable, preprocess, to_five_axes
 from serde.coreml.model import CoremlModel
 from serde.coreml.neuralnetwork.import_context import (

@@ -10,12 +10,7 @@ from serde.relay.ir.types import TensorType
 __all__ = ["has_layers"]
 
 WITHOUT = frozenset(
-    {
-        "image.grid_sample",
-        "nn.batch_to_space_nd",
-        "nn.space_to_batch_nd",
-        "serde.grid_sample",
-    }
+    {"image.grid_sample", "nn.batch_to_space_nd", "nn.space_to_batch_nd", "serde.grid_sample"}
 )
 """Operators that no layers say."""
 

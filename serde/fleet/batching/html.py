@@ -46,10 +46,7 @@ _HEADS: Final = (
 
 
 def write_html(
-    path: str | os.PathLike[str],
-    outcomes: Iterable[Outcome],
-    *,
-    settings: Settings | None = None,
+    path: str | os.PathLike[str], outcomes: Iterable[Outcome], *, settings: Settings | None = None
 ) -> Findings:
     """Write the page of a batch, which appears whole or not at all.
 

@@ -145,10 +145,7 @@ def make_config(
         OptionError: Triton cannot say a type or a shape.
     """
     config = _message("ModelConfig")(
-        name=name,
-        backend=served.backend,
-        platform=served.platform,
-        max_batch_size=max_batch_size,
+        name=name, backend=served.backend, platform=served.platform, max_batch_size=max_batch_size
     )
     for ports, made in ((inputs, config.input), (outputs, config.output)):
         for place, port in enumerate(ports):

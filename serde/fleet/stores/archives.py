@@ -74,10 +74,7 @@ def is_archive(path: str | os.PathLike[str]) -> bool:
 
 
 def unpack(
-    path: Path,
-    room: Callable[[], Path],
-    options: Mapping[str, AnyValue],
-    format: str | None = None,
+    path: Path, room: Callable[[], Path], options: Mapping[str, AnyValue], format: str | None = None
 ) -> Unpacked | None:
     """Take the model out of an archive, with what is said of it.
 

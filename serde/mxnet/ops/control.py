@@ -183,10 +183,7 @@ def export_scan(
     data = [
         ctx.spell(_to_front(axis, backwards), each)
         for each, axis, backwards in zip(
-            scanned,
-            axes or (0,) * len(scanned),
-            reverse or (False,) * len(scanned),
-            strict=True,
+            scanned, axes or (0,) * len(scanned), reverse or (False,) * len(scanned), strict=True
         )
     ]
     ways = list(

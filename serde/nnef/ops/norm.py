@@ -215,14 +215,7 @@ def _mean_of_neighbours(ctx: ImportContext, x: Expr, size: tuple[int, ...]) -> E
 
 @OPS.exports("nn.lrn", takes=Takes(bias=EXACT, alpha=EXACT, beta=EXACT))
 def export_lrn(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    size: int,
-    axis: int,
-    bias: float,
-    alpha: float,
-    beta: float,
+    ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:
     type_ = ctx.type(data)
     window = [1] * type_.rank

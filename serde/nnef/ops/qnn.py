@@ -141,14 +141,7 @@ def _quantized_block(
 
 @OPS.imports("min_max_linear_quantize")
 def import_min_max_linear_quantize(
-    ctx: ImportContext,
-    x: Expr,
-    min: Expr,
-    max: Expr,
-    *,
-    bits: int,
-    signed: bool,
-    symmetric: bool,
+    ctx: ImportContext, x: Expr, min: Expr, max: Expr, *, bits: int, signed: bool, symmetric: bool
 ) -> Expr:
     """``y = round((clamp(x, min, max) - min) / (max - min) * r) / r * (max - min) + min``."""
     codes = MinMaxCodes.of(bits, signed, symmetric)
@@ -230,12 +223,7 @@ def _along(values: Expr, x: Expr, axis: int) -> Expr:
 
 @OPS.exports("qnn.dequantize", takes=Takes(out_dtype=_SINGLE))
 def export_dequantize(
-    ctx: ExportContext,
-    data: Value,
-    input_scale: Value,
-    input_zero_point: Value,
-    *,
-    axis: int,
+    ctx: ExportContext, data: Value, input_scale: Value, input_zero_point: Value, *, axis: int
 ) -> Value:
     """A fragment with the quantisation before it, an entry of graph.quant for what is stored."""
     return _dequantize(ctx, data, input_scale, input_zero_point, axis)

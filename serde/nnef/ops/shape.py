@@ -172,11 +172,7 @@ def import_split(
 
 @OPS.exports("split")
 def export_split(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    indices_or_sections: int | tuple[int, ...],
-    axis: int,
+    ctx: ExportContext, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
 ) -> tuple[Value, ...] | Value:
     """Parts of no elements have no ratio, and are slices."""
     along = normalize_axis(axis, ctx.type(data).rank)

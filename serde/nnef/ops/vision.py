@@ -63,12 +63,7 @@ def _require_images(
 
 @OPS.imports("max_roi_pool")
 def import_max_roi_pool(
-    ctx: ImportContext,
-    input: Expr,
-    rois: Expr,
-    batch_index: Expr,
-    *,
-    output_size: tuple[int, ...],
+    ctx: ImportContext, input: Expr, rois: Expr, batch_index: Expr, *, output_size: tuple[int, ...]
 ) -> Expr:
     _require_images(ctx, input, rois, batch_index, output_size)
     numbers = relay.expand_dims(relay.cast(batch_index, ctx.type(rois).dtype), 1)
@@ -104,12 +99,7 @@ def export_roi_pool(
 
 @OPS.imports("avg_roi_pool")
 def import_avg_roi_pool(
-    ctx: ImportContext,
-    input: Expr,
-    rois: Expr,
-    batch_index: Expr,
-    *,
-    output_size: tuple[int, ...],
+    ctx: ImportContext, input: Expr, rois: Expr, batch_index: Expr, *, output_size: tuple[int, ...]
 ) -> Expr:
     """The mean of each bin, 0 in one of no elements: sums by products with masks."""
     _require_images(ctx, input, rois, batch_index, output_size)
@@ -211,9 +201,7 @@ def _sample_places(ctx: ImportContext, first: Expr, last: Expr, count: int, meth
     return relay.add(places, ctx.const(shift)) if shift else places
 
 
-def _import_align(
-    pool: Callable[..., Expr],
-) -> Callable[..., Expr]:
+def _import_align(pool: Callable[..., Expr]) -> Callable[..., Expr]:
     """Return the importer of a fragment that pools the samples of a region.
 
     The body that the specification gives names the spatial axes alone as the window of the

@@ -71,12 +71,7 @@ def _answer(request: Mapping[str, AnyValue], nnef: AnyValue) -> Iterator[AnyValu
         [name, each.dtype, {n: value(v) for n, v in each.quantization.items()}]
         for name, each in graph.tensors.items()
     ]
-    yield {
-        "name": graph.name,
-        "inputs": graph.inputs,
-        "outputs": graph.outputs,
-        "tensors": tensors,
-    }
+    yield {"name": graph.name, "inputs": graph.inputs, "outputs": graph.outputs, "tensors": tensors}
     for each in graph.operations:
         parts = map(items, (each.attribs, each.inputs, each.outputs))
         yield [each.name, *parts, each.dtype]

@@ -19,13 +19,7 @@ from serde.errors import FormatError
 from serde.nnef.text.flat import FlatForm
 from serde.nnef.text.tokens import NUMBER, text_fault, tokens_of
 
-__all__ = [
-    "EXPANSION",
-    "Declarations",
-    "check_expansion",
-    "scan_quantization",
-    "scan_text",
-]
+__all__ = ["EXPANSION", "Declarations", "check_expansion", "scan_quantization", "scan_text"]
 
 _OPEN: Final = "([{"
 _CLOSE: Final = ")]}"
@@ -281,10 +275,7 @@ def scan_quantization(
 
 
 def check_expansion(
-    text: str,
-    found: Declarations,
-    expanded: Collection[str],
-    path: str | os.PathLike[str] | None,
+    text: str, found: Declarations, expanded: Collection[str], path: str | os.PathLike[str] | None
 ) -> None:
     """Refuse fragments that surely invoke themselves, or grow beyond what may be expanded.
 

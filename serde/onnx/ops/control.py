@@ -263,11 +263,7 @@ def _drop_axis(type_: TensorType, axis: int) -> TensorType:
 
 @OPS.imports("If", since=(1, 11, 13, 16, 19, 21, 23, 24, 25))
 def import_if(
-    ctx: ImportContext,
-    cond: Expr,
-    *,
-    then_branch: onnx.GraphProto,
-    else_branch: onnx.GraphProto,
+    ctx: ImportContext, cond: Expr, *, then_branch: onnx.GraphProto, else_branch: onnx.GraphProto
 ) -> list[Expr]:
     """A condition that is known leaves its branch only; one of one element counts as a scalar.
 

@@ -245,12 +245,7 @@ def import_batch_norm(
 
 @OPS.exports("nn.instance_norm")
 def export_instance_norm(
-    ctx: ExportContext,
-    x: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    norm: RelayNorm,
+    ctx: ExportContext, x: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
     gamma, beta = norm.fill(ctx, gamma, beta)
     moved, order = _move_channel_second(ctx, x, norm.axis)
@@ -267,12 +262,7 @@ def import_instance_norm(
 
 @OPS.exports("nn.layer_norm", since=17, takes=Takes(data=SINGLE, axis=at(-1), scale=True))
 def export_layer_norm(
-    ctx: ExportContext,
-    x: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    norm: RelayNorm,
+    ctx: ExportContext, x: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
     shift = beta if norm.center else None
     return ctx.emit("LayerNormalization", x, gamma, shift, axis=-1, epsilon=norm.epsilon)
@@ -280,13 +270,7 @@ def export_layer_norm(
 
 @OPS.exports("nn.group_norm", since=21)
 def export_group_norm(
-    ctx: ExportContext,
-    x: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    num_groups: int,
-    norm: RelayNorm,
+    ctx: ExportContext, x: Value, gamma: Value, beta: Value, *, num_groups: int, norm: RelayNorm
 ) -> Value:
     """Up to 20, ONNX had one scale a group instead of one a channel."""
     gamma, beta = norm.fill(ctx, gamma, beta)

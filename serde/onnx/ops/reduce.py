@@ -101,12 +101,7 @@ ARG_DTYPES = {"bool": "int32", "int16": "int32", "uint16": "int32", "uint32": "i
 
 
 def _export_arg(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    op: str,
-    reduction: ReducedAxes,
-    select_last_index: bool,
+    ctx: ExportContext, x: Value, *, op: str, reduction: ReducedAxes, select_last_index: bool
 ) -> Value:
     """ONNX counts in int64, Relay in int32."""
     dtype = ctx.type(x).dtype
@@ -216,11 +211,7 @@ STEPS: dict[str, tuple[Callable[[Expr], Expr] | None, str, Callable[[Expr], Expr
 """For each operator what is done before, the reduction, and what is done after it."""
 
 
-BY_ATTRIBUTE = {
-    "ReduceMax": (1, 11, 12, 13),
-    "ReduceMin": (1, 11, 12, 13),
-    "ReduceSum": (1, 11),
-}
+BY_ATTRIBUTE = {"ReduceMax": (1, 11, 12, 13), "ReduceMin": (1, 11, 12, 13), "ReduceSum": (1, 11)}
 
 
 BY_INPUT = {

@@ -108,12 +108,7 @@ def export_sequence_split(
 
 @OPS.imports("SplitToSequence", since=(11, 24))
 def import_split_to_sequence(
-    ctx: ImportContext,
-    x: Expr,
-    split: Expr | None = None,
-    *,
-    axis: int = 0,
-    keepdims: bool = True,
+    ctx: ImportContext, x: Expr, split: Expr | None = None, *, axis: int = 0, keepdims: bool = True
 ) -> Expr:
     """Where `split` is given `keepdims` has no meaning."""
     keeps = keepdims or split is not None

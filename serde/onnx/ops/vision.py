@@ -271,12 +271,7 @@ def _max_of_samples(
 
 @OPS.exports("vision.roi_pool")
 def export_roi_pool(
-    ctx: ExportContext,
-    x: Value,
-    rois: Value,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
+    ctx: ExportContext, x: Value, rois: Value, *, pooled_size: tuple[Dim, ...], spatial_scale: float
 ) -> Value:
     return ctx.emit(
         "MaxRoiPool",

@@ -255,8 +255,7 @@ _SAME: Final = (
 """Further operators that Relay calls the same."""
 
 OPS.pairs(
-    *(pair(f"relax.{op}", op) for op in _ARITHMETIC),
-    *(reads(f"relax.{op}", op) for op in _SAME),
+    *(pair(f"relax.{op}", op) for op in _ARITHMETIC), *(reads(f"relax.{op}", op) for op in _SAME)
 )
 
 

@@ -195,12 +195,7 @@ def _expression(ctx: ExportContext, window: Window) -> _PoolWindow:
 
 
 def _emit_pool(
-    ctx: ExportContext,
-    kind: str,
-    x: Value,
-    window: Window,
-    space: Sequence[Dim],
-    **attrs: AnyValue,
+    ctx: ExportContext, kind: str, x: Value, window: Window, space: Sequence[Dim], **attrs: AnyValue
 ) -> Value:
     """Write a pooling; where lengths are known, what rounding up reaches is padding."""
     rank, after, ceil_mode = len(window.size), list(window.after), window.ceil_mode

@@ -12,12 +12,7 @@ from serde.relay.ir.expr import Call, Expr, Op, TupleWrapper, astuple
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, Type
 
-__all__ = [
-    "count_layers",
-    "get_total_mac_number",
-    "list_fake_quantized_op_freqs",
-    "list_op_freqs",
-]
+__all__ = ["count_layers", "get_total_mac_number", "list_fake_quantized_op_freqs", "list_op_freqs"]
 
 
 def list_op_freqs(mod: IRModule) -> dict[str, int]:

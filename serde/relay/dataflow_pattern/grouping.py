@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from serde.relay.dataflow_pattern.graph import (
-    ExprGraph,
-    inputs_of,
-    rebuild_with,
-    topological_order,
-)
+from serde.relay.dataflow_pattern.graph import ExprGraph, inputs_of, rebuild_with, topological_order
 from serde.relay.dataflow_pattern.matching import Matcher, operator_name
 from serde.relay.dataflow_pattern.patterns import (
     AltPattern,

@@ -239,11 +239,7 @@ class Match(Expr):
     __slots__ = ("clauses", "complete", "data")
 
     def __init__(
-        self,
-        data: Expr,
-        clauses: Iterable[Clause],
-        complete: bool = True,
-        span: Span | None = None,
+        self, data: Expr, clauses: Iterable[Clause], complete: bool = True, span: Span | None = None
     ) -> None:
         self.data = data = astuple(data)
         self.clauses: tuple[Clause, ...] = tuple(clauses)

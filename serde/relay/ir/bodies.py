@@ -156,11 +156,7 @@ def substitute(expr: Expr, values: Mapping[NodeT, Expr]) -> Expr:
 
 
 def instantiate(
-    function: Function,
-    args: Sequence[Expr],
-    result: Type | None = None,
-    *,
-    size: int | None = None,
+    function: Function, args: Sequence[Expr], result: Type | None = None, *, size: int | None = None
 ) -> Expr:
     """Return the body of `function` with `args` for its parameters and fresh bound variables.
 

@@ -17,14 +17,7 @@ import numpy as np
 
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.errors import RelayError
-from serde.relay.ir.adt import (
-    Constructor,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternVar,
-    TypeData,
-)
+from serde.relay.ir.adt import Constructor, Match, Pattern, PatternConstructor, PatternVar, TypeData
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -355,11 +348,7 @@ class _Comparer:
             raise _Difference(f"{path}: constants differ in value{_scalar_text(left, right)}")
 
     def _compare_mappings(
-        self,
-        a: Mapping[str, AnyValue],
-        b: Mapping[str, AnyValue],
-        path: _Path,
-        below: list[Pair],
+        self, a: Mapping[str, AnyValue], b: Mapping[str, AnyValue], path: _Path, below: list[Pair]
     ) -> None:
         if a.keys() != b.keys():
             only = sorted(set(a) ^ set(b))[0]

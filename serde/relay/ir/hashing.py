@@ -14,14 +14,7 @@ from typing import Final
 import numpy as np
 
 from serde.core.garbage_collection import pause_garbage_collection
-from serde.relay.ir.adt import (
-    Constructor,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternVar,
-    TypeData,
-)
+from serde.relay.ir.adt import Constructor, Match, Pattern, PatternConstructor, PatternVar, TypeData
 from serde.relay.ir.compare import Comparable, result_type
 from serde.relay.ir.dims import Any, SymDim
 from serde.relay.ir.expr import (

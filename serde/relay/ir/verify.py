@@ -321,8 +321,7 @@ class _Verifier:
         for name in bound:
             if not _same(bound[name], node.attrs[name]):
                 raise self._fail(
-                    node,
-                    f"attribute {name}: expected {bound[name]!r}, found {node.attrs[name]!r}",
+                    node, f"attribute {name}: expected {bound[name]!r}, found {node.attrs[name]!r}"
                 )
         if list(bound) != list(node.attrs) or not isinstance(node.attrs, Attrs):
             raise self._fail(node, "attributes are not in the order of their declaration")

@@ -267,9 +267,7 @@ def _as_vars(parts: Sequence[Expr]) -> list[Var]:
 
 
 def rewrite(
-    root: Expr,
-    replace: Callable[[Expr, Expr], Expr],
-    memo: dict[Expr, Expr] | None = None,
+    root: Expr, replace: Callable[[Expr, Expr], Expr], memo: dict[Expr, Expr] | None = None
 ) -> Expr:
     """Rebuild `root` bottom-up, each shared node once.
 
@@ -321,9 +319,7 @@ def _rewrite_in_order(root: Expr, replace: Callable[[Expr, Expr], Expr]) -> Expr
 
 
 def rewrite_function(
-    function: Function,
-    replace: Callable[[Expr, Expr], Expr],
-    memo: dict[Expr, Expr] | None = None,
+    function: Function, replace: Callable[[Expr, Expr], Expr], memo: dict[Expr, Expr] | None = None
 ) -> Function:
     """Return a function rebuilt by :func:`rewrite`, or as it was where it became no function."""
     result = rewrite(function, replace, memo)

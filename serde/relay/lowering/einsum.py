@@ -11,9 +11,7 @@ from serde.relay.ir.expr import Constant, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.lowering.lengths import permuted
 
-__all__ = [
-    "decompose_einsum",
-]
+__all__ = ["decompose_einsum"]
 
 
 def decompose_einsum(data: tuple[Expr, ...], *, equation: str) -> Expr:

@@ -377,9 +377,7 @@ def _decompose_hard_swish(data: Expr) -> Expr:
 
 
 @_activation(
-    "serde.hard_swish",
-    _decompose_hard_swish,
-    traits=(Cases("clip", ranges.clipped(-3.0, 3.0)),),
+    "serde.hard_swish", _decompose_hard_swish, traits=(Cases("clip", ranges.clipped(-3.0, 3.0)),)
 )
 def hard_swish(data: Array) -> Array:
     """``y = x * min(max(x + 3, 0), 6) / 6``."""

@@ -14,12 +14,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import (
-    broadcast,
-    join_dim,
-    require_float,
-    require_same_dtype,
-)
+from serde.relay.ir.shapes import broadcast, join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import UsuallyInRange
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
@@ -188,21 +183,14 @@ def scale_of(width: Dim, scale: float | None) -> float:
 
 @relay_op(
     "serde.attention",
-    traits=(
-        pairs(1),
-        UsuallyInRange(ranges.boolean_mask),
-    ),
+    traits=(pairs(1), UsuallyInRange(ranges.boolean_mask)),
     infer=_attention_type,
     decompose=decompose_attention,
     samples=[
         sample((2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 7)),
         sample((2, 3, 4, 5), (2, 3, 4, 5), (2, 3, 4, 5), scale=0.25, is_causal=True),
         sample(
-            (2, 6, 4, 5),
-            (2, 2, 6, 5),
-            (2, 2, 6, 7),
-            tensor((2, 1, 4, 6), "bool"),
-            is_causal=True,
+            (2, 6, 4, 5), (2, 2, 6, 5), (2, 2, 6, 7), tensor((2, 1, 4, 6), "bool"), is_causal=True
         ),
         sample((2, 4, 3, 5), (2, 2, 6, 5), (2, 2, 6, 5), (3, 6), softcap=0.75),
     ],

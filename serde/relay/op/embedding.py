@@ -156,11 +156,7 @@ def _greatest(rows: Expr, mask: Expr, dtype: str) -> Expr:
     return call("where", there, call("max", kept, axis=(1,)), const(0, dtype))
 
 
-_REDUCE: Final[dict[str, Callable[..., Array]]] = {
-    "sum": np.sum,
-    "mean": np.mean,
-    "max": np.max,
-}
+_REDUCE: Final[dict[str, Callable[..., Array]]] = {"sum": np.sum, "mean": np.mean, "max": np.max}
 _TABLE = (6, 3)
 _INDICES = np.array([1, 2, 4, 5, 4, 3, 2, 0], np.int64)
 _OFFSETS = np.array([0, 3, 3, 6], np.int64)
@@ -168,10 +164,7 @@ _OFFSETS = np.array([0, 3, 3, 6], np.int64)
 
 @relay_op(
     "serde.embedding_bag",
-    traits=(
-        times(1000),
-        InRange(ranges.bag_indices),
-    ),
+    traits=(times(1000), InRange(ranges.bag_indices)),
     infer=_bag_type,
     decompose=_decompose_bag,
     samples=[

@@ -132,15 +132,7 @@ _POSITIONS = tensor((2, 3), "int64", low=0, high=6)
         sample((2, 4, 3, 8), (2, 3, 4), (2, 3, 4), interleaved=True),
         sample((2, 3, 32), (7, 4), (7, 4), _POSITIONS, num_heads=4),
         sample((2, 4, 3, 8), (7, 2), (7, 2), _POSITIONS, rotary_dim=4, num_heads=4),
-        sample(
-            (2, 3, 32),
-            (7, 2),
-            (7, 2),
-            _POSITIONS,
-            rotary_dim=4,
-            num_heads=4,
-            interleaved=True,
-        ),
+        sample((2, 3, 32), (7, 2), (7, 2), _POSITIONS, rotary_dim=4, num_heads=4, interleaved=True),
         sample(
             tensor((2, 4, 3, 8), "float16"),
             tensor((2, 3, 4), "float16"),

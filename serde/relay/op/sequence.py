@@ -126,10 +126,7 @@ def _erase_type(data: SequenceType, position: TensorType | None) -> SequenceType
 
 @relay_op(
     "serde.sequence_erase",
-    traits=(
-        Values(0),
-        InRange(ranges.sequence_position(1)),
-    ),
+    traits=(Values(0), InRange(ranges.sequence_position(1))),
     infer=_erase_type,
     samples=[
         sample(sequence((2, 3), (4, 3))),

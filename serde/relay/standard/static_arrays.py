@@ -26,11 +26,7 @@ class StaticTensorArrayOps:
     """
 
     def __init__(
-        self,
-        prelude: AnyValue,
-        dtype: str,
-        shape: Sequence[AnyValue],
-        batch_dim: int | None = None,
+        self, prelude: AnyValue, dtype: str, shape: Sequence[AnyValue], batch_dim: int | None = None
     ) -> None:
         self.prelude = prelude
         self.dtype = dtype

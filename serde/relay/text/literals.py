@@ -9,14 +9,7 @@ from typing import Final
 
 import numpy as np
 
-__all__ = [
-    "constant_text",
-    "escape",
-    "float_text",
-    "number_value",
-    "six_digits",
-    "unescape",
-]
+__all__ = ["constant_text", "escape", "float_text", "number_value", "six_digits", "unescape"]
 
 _FLOAT_SUFFIX: Final = {"float16": "f16", "float32": "f", "float64": "f64"}
 _INT_SUFFIX: Final = {"int16": "i16", "int32": "", "int64": "i64"}

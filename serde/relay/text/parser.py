@@ -17,17 +17,7 @@ from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import MAX_NESTING
 from serde.errors import IllTypedError, RelayError, TypeInferenceError, VerifyError
 from serde.relay.ir.adt import Constructor
-from serde.relay.ir.expr import (
-    Attrs,
-    Call,
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    Let,
-    Tuple,
-    Var,
-)
+from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, GlobalVar, Let, Tuple, Var
 from serde.relay.ir.infer import infer_function, infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, find
@@ -117,11 +107,7 @@ def parse_with_places(text: str, name: str) -> IRModule:
 
 
 def parse_expr(
-    text: str,
-    *,
-    name: str = "<text>",
-    infer: bool = False,
-    init_module: IRModule | None = None,
+    text: str, *, name: str = "<text>", infer: bool = False, init_module: IRModule | None = None
 ) -> Expr:
     """Return the one expression that `text` holds, such as ``fn (%x: float32) { exp(%x) }``.
 

@@ -77,10 +77,7 @@ _STATIC: dict[str, tuple[str, dict[str, str]]] = {
     "dyn.reshape": ("reshape", {"newshape": "newshape"}),
     "dyn.sparse_to_dense": ("sparse_to_dense", {"output_shape": "output_shape"}),
     "dyn.squeeze": ("squeeze", {"axes": "axis"}),
-    "dyn.strided_slice": (
-        "strided_slice",
-        {"begin": "begin", "end": "end", "strides": "strides"},
-    ),
+    "dyn.strided_slice": ("strided_slice", {"begin": "begin", "end": "end", "strides": "strides"}),
     "dyn.tile": ("tile", {"reps": "reps"}),
     "dyn.topk": ("topk", {"k": "k"}),
     "dyn.zeros": ("zeros", {"shape": "shape"}),

@@ -10,17 +10,7 @@ from serde.core.report import Report
 from serde.errors import TypeInferenceError
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.dims import Any, Dim, SymDim, product, substitute, symbol
-from serde.relay.ir.expr import (
-    Attrs,
-    Call,
-    Constant,
-    Expr,
-    Function,
-    Op,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import call, infer_call, trait_of
 from serde.relay.ir.traits import TypeOnly
@@ -370,11 +360,7 @@ def _reshape(
 
 
 def _holders(
-    codes: Sequence[Dim],
-    after: Sequence[Dim],
-    length: int,
-    rows: Sequence[Dim],
-    allowzero: bool,
+    codes: Sequence[Dim], after: Sequence[Dim], length: int, rows: Sequence[Dim], allowzero: bool
 ) -> list[int] | None:
     """Return which literals may hold an opened axis, the best first; None if -1 follows it.
 

@@ -140,10 +140,7 @@ def _tanh_forms() -> Iterator[Call]:
     x, one = _var("x"), const(1.0, "float32")
     root, share = const(math.sqrt(2 / math.pi), "float32"), const(0.044715, "float32")
     square = _op("multiply", x, x)
-    cubes = [
-        _op("power", x, const(3.0, "float32")),
-        _op("multiply", square, x),
-    ]
+    cubes = [_op("power", x, const(3.0, "float32")), _op("multiply", square, x)]
     inner = [_op("multiply", root, _op("add", x, _op("multiply", share, cube))) for cube in cubes]
     first = const(1.0, "float32")
     part = _op("add", first, _op("multiply", _op("multiply", share, x), x))
@@ -165,10 +162,7 @@ def _norm_forms() -> Iterator[Call]:
     x, gamma, beta = _var("x"), _var("gamma"), _var("beta")
     mean = _op("mean", x)
     centred = _op("subtract", x, mean)
-    for square in (
-        _op("power", centred, const(2.0, "float32")),
-        _op("multiply", centred, centred),
-    ):
+    for square in (_op("power", centred, const(2.0, "float32")), _op("multiply", centred, centred)):
         power = _op("add", _op("mean", square), _EPSILON)
         root, inverse = _op("sqrt", power), _op("rsqrt", power)
         for plain in (

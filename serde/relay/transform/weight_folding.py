@@ -249,10 +249,7 @@ def _calls(node: Expr, names: Collection[str]) -> bool:
 
 
 def _drop_shared(
-    body: Expr,
-    wanted: set[Expr],
-    numbers: Mapping[Expr, int],
-    weights: Mapping[Var, Weight],
+    body: Expr, wanted: set[Expr], numbers: Mapping[Expr, int], weights: Mapping[Var, Weight]
 ) -> set[Expr]:
     """Return `wanted` without what rearranges a large weight that is used in another form, too."""
     forms: dict[Var, set[int]] = {}

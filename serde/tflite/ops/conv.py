@@ -332,12 +332,7 @@ def padded(
 
 @OPS.exports("nn.conv2d", when=_is_written)
 def export_conv2d(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    conv: Convolution,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
     channels, height, width, inner = ctx.static_shape(weight, 4)
     (given,) = ctx.static_lengths(data, [3])

@@ -83,8 +83,5 @@ def export_resize2d(
 ) -> Value:
     size = ctx.shape(ctx.result_type().shape[1:3])
     mode = coordinate_transformation_mode
-    options = {
-        "align_corners": mode == "align_corners",
-        "half_pixel_centers": mode == "half_pixel",
-    }
+    options = {"align_corners": mode == "align_corners", "half_pixel_centers": mode == "half_pixel"}
     return ctx.emit(_METHODS[method], data, size, **options)

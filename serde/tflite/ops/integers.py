@@ -46,9 +46,7 @@ def _sum_reader(combine: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
         bits = Constant(np.array(shift, np.int32))
         terms = [
             rounded_twice(
-                relay.left_shift(_level(value, each), bits),
-                np.array([one_scale(each)[0]]),
-                most,
+                relay.left_shift(_level(value, each), bits), np.array([one_scale(each)[0]]), most
             )
             for value, each in zip((x, y), tensors, strict=True)
         ]

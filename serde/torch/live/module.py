@@ -174,11 +174,7 @@ def _giving_tensors(module: AnyValue, dropped: set[str]) -> Iterator[None]:
 
 def _export(module: AnyValue, given: Arguments) -> AnyValue:
     return require("torch").export.export(
-        module,
-        given.positional,
-        given.named,
-        dynamic_shapes=given.dynamic_shapes,
-        strict=False,
+        module, given.positional, given.named, dynamic_shapes=given.dynamic_shapes, strict=False
     )
 
 

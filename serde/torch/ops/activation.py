@@ -61,12 +61,7 @@ def import_rrelu(
 
 @OPS.imports("aten::elu")
 def import_elu(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    alpha: Scalar = 1,
-    scale: Scalar = 1,
-    input_scale: Scalar = 1,
+    ctx: ImportContext, self: Expr, *, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1
 ) -> Expr:
     below, whole, inner = map(as_float, (alpha, scale, input_scale))
     if inner == 1:

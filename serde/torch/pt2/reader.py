@@ -14,13 +14,7 @@ from serde.torch.model import NAMES, Input, TorchModel
 from serde.torch.pt2.archive import Archive
 from serde.torch.pt2.document import Document, read_document
 from serde.torch.pt2.program import read_program, read_ranges
-from serde.torch.pt2.versions import (
-    ARCHIVE_VERSION,
-    NEWEST,
-    NEWEST_MINOR,
-    SCHEMA,
-    release_of,
-)
+from serde.torch.pt2.versions import ARCHIVE_VERSION, NEWEST, NEWEST_MINOR, SCHEMA, release_of
 from serde.torch.pt2.weights import Payloads, check_byte_order
 
 __all__ = ["MARKS", "is_program", "load_archive", "read_archive"]

@@ -10,15 +10,7 @@ from serde.errors import FormatError
 from serde.torch.model import Argument, Graph, Node, Ref
 from serde.torch.source.operators import ATTRIBUTES, BUILTINS, CONSTANTS, INFIX, PREFIX, dtype_of
 from serde.torch.source.syntax import Unit
-from serde.torch.source.values import (
-    Frame,
-    Globals,
-    Held,
-    Instance,
-    Library,
-    Value,
-    is_plain,
-)
+from serde.torch.source.values import Frame, Globals, Held, Instance, Library, Value, is_plain
 
 __all__ = ["Expressions"]
 

@@ -9,16 +9,7 @@ from typing import Final
 from serde.torch.model import Argument, Graph, Node, Ref
 from serde.torch.source.calls import RESULT, Calls
 from serde.torch.source.syntax import assigned, last_reads, leaves, loads
-from serde.torch.source.values import (
-    Frame,
-    Function,
-    Held,
-    Instance,
-    Items,
-    Live,
-    Value,
-    is_plain,
-)
+from serde.torch.source.values import Frame, Function, Held, Instance, Items, Live, Value, is_plain
 
 __all__ = ["Compiler"]
 

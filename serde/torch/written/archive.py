@@ -18,15 +18,7 @@ from serde.io.atomic import atomic_write
 from serde.relay.ir.dims import SymDim
 from serde.torch.model import NAMES, Input, TorchModel
 from serde.torch.names import Names, identifier
-from serde.torch.program import (
-    Assign,
-    If,
-    Literal,
-    Loop,
-    Statement,
-    TorchProgram,
-    statements_of,
-)
+from serde.torch.program import Assign, If, Literal, Loop, Statement, TorchProgram, statements_of
 from serde.torch.releases import without_deprecations
 from serde.torch.written.module import to_module
 

@@ -16,13 +16,7 @@ from typing import Final, TypeAlias
 from serde.torch import program as tree
 from serde.torch.names import OF_MODULES, Names, attribute
 from serde.torch.program import Expression, Statement
-from serde.torch.written.classes import (
-    BlockMember,
-    ClassDef,
-    LayerMember,
-    Member,
-    NumberMember,
-)
+from serde.torch.written.classes import BlockMember, ClassDef, LayerMember, Member, NumberMember
 from serde.torch.written.naming import reads
 from serde.torch.written.runs import Hole, Run, Usage, read_run
 from serde.torch.written.scopes import Scopes

@@ -18,10 +18,7 @@ from serde.relay.ir.precision import as_dtype
 from serde.relay.op.image.interpolation import Interpolation
 from serde.walk.expansion.tensors import fixed_shape
 
-__all__ = [
-    "image_expansion",
-    "interpolation",
-]
+__all__ = ["image_expansion", "interpolation"]
 
 
 def image_expansion(

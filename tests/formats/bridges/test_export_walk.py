@@ -275,9 +275,7 @@ def test_gaps_have_paths_and_one_line_a_cause() -> None:
     c, x, a = relay.var("c", shape=(), dtype="bool"), vector(), vector("a")
     branch = If(c, relay.tanh(relay.sqrt(x)), x, Span("gate"))
     after = relay.negative(looped(branch, relay.sqrt(a), a))
-    assert gaps(after) == [
-        ("gate/then/sqrt", "the toy draws no roots"),
-    ]
+    assert gaps(after) == [("gate/then/sqrt", "the toy draws no roots")]
     assert gaps(looped(x, relay.sqrt(a), a)) == [("lp/body/sqrt", "the toy draws no roots")]
 
 

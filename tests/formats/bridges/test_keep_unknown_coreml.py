@@ -22,13 +22,7 @@ from serde.relay.run.interpreter import run
 ct = pytest.importorskip("coremltools")
 
 from coremltools.converters.mil import Builder  # noqa: E402
-from coremltools.converters.mil.mil import (  # noqa: E402
-    InputSpec,
-    Operation,
-    TensorInputType,
-    register_op,
-    types,
-)
+from coremltools.converters.mil.mil import InputSpec, Operation, TensorInputType, register_op, types  # noqa: E402
 from coremltools.models import datatypes  # noqa: E402
 from coremltools.models.neural_network import NeuralNetworkBuilder  # noqa: E402
 
@@ -279,8 +273,7 @@ def _operations(spec: Any) -> list[Any]:
 
 def test_a_function_takes_the_place_of_an_operator_that_is_known(program: Any) -> None:
     found = serde.to_relay(
-        program,
-        converters={"Wobble": wobble, "relu": lambda ctx, x: relay.negative(x)},
+        program, converters={"Wobble": wobble, "relu": lambda ctx, x: relay.negative(x)}
     )
     want = -(np.tanh(X) + X) * np.float32(1.5)
     np.testing.assert_allclose(run(found.mod["main"], [X]), want, rtol=1e-6)

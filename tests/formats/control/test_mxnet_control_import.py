@@ -45,10 +45,7 @@ def foreach_of_a_vector(mx: Any) -> Any:
 def while_loop(mx: Any) -> Any:
     i, s = mx.sym.var("i"), mx.sym.var("s")
     out, states = mx.sym.contrib.while_loop(
-        lambda i, s: i < 3,
-        lambda i, s: ([s * 2, i], [i + 1, s + 1]),
-        [i, s],
-        max_iterations=5,
+        lambda i, s: i < 3, lambda i, s: ([s * 2, i], [i + 1, s + 1]), [i, s], max_iterations=5
     )
     return mx.sym.Group(
         [*(mx.sym.slice_axis(each, axis=0, begin=0, end=3) for each in out), *states]

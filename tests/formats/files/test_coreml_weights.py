@@ -132,9 +132,7 @@ NETWORKS = {
 }
 """Operators of Relay, and their layers; of the memory the end of two names."""
 
-APART = {
-    "nn.layer_norm-1": "channels that are not last",
-}
+APART = {"nn.layer_norm-1": "channels that are not last"}
 """Samples that are spelled out in layers, besides those that are in MIL."""
 
 

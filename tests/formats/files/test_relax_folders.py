@@ -215,10 +215,7 @@ def test_the_text_of_an_older_release_is_read(release: str) -> None:
 @pytest.mark.parametrize("edit", ["missing", "further", "shape", "dtype"])
 def test_weights_that_main_does_not_take_are_refused(edit: str, tmp_path: Path) -> None:
     module = built(layered_model())
-    good = {
-        "conv_weight": np.zeros((4, 3, 3, 3), "float32"),
-        "b": np.zeros(4, "float32"),
-    }
+    good = {"conv_weight": np.zeros((4, 3, 3, 3), "float32"), "b": np.zeros(4, "float32")}
     names = [name for name in _parameters(module) if name != "data_0"]
     good = dict(zip(names, good.values(), strict=True))
     first = names[0]

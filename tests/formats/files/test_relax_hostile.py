@@ -210,12 +210,7 @@ def test_metadata_that_is_no_text_is_refused() -> None:
 
 def test_a_text_of_the_metadata_stands_in_no_expression() -> None:
     pytest.importorskip("tvm")
-    nodes = (
-        _string("ffi.String"),
-        _string("exec(1)"),
-        _array(1),
-        _map(0, 2),
-    )
+    nodes = (_string("ffi.String"), _string("exec(1)"), _array(1), _map(0, 2))
     literal = json.dumps(_metadata(*nodes)).strip('"')
     line = 'lv = R.reshape(x, R.shape([metadata["ffi.String"][0]]))'
     with pytest.raises(FormatError, match=r"the text at 'ffi.String', 0 stands in an expression"):

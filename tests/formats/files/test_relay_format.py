@@ -17,13 +17,7 @@ import serde
 import serde.relay as relay
 from serde.command.cli import main
 from serde.core.weights import ArrayWeight, FileWeight
-from serde.errors import (
-    FormatError,
-    OptionError,
-    ParseError,
-    RelayError,
-    UnsupportedModelError,
-)
+from serde.errors import FormatError, OptionError, ParseError, RelayError, UnsupportedModelError
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.transform import InferType
 from serde.relayfile.codec import load

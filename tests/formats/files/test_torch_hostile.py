@@ -77,10 +77,7 @@ REFUSED: dict[str, tuple[str, dict[str, Argument]]] = {
         "aten::movedim",
         {"self": Ref("cube"), "source": [0, 1], "destination": [0]},
     ),
-    "groups of no channels": (
-        "aten::channel_shuffle",
-        {"self": Ref("image"), "groups": 0},
-    ),
+    "groups of no channels": ("aten::channel_shuffle", {"self": Ref("image"), "groups": 0}),
     "blocks of a vector": ("aten::pixel_shuffle", {"self": Ref("vector"), "upscale_factor": 2}),
     "a reduction that is none": (
         "aten::mse_loss",

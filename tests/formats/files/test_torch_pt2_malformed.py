@@ -152,10 +152,7 @@ def test_an_argument_twice(tmp_path: Path) -> None:
 
 def test_a_member_twice(tmp_path: Path) -> None:
     path = write(tmp_path, golden("cnn"))
-    with (
-        zipfile.ZipFile(path, "a") as file,
-        pytest.warns(UserWarning, match="Duplicate name"),
-    ):
+    with zipfile.ZipFile(path, "a") as file, pytest.warns(UserWarning, match="Duplicate name"):
         file.writestr("cnn/models/model.json", b"{}")
     refused(tmp_path, path.read_bytes(), r"'cnn/models/model\.json' occurs twice")
 

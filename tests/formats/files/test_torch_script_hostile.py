@@ -116,10 +116,7 @@ def test_methods_that_call_twice(tmp_path: Path, members: dict[str, bytes]) -> N
     text = members[name].decode()
     own = text[text.index("def forward(") + len("def forward(") :].partition("\n")[0]
     with pytest.raises(LimitError, match="functions that are read where they are called"):
-        read(
-            tmp_path,
-            code(members, "    return (self).f29(x, )\n", METHODS.replace("{}", own)),
-        )
+        read(tmp_path, code(members, "    return (self).f29(x, )\n", METHODS.replace("{}", own)))
 
 
 BODIES = {

@@ -65,11 +65,7 @@ ASKED: dict[str, tuple[Callable[[], dict[str, Any]], dict[str, Any], tuple[Any, 
         FIXED,
     ),
     "scale": (lambda: image(scale=0.5), {"images": {"x": {"scale": 0.5}}}, FIXED),
-    "bias": (
-        lambda: image(bias=[1.0, 1.0, 1.0]),
-        {"images": {"x": {"bias": 1}}},
-        FIXED,
-    ),
+    "bias": (lambda: image(bias=[1.0, 1.0, 1.0]), {"images": {"x": {"bias": 1}}}, FIXED),
     "gray": (
         lambda: image((1, 1, 8, 8), "GRAYSCALE", scale=0.5, bias=-0.1),
         {"images": {"x": {"color_layout": "GRAYSCALE", "scale": 0.5, "gray_bias": -0.1}}},
@@ -313,10 +309,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "label": ({"class_labels": [1.5, 1, 2]}, r"expected text or integers, found 1.5"),
     "no_labels": ({"mode": "classifier"}, r"class_labels are missing"),
     "regressor": ({"mode": "regressor"}, r"only a NeuralNetwork can be a regressor"),
-    "labels_of_regressor": (
-        {"mode": "regressor", "class_labels": LABELS},
-        r"a regressor has none",
-    ),
+    "labels_of_regressor": ({"mode": "regressor", "class_labels": LABELS}, r"a regressor has none"),
     "no_such_scores": (
         {"class_labels": LABELS, "predicted_probabilities_output": "y"},
         r"predicted_probabilities_output: no output is called 'y'",

@@ -116,8 +116,7 @@ def test_comparison_with_a_number(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "function"),
-    [("AND", np.logical_and), ("OR", np.logical_or), ("XOR", np.logical_xor)],
+    ("mode", "function"), [("AND", np.logical_and), ("OR", np.logical_or), ("XOR", np.logical_xor)]
 )
 def test_logic(mode: str, function: Any) -> None:
     check_layers(

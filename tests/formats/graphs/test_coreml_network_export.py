@@ -8,13 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.coreml_models import tools
-from support.coreml_networks import (
-    check_network,
-    evaluate_back,
-    layer_kinds,
-    message_of,
-    network,
-)
+from support.coreml_networks import check_network, evaluate_back, layer_kinds, message_of, network
 from support.nn_layers import evaluate_network
 
 import serde

@@ -51,11 +51,7 @@ def run_both(model: onnx.ModelProto, given: dict[str, np.ndarray]) -> list[list[
 
 
 def check(
-    op: str,
-    *inputs: np.ndarray,
-    outputs: Sequence[str] = ("y",),
-    version: int = 3,
-    **attrs: Any,
+    op: str, *inputs: np.ndarray, outputs: Sequence[str] = ("y",), version: int = 3, **attrs: Any
 ) -> None:
     model, given = model_of(op, inputs, outputs, version, **attrs)
     expected = open_session(model.SerializeToString()).run(None, given)

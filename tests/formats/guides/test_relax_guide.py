@@ -66,9 +66,7 @@ def test_every_command_is_done(page: tuple[Path, dict[str, Any], list[int]]) -> 
     assert os.path.isdir(page[0] / "net_relax")
 
 
-def test_every_way_gives_what_the_net_gives(
-    page: tuple[Path, dict[str, Any], list[int]],
-) -> None:
+def test_every_way_gives_what_the_net_gives(page: tuple[Path, dict[str, Any], list[int]]) -> None:
     folder, names, _ = page
     images, parts = names["images"], []
     source = folder / "net-symbol.json"

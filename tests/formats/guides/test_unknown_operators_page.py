@@ -59,8 +59,7 @@ QUICK = ("onnx_example.py", "writing_example.py")
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=() if n in QUICK else pytest.mark.wide) for n in EXPECTED],
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.wide) for n in EXPECTED]
 )
 def test_an_example_of_the_page_runs(folder: Path, name: str) -> None:
     if name == "coreml_example.py":

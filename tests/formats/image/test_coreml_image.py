@@ -24,13 +24,7 @@ def draw(*shape: int) -> np.ndarray:
     return np.random.default_rng(11).uniform(-1, 1, shape).astype(np.float32)
 
 
-MODES = [
-    "STRICT_ALIGN_CORNERS",
-    "ALIGN_CORNERS",
-    "UNALIGN_CORNERS",
-    "DEFAULT",
-    "OFFSET_CORNERS",
-]
+MODES = ["STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "UNALIGN_CORNERS", "DEFAULT", "OFFSET_CORNERS"]
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 4, 5), (3, 4, 5)])

@@ -87,11 +87,7 @@ def test_pooling_that_rounds_up(
 ) -> None:
     bounds = {"low": 0, "high": 100} if "int" in dtype else {}
     data = tensor((1, 2, 6, 7), dtype, **bounds)
-    judge(
-        operator,
-        sample(data, pool_size=(2, 2), ceil_mode=True, **attributes),
-        symbolic=symbolic,
-    )
+    judge(operator, sample(data, pool_size=(2, 2), ceil_mode=True, **attributes), symbolic=symbolic)
 
 
 @_WIDE

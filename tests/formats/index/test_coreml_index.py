@@ -90,11 +90,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "slice_squeezed": (
         "slice_by_index",
         {"x": X},
-        {
-            "begin": ints(1, 0, -1),
-            "end": ints(0, 3, 0),
-            "squeeze_mask": [True, False, True],
-        },
+        {"begin": ints(1, 0, -1), "end": ints(0, 3, 0), "squeeze_mask": [True, False, True]},
     ),
     "slice_computed": (
         "slice_by_index",
@@ -217,10 +213,7 @@ def test_one_hot(axis: int) -> None:
 
 SLICES: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "plain": ((2, 2, 3), {"begin": ints(1, 0, 2), "end": ints(3, 2, 5)}),
-    "steps": (
-        (2, 3, 2),
-        {"begin": ints(0, 3, 4), "end": ints(3, 0, 1), "stride": ints(2, -1, -2)},
-    ),
+    "steps": ((2, 3, 2), {"begin": ints(0, 3, 4), "end": ints(3, 0, 1), "stride": ints(2, -1, -2)}),
     "masks": (
         (2, 4, 3),
         {

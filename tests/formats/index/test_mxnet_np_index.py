@@ -454,10 +454,7 @@ OPEN: list[tuple[str, list[np.ndarray], dict[str, tuple[int | str, ...]], Attrs]
 
 @pytest.mark.parametrize(("op", "arrays", "shapes", "attrs"), OPEN)
 def test_open_lengths(
-    op: str,
-    arrays: list[np.ndarray],
-    shapes: dict[str, tuple[int | str, ...]],
-    attrs: Attrs,
+    op: str, arrays: list[np.ndarray], shapes: dict[str, tuple[int | str, ...]], attrs: Attrs
 ) -> None:
     check(op, arrays, attrs, 2 if op == "_histogram" else 1, shapes=shapes)
 

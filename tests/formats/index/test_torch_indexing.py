@@ -11,13 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from support.torch_functions import (  # noqa: E402
-    assert_equal_results,
-    flatten,
-    run,
-    sequences,
-    trace,
-)
+from support.torch_functions import assert_equal_results, flatten, run, sequences, trace  # noqa: E402
 
 SHAPE = (4, 3, 5, 2)
 (X,) = sequences(SHAPE)

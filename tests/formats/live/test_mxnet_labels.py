@@ -85,8 +85,7 @@ def test_labels_are_dropped_or_kept_by_a_flag(mx: Any, tmp_path: Path) -> None:
     command = ["convert", source, target, "--input-shape", "data:2,8", "-q", "--check"]
     data = np.random.default_rng(1).standard_normal((2, 8)).astype("float32")
     scores = symbol.bind(
-        mx.cpu(),
-        {"data": mx.nd.array(data), "softmax_label": mx.nd.zeros(2), **params},
+        mx.cpu(), {"data": mx.nd.array(data), "softmax_label": mx.nd.zeros(2), **params}
     ).forward()[0]
     assert main([*command, "--drop-labels"]) == 0
     _, (without,) = run_onnx(Path(target), {"data": data})

@@ -8,11 +8,7 @@ import tarfile
 
 import numpy as np
 import pytest
-from support.params_layout import (
-    V2,
-    listing,
-    v2,
-)
+from support.params_layout import V2, listing, v2
 
 import serde
 from serde.bridge.formats import source_bridge
@@ -223,10 +219,7 @@ BAD_SOURCES = {
         lambda d: (d / "m-symbol.json", params_bytes(1, ["0.gamma", "0.beta"])),
         "Block.save_parameters",
     ),
-    "without names": (
-        lambda d: (symbol_text(), listing([GOOD])),
-        "arrays without names",
-    ),
+    "without names": (lambda d: (symbol_text(), listing([GOOD])), "arrays without names"),
     "prefixed and bare": (
         lambda d: (symbol_text(), params_bytes(1, ["arg:bn_gamma", "bn_gamma"])),
         "two parameters are called arg:bn_gamma",

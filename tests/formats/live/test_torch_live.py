@@ -126,10 +126,7 @@ def test_symbols():
 
 def test_dynamic_shapes_as_export_takes_them():
     shapes = {"x": {0: torch.export.Dim("rows", min=2)}, "mask": None}
-    options = {
-        "example_inputs": (torch.tensor(X), torch.ones(3)),
-        "dynamic_shapes": shapes,
-    }
+    options = {"example_inputs": (torch.tensor(X), torch.ones(3)), "dynamic_shapes": shapes}
     found = onnx_model(Small(), **options)
     (dim, _) = found.graph.input[0].type.tensor_type.shape.dim
     assert dim.dim_param != ""

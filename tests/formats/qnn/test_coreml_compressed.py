@@ -238,8 +238,7 @@ def looping(target: str) -> Any:
     inner, yes, no = (draws.standard_normal((32, 32)).astype(np.float32) / 6 for _ in range(3))
 
     @Builder.program(
-        input_specs=[Builder.TensorSpec(shape=(2, 32))],
-        opset_version=getattr(ct.target, target),
+        input_specs=[Builder.TensorSpec(shape=(2, 32))], opset_version=getattr(ct.target, target)
     )
     def program(x: Any) -> Any:
         def turn(i: Any, y: Any) -> Any:

@@ -143,11 +143,7 @@ def test_operator(name: str, target: str) -> None:
 
 PLAIN: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "concat": ("concat", {"values": (X, draw(2, 1, 4, name="y"))}, {"axis": 1}),
-    "concat_scalars": (
-        "concat",
-        {"values": (draw(1), draw(2, name="y"))},
-        {"axis": -1},
-    ),
+    "concat_scalars": ("concat", {"values": (draw(1), draw(2, name="y"))}, {"axis": -1}),
     "stack": ("stack", {"values": (X, X + 1)}, {"axis": 1}),
     "stack_last": ("stack", {"values": (X, X + 1)}, {"axis": -1}),
     "split": ("split", {"x": X}, {"num_splits": 2, "axis": 2}),

@@ -184,10 +184,7 @@ def test_a_network_is_described_as_coremltools_does(classifier: bool) -> None:
     theirs = network_of(classifier)
     asked = {"color_layout": "BGR", "scale": 0.5, "bias": (-1.8, -2, -2.1)}
     labels = LABELS if classifier else None
-    options = CoremlExportOptions(
-        images={"x": asked},
-        class_labels=labels,
-    )
+    options = CoremlExportOptions(images={"x": asked}, class_labels=labels)
     interface = plan(relay_net(FIXED), options, TARGETS["iOS14"])
     x = Feature("x", "x", TensorType(FIXED, "float32"))
     scores = Feature("scores", "scores", TensorType((1, 3), "float32"))

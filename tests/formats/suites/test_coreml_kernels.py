@@ -86,11 +86,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[[], Any]]] = {
         {"x": DATA, "indices": PLACES.T[:, :, None].repeat(2, 0)[:5] % 4, "batch_dims": 1},
         lambda: torch.gather(*_tensors(DATA), 1, *_tensors(PLACES.T.repeat(2, 0)[:5] % 4)),
     ),
-    "cumsum": (
-        "cumsum",
-        {"x": DATA, "axis": 1},
-        lambda: torch.cumsum(torch.from_numpy(DATA), 1),
-    ),
+    "cumsum": ("cumsum", {"x": DATA, "axis": 1}, lambda: torch.cumsum(torch.from_numpy(DATA), 1)),
     "cumsum_exclusive_reverse": (
         "cumsum",
         {"x": DATA, "axis": 0, "exclusive": True, "reverse": True},

@@ -75,10 +75,7 @@ def held(array: np.ndarray, target: str) -> np.ndarray:
 
 @pytest.mark.parametrize(("name", "given", "target"), samples())
 def test_coreml_agrees_with_kernel(
-    name: str,
-    given: Sample,
-    target: str,
-    record_property: Callable[[str, object], None],
+    name: str, given: Sample, target: str, record_property: Callable[[str, object], None]
 ) -> None:
     built = build(all_ops()[name], given)
     source = model_of(built)

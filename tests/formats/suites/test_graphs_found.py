@@ -287,8 +287,7 @@ def test_mxnet_keeps_results_beside_those_of_their_activations(
 
 
 @pytest.mark.parametrize(
-    "kept",
-    ["conv norm", "norm conv", "clip norm", "norm clip", "conv conv norm", "clip norm conv"],
+    "kept", ["conv norm", "norm conv", "clip norm", "norm clip", "conv conv norm", "clip norm conv"]
 )
 def test_mxnet_keeps_results_beside_those_of_their_normalisation(kept: str, tmp_path: Path) -> None:
     """Its executors fuse a convolution with its normalisation, and these with a bound."""
@@ -486,18 +485,14 @@ def _one_hot_of_none(x: Expr) -> Expr:
     [
         (
             lambda x: relay.where(
-                _is_positive(relay.max(x)),
-                relay.tanh(_no_rows(x)),
-                relay.exp(_no_rows(x)),
+                _is_positive(relay.max(x)), relay.tanh(_no_rows(x)), relay.exp(_no_rows(x))
             ),
             (0, 3),
         ),
         (lambda x: relay.where(_is_positive(_no_rows(x)), x, relay.max(x)), (0, 3)),
         (
             lambda x: relay.If(
-                _is_positive(relay.max(x)),
-                relay.tanh(_no_rows(x)),
-                relay.exp(_no_rows(x)),
+                _is_positive(relay.max(x)), relay.tanh(_no_rows(x)), relay.exp(_no_rows(x))
             ),
             (0, 3),
         ),

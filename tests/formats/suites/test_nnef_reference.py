@@ -84,12 +84,7 @@ def test_places_in_windows(border: str, dilation: int) -> None:
     window = {"size": [1, 1, 3, 2], "stride": [1, 1, 2, 1], "dilation": [1, 1, dilation, 1]}
     found = REFERENCE["argmax_pool"](x, padding=PADDING, border=border, **window)
     _values, places = onnx_values(
-        "MaxPool",
-        extended,
-        outputs=2,
-        kernel_shape=[3, 2],
-        strides=[2, 1],
-        dilations=[dilation, 1],
+        "MaxPool", extended, outputs=2, kernel_shape=[3, 2], strides=[2, 1], dilations=[dilation, 1]
     )
     row, column = np.divmod(places[0, 0], extended.shape[3])
     first = np.arange(row.shape[0])[:, None] * 2
@@ -150,12 +145,7 @@ def _upsampled(x: np.ndarray, factor: Sequence[int], method: str) -> np.ndarray:
     mode = {"symmetric": "half_pixel", "asymmetric": "asymmetric", "aligned": "align_corners"}
     scales = np.array([1, 1, *factor], np.float32)
     return onnx_values(
-        "Resize",
-        x,
-        None,
-        scales,
-        mode="linear",
-        coordinate_transformation_mode=mode[method],
+        "Resize", x, None, scales, mode="linear", coordinate_transformation_mode=mode[method]
     )
 
 

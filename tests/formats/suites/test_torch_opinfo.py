@@ -27,9 +27,7 @@ CASES = [
 ]
 GAPS = [
     pytest.param(
-        name,
-        gap.reason,
-        marks=[pytest.mark.slow, pytest.mark.xfail(strict=True, reason=gap.why)],
+        name, gap.reason, marks=[pytest.mark.slow, pytest.mark.xfail(strict=True, reason=gap.why)]
     )
     for gap in torch_gaps.GAPS
     for name in gap.names

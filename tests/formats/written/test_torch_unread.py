@@ -90,8 +90,7 @@ OPTIONS = (
 
 
 @pytest.mark.parametrize(
-    ("name", "nested"),
-    [(name, nested) for name in OPTIONS for nested in (False, True)][:-1],
+    ("name", "nested"), [(name, nested) for name in OPTIONS for nested in (False, True)][:-1]
 )
 def test_tensors_are_not_printed_whole(name: str, nested: bool) -> None:
     tensor = torch.rand(40, 300)

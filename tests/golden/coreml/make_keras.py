@@ -32,11 +32,7 @@ NETS = {
         (1, TIMES, 3),
         ROWS[:1],
     ),
-    "batch": (
-        sequence(layers.LSTM(4, return_sequences=True), shape=(6, 3)),
-        (BATCH, 6, 3),
-        ROWS,
-    ),
+    "batch": (sequence(layers.LSTM(4, return_sequences=True), shape=(6, 3)), (BATCH, 6, 3), ROWS),
     "both": (
         sequence(layers.Bidirectional(layers.GRU(4, return_sequences=True)), shape=(None, 3)),
         (BATCH, TIMES, 3),

@@ -17,12 +17,7 @@ import serde
 
 __all__ = ["TARGETS", "convert", "look"]
 
-TARGETS: Final = {
-    "onnx": ".onnx",
-    "mxnet": "-symbol.json",
-    "nnef": ".nnef.tgz",
-    "relay": ".relay",
-}
+TARGETS: Final = {"onnx": ".onnx", "mxnet": "-symbol.json", "nnef": ".nnef.tgz", "relay": ".relay"}
 """Formats that are written without a framework, each with how the names of its files end."""
 
 _BESIDE: Final = (".params", ".data", ".dat", ".bin", ".weights", ".npz")

@@ -28,11 +28,7 @@ from serde.walk.takes import Takes, all_are
 
 Padding = Literal["valid", "same", "same_lower", "custom"]
 
-USUAL = {
-    1: ("NCW", "OIW", "IOW"),
-    2: ("NCHW", "OIHW", "IOHW"),
-    3: ("NCDHW", "OIDHW", "IODHW"),
-}
+USUAL = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
 """Layouts of data, of a weight and of that of a transposed convolution, by spatial axes."""
 
 
@@ -118,12 +114,7 @@ def _cast_parameters(
 
 @OPS.imports("conv", since=(1, 17))
 def import_conv(
-    ctx: ImportContext,
-    x: Expr,
-    weight: Expr,
-    bias: Expr | None = None,
-    *,
-    conv: ConvAttributes,
+    ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None = None, *, conv: ConvAttributes
 ) -> Expr:
     """Padding that keeps the length over the stride depends on the length where there is one."""
     channels, _, *kernel = ctx.static_shape(weight, at_least=2)
@@ -192,12 +183,7 @@ def _add_bias(ctx: ExportContext, result: Value, bias: Value | None) -> Value:
 
 @OPS.exports(*CONVOLUTIONS, when=is_on_floats)
 def export_conv(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    conv: Convolution,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
     """Padding goes pair by pair, before and after each axis."""
     if not weight.is_constant and any(each != 1 for each in conv.dilation):
@@ -271,12 +257,7 @@ def import_conv_transpose(
 
 @OPS.exports(*TRANSPOSED, takes=Takes(output_padding=all_are(0)), when=is_on_floats)
 def export_conv_transpose(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    conv: Convolution,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
     if not _may_be_parameters(ctx, weight):
         raise Unsupported(

@@ -132,12 +132,7 @@ def import_instance_norm(
 
 @OPS.exports("nn.instance_norm", takes=Takes(data=ranks(3, 4), axis=at(1)))
 def export_instance_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    norm: RelayNorm,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
     """Factors that are computed come after the norm: MIL wants constants."""
     inside = _takes_factors(ctx, data, [gamma, beta])
@@ -151,10 +146,7 @@ def export_instance_norm(
     if inside or not (norm.scale or norm.center):
         return result
     return ctx.spell(
-        lambda x, g, b: _scale_and_shift(x, *norm.select(g, b), norm.axis),
-        result,
-        gamma,
-        beta,
+        lambda x, g, b: _scale_and_shift(x, *norm.select(g, b), norm.axis), result, gamma, beta
     )
 
 
@@ -257,12 +249,7 @@ def _layer_norm(
 
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    norm: RelayNorm,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
     axes = [normalize_axis(norm.axis, ctx.type(data).rank)]
     return _layer_norm(ctx, data, *norm.select(gamma, beta), axes, norm.epsilon)

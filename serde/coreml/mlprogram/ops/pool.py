@@ -165,23 +165,14 @@ def _extend_padding(attrs: dict[str, AnyValue], past: Sequence[int]) -> dict[str
 
 
 @OPS.imports("max_pool")
-def import_max_pool(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    pool: PoolAttributes,
-) -> Expr:
+def import_max_pool(ctx: ImportContext, x: Expr, *, pool: PoolAttributes) -> Expr:
     window = _convert_window(ctx, x, pool)
     return call(f"nn.max_pool{window.rank}d", x, **window.whole())
 
 
 @OPS.imports("avg_pool")
 def import_avg_pool(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    pool: PoolAttributes,
-    exclude_padding_from_average: bool = False,
+    ctx: ImportContext, x: Expr, *, pool: PoolAttributes, exclude_padding_from_average: bool = False
 ) -> Expr:
     """Padding counts, but what windows reach beyond it does not, as in PyTorch."""
     window = _convert_window(ctx, x, pool)
@@ -198,12 +189,7 @@ def import_avg_pool(
 
 
 @OPS.imports("l2_pool")
-def import_l2_pool(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    pool: PoolAttributes,
-) -> Expr:
+def import_l2_pool(ctx: ImportContext, x: Expr, *, pool: PoolAttributes) -> Expr:
     window = _convert_window(ctx, x, pool)
     return call("serde.lp_pool", x, p=2, **window.whole())
 

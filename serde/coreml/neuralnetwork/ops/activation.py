@@ -88,12 +88,7 @@ def import_clamped_relu(
     return relay.minimum(relay.nn.leaky_relu(x, alpha=alpha), number(beta))
 
 
-WITHOUT = {
-    "relu": "ReLU",
-    "sigmoid": "sigmoid",
-    "softplus": "softplus",
-    "softsign": "softsign",
-}
+WITHOUT = {"relu": "ReLU", "sigmoid": "sigmoid", "softplus": "softplus", "softsign": "softsign"}
 """Operators of MIL without parameters, and the functions of a layer."""
 
 WITH = {"elu": "ELU", "leaky_relu": "leakyReLU"}

@@ -228,9 +228,7 @@ def import_convolution3d(
 def border_amounts(pad: Sequence[int]) -> dict[str, AnyValue]:
     """Return amounts at both ends of height and width as a message; they come pair by pair."""
     pairs = list(zip(pad[0::2], pad[1::2], strict=True))
-    return {
-        "border_amounts": [{"start_edge_size": a, "end_edge_size": b} for a, b in pairs],
-    }
+    return {"border_amounts": [{"start_edge_size": a, "end_edge_size": b} for a, b in pairs]}
 
 
 def lifted_line(ctx: ExportContext, x: Value) -> Value:
@@ -254,12 +252,7 @@ def lowered_line(ctx: ExportContext, x: Value) -> Value:
 
 @LAYERS.exports("conv")
 def export_conv(
-    ctx: ExportContext,
-    x: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    conv: ConvAttributes,
+    ctx: ExportContext, x: Value, weight: Value, bias: Value | None = None, *, conv: ConvAttributes
 ) -> Value:
     """A line is an image of one row."""
     if len(conv.strides) == 3:
@@ -273,12 +266,7 @@ def export_conv(
 
 @LAYERS.exports("conv_transpose")
 def export_conv_transpose(
-    ctx: ExportContext,
-    x: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    conv: ConvAttributes,
+    ctx: ExportContext, x: Value, weight: Value, bias: Value | None = None, *, conv: ConvAttributes
 ) -> Value:
     """Layers know no dilation here: zeros stand between the elements of a dilated weight."""
     weight = _dilate_weight(weight, conv.dilations)

@@ -334,12 +334,7 @@ def export_stack(ctx: ExportContext, values: tuple[Value, ...], *, axis: int) ->
 
 @LAYERS.exports("split")
 def export_split(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    axis: int,
-    num_splits: int,
-    split_sizes: tuple[int, ...] = (),
+    ctx: ExportContext, x: Value, *, axis: int, num_splits: int, split_sizes: tuple[int, ...] = ()
 ) -> tuple[Value, ...]:
     equal = len(set(split_sizes)) < 2
     if equal:

@@ -319,7 +319,4 @@ def import_gradient_multiplier(ctx: ImportContext, data: Expr) -> Expr:
     return data
 
 
-OPS.pairs(
-    pair("Cast", "cast", "dtype"),
-    writes("_copy", "copy"),
-)
+OPS.pairs(pair("Cast", "cast", "dtype"), writes("_copy", "copy"))

@@ -14,10 +14,7 @@ from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import COMPUTED, OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.expansion.sampling import (
-    expand_crop_and_resize,
-    expand_grid_sample,
-)
+from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
 from serde.walk.pairs import pair
 from serde.walk.takes import Takes, like, ranks
 

@@ -183,12 +183,7 @@ EXACT = 2**24
 
 
 def _export_arg(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    name: str,
-    reduction: ReducedAxes,
-    select_last_index: bool,
+    ctx: ExportContext, data: Value, *, name: str, reduction: ReducedAxes, select_last_index: bool
 ) -> Value:
     """MXNet finds the first along one axis, and tells where in the dtype of the data."""
     (along,), keepdims = reduction.axes(ctx.type(data).rank), reduction.keepdims

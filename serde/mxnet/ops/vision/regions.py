@@ -167,12 +167,7 @@ def _select_own_channels(
 
 @OPS.exports("vision.roi_align", takes=Takes(data=COMPUTED, mode="avg"))
 def export_roi_align(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    *,
-    regions: OpenRegions,
-    sample_ratio: int,
+    ctx: ExportContext, data: Value, rois: Value, *, regions: OpenRegions, sample_ratio: int
 ) -> Value:
     regions, rois = _bounded(ctx, regions, rois, slice(1, 5))
     return ctx.emit(

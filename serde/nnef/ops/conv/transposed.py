@@ -9,13 +9,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
-from serde.nnef.ops.conv.direct import (
-    OWN_DTYPE,
-    add_bias,
-    bias_row,
-    spatial_rank,
-    widened,
-)
+from serde.nnef.ops.conv.direct import OWN_DTYPE, add_bias, bias_row, spatial_rank, widened
 from serde.nnef.ops.conv.windows import (
     SPATIAL,
     WindowAttributes,

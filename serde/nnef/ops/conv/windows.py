@@ -94,11 +94,7 @@ _MODES: Final = {"replicate": "edge", "reflect": "reflect"}
 
 
 def pad_border(
-    ctx: ImportContext,
-    x: Expr,
-    padding: Sequence[tuple[int, int]],
-    border: str,
-    value: float = 0.0,
+    ctx: ImportContext, x: Expr, padding: Sequence[tuple[int, int]], border: str, value: float = 0.0
 ) -> Expr:
     """Return a tensor continued beyond its axes, and cut off where padding is negative.
 

@@ -170,11 +170,7 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
 
 
 def _pick(
-    ctx: ExportContext,
-    data: Value,
-    indices: Sequence[Value],
-    batch_dims: int,
-    shape: Sequence[int],
+    ctx: ExportContext, data: Value, indices: Sequence[Value], batch_dims: int, shape: Sequence[int]
 ) -> Value:
     """Return slices at indices of the axes behind those that indices and data share."""
     lengths = ctx.static_shape(data)

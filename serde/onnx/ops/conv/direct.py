@@ -157,11 +157,7 @@ def export_deformable_conv2d(
 
 
 def _compute_positions(
-    ctx: ExportContext,
-    shifts: Value,
-    axis: int,
-    steps: tuple[Dim, int, int],
-    tap: Array,
+    ctx: ExportContext, shifts: Value, axis: int, steps: tuple[Dim, int, int], tap: Array
 ) -> Value:
     """Return where each tap reads along an axis: its shift added to its position in the window.
 

@@ -31,12 +31,7 @@ def _export_arithmetic(ctx: ExportContext, x: Value, y: Value, *, target: str) -
     return emit_wide(ctx, target, x, y)
 
 
-for _name, _target in {
-    "add": "Add",
-    "divide": "Div",
-    "multiply": "Mul",
-    "subtract": "Sub",
-}.items():
+for _name, _target in {"add": "Add", "divide": "Div", "multiply": "Mul", "subtract": "Sub"}.items():
     OPS.exports(_name)(partial(_export_arithmetic, target=_target))
 
 

@@ -37,10 +37,7 @@ def _reduction_steps(how: str) -> list[Step]:
     if how in ("add", "mul"):
         return [Step("Add" if how == "add" else "Mul", ("there", "update"), "new")]
     pair = ("there", "update") if how == "max" else ("update", "there")
-    return [
-        Step("Less", pair, "replaces"),
-        Step("Where", ("replaces", "update", "there"), "new"),
-    ]
+    return [Step("Less", pair, "replaces"), Step("Where", ("replaces", "update", "there"), "new")]
 
 
 def _scatter_reduce(

@@ -45,12 +45,7 @@ class GemmAttributes:
 
 @OPS.imports("Gemm", since=(7, 9, 11, 13))
 def import_gemm(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    c: Expr | None = None,
-    *,
-    gemm: GemmAttributes,
+    ctx: ImportContext, a: Expr, b: Expr, c: Expr | None = None, *, gemm: GemmAttributes
 ) -> Expr:
     left = relay.transpose(a, axes=[1, 0]) if gemm.transA else a
     found: Expr
@@ -76,13 +71,7 @@ def import_gemm(
 
 @OPS.imports("Gemm", since=(1, 6))
 def import_gemm_v1(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    c: Expr,
-    *,
-    broadcast: bool = False,
-    gemm: GemmAttributes,
+    ctx: ImportContext, a: Expr, b: Expr, c: Expr, *, broadcast: bool = False, gemm: GemmAttributes
 ) -> Expr:
     return import_gemm(ctx, a, b, c, gemm=gemm)
 
@@ -98,12 +87,7 @@ BYTE_DTYPES = ("int8", "uint8")
 
 
 def emit_integer_matmul(
-    ctx: ExportContext,
-    x: Value,
-    y: Value,
-    *,
-    transpose_x: bool = False,
-    transpose_y: bool = False,
+    ctx: ExportContext, x: Value, y: Value, *, transpose_x: bool = False, transpose_y: bool = False
 ) -> Value:
     """Return the matrix product of integers in the result's dtype.
 

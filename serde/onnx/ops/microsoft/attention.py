@@ -399,12 +399,7 @@ def import_group_query_attention(
 
 
 def _split_packed_heads(
-    ctx: ImportContext,
-    query: Expr,
-    key: Expr | None,
-    value: Expr | None,
-    count: int,
-    groups: int,
+    ctx: ImportContext, query: Expr, key: Expr | None, value: Expr | None, count: int, groups: int
 ) -> tuple[Expr, Expr, Expr]:
     """Return queries, keys and values by heads; they may all stand in one tensor."""
     if key is not None and value is not None:

@@ -52,12 +52,7 @@ def import_fused_conv(
 
 @MICROSOFT.imports("NhwcConv")
 def import_nhwc_conv(
-    ctx: ImportContext,
-    x: Expr,
-    w: Expr,
-    b: Expr | None = None,
-    *,
-    conv: ConvAttributes,
+    ctx: ImportContext, x: Expr, w: Expr, b: Expr | None = None, *, conv: ConvAttributes
 ) -> Expr:
     """The data alone has its channels behind; the weight is as in Conv."""
     return to_channels_last(ctx, import_conv(ctx, to_channels_first(ctx, x), w, b, conv=conv))

@@ -242,12 +242,7 @@ class _Table:
         return found
 
 
-_HOLDS = (
-    relay.less,
-    relay.equal,
-    relay.greater,
-    lambda x, y: relay.isnan(x),
-)
+_HOLDS = (relay.less, relay.equal, relay.greater, lambda x, y: relay.isnan(x))
 """For LESS, EQUAL, GREATER and UNORDERED, whether a value and a threshold compare so."""
 
 

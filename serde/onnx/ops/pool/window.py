@@ -274,11 +274,7 @@ def export_lp_pool(
 
 @OPS.imports("LpPool", since=(1, 2, 11, 18, 22))
 def import_lp_pool(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    p: float = 2,
-    pool: DilatedPoolAttributes,
+    ctx: ImportContext, x: Expr, *, p: float = 2, pool: DilatedPoolAttributes
 ) -> Expr:
     """The first version has a number for `p` that need not be whole."""
     if p != int(p):

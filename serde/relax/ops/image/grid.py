@@ -57,10 +57,7 @@ def _nearest(framework: Framework, place: AnyValue) -> AnyValue:
 
 
 def read_pixel(
-    framework: Framework,
-    image: AnyValue,
-    before: Sequence[AnyValue],
-    corner: Sequence[AnyValue],
+    framework: Framework, image: AnyValue, before: Sequence[AnyValue], corner: Sequence[AnyValue]
 ) -> AnyValue:
     """Return a pixel at whole places in float64, zero outside the image.
 

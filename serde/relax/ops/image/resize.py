@@ -156,10 +156,7 @@ def _ends(
 
 
 def _reading(
-    framework: Framework,
-    axis: int,
-    places: AnyValue,
-    attrs: Mapping[str, AnyValue],
+    framework: Framework, axis: int, places: AnyValue, attrs: Mapping[str, AnyValue]
 ) -> AxisReading:
     method, mode = attrs["method"], attrs["coordinate_transformation_mode"]
     if method == "nearest_neighbor":

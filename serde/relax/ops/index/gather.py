@@ -32,13 +32,7 @@ def widen_indices(ctx: ExportContext, indices: Value) -> Value:
 
 @OPS.exports("take")
 def export_take(
-    ctx: ExportContext,
-    data: Value,
-    indices: Value,
-    *,
-    batch_dims: int,
-    axis: int | None,
-    mode: str,
+    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, axis: int | None, mode: str
 ) -> Value:
     places = widen_indices(ctx, indices)
     mode = "clip" if mode == "fast" else mode  # TVM warns of the other, which reads anything.

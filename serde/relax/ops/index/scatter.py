@@ -116,13 +116,7 @@ def _accumulate(
 
 @OPS.exports("scatter_elements")
 def export_scatter_elements(
-    ctx: ExportContext,
-    data: Value,
-    indices: Value,
-    updates: Value,
-    *,
-    axis: int,
-    reduction: str,
+    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, axis: int, reduction: str
 ) -> Value:
     if reduction == "mean":
         return ctx.spell(lambda x, at, new: _mean(x, at, new, axis), data, indices, updates)

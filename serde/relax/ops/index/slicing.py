@@ -91,10 +91,7 @@ def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlic
 
 
 def _slice(
-    ctx: ExportContext,
-    data: Value,
-    shape: Sequence[Dim],
-    cuts: Mapping[int, tuple[int, int, int]],
+    ctx: ExportContext, data: Value, shape: Sequence[Dim], cuts: Mapping[int, tuple[int, int, int]]
 ) -> Value:
     """Use Relax's operator where the region is known."""
     tir = ctx.framework.tir

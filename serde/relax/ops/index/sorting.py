@@ -166,12 +166,7 @@ def import_topk(
 
 @OPS.exports("searchsorted")
 def export_searchsorted(
-    ctx: ExportContext,
-    sorted_sequence: Value,
-    values: Value,
-    *,
-    right: bool,
-    dtype: AnyValue,
+    ctx: ExportContext, sorted_sequence: Value, values: Value, *, right: bool, dtype: AnyValue
 ) -> Value:
     rows, wanted = (sort_keys(ctx, each) for each in (sorted_sequence, values))
     own = str(dtype) if dtype in ("int32", "int64") else "int64"

@@ -24,11 +24,7 @@ OutDtype = np.dtype[AnyValue] | None
 
 
 def multiply_matrices(
-    ctx: ExportContext,
-    a: Value,
-    b: Value,
-    dtypes: Sequence[str],
-    out_dtype: OutDtype = None,
+    ctx: ExportContext, a: Value, b: Value, dtypes: Sequence[str], out_dtype: OutDtype = None
 ) -> Value:
     """Write a product of stacks of matrices, which adds up in the dtype that Relay's does.
 
@@ -53,12 +49,7 @@ def multiply_matrices(
 
 
 def _product(
-    ctx: ExportContext,
-    a: Value,
-    b: Value,
-    out_dtype: OutDtype,
-    turn_a: bool,
-    turn_b: bool,
+    ctx: ExportContext, a: Value, b: Value, out_dtype: OutDtype, turn_a: bool, turn_b: bool
 ) -> Value:
     """Write the product of two sides, the last two axes of each exchanged if asked."""
     dtypes = [ctx.type(each).dtype for each in (a, b)]

@@ -88,12 +88,7 @@ def export_lq(ctx: ExportContext, data: Value) -> Sequence[Value]:
             _reflect(framework, orthogonal, row, vectors, scale, rows - 1 - step)
 
     return write_of_stacks(
-        ctx,
-        "lq",
-        factor,
-        [data],
-        lambda a: [(a[0], a[0]), a, a, a, (a[0], 1)],
-        kept=2,
+        ctx, "lq", factor, [data], lambda a: [(a[0], a[0]), a, a, a, (a[0], 1)], kept=2
     )
 
 

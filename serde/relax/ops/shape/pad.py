@@ -19,11 +19,7 @@ PadWidth = tuple[tuple[int, int], ...]
 
 
 def pad_with(
-    ctx: ExportContext,
-    data: Value,
-    value: Value,
-    widths: Sequence[Sequence[AnyValue]],
-    mode: str,
+    ctx: ExportContext, data: Value, value: Value, widths: Sequence[Sequence[AnyValue]], mode: str
 ) -> Value:
     """Write a tensor with elements before and after each axis.
 

@@ -6,12 +6,7 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Function, Tuple, Var, const
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import SequenceType, TensorType
-from serde.relay.op import (  # noqa: F401  (declares what is called here)
-    elementwise,
-    reduce,
-    sequence,
-    shape,
-)
+from serde.relay.op import elementwise, reduce, sequence, shape  # noqa: F401  (declares what is called here)
 from serde.relay.op.control.body import SCALAR_INT
 
 __all__ = ["accumulation", "collection", "countdown", "growth", "product", "running_sum"]

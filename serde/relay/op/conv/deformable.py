@@ -73,10 +73,7 @@ def _deformable_type(
 
 
 def _complete_deformable(
-    data: TensorType | None,
-    offset: TensorType | None,
-    weight: TensorType | None,
-    **attrs: AnyValue,
+    data: TensorType | None, offset: TensorType | None, weight: TensorType | None, **attrs: AnyValue
 ) -> tuple[TensorType | None, ...]:
     if weight is None:
         names = ("groups", "channels", "kernel_size", "data_layout", "kernel_layout")

@@ -60,10 +60,7 @@ def _declare(name: str, *samples: Sample) -> None:
 
     @relay_op(
         f"nn.contrib_{name}_NCHWc",
-        traits=(
-            filters(),
-            Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
-        ),
+        traits=(filters(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
         infer=_packed_type,
         decompose=_as_conv2d,
         samples=samples,

@@ -270,18 +270,11 @@ def taps(
     """Yield each place of a window, and where in the data it lies for all windows at once."""
     for place in product(*map(range, kernel)):
         spans = zip(place, strides, dilation, counts, strict=True)
-        yield (
-            place,
-            tuple(slice(p * d, p * d + (n - 1) * s + 1, s) for p, s, d, n in spans),
-        )
+        yield (place, tuple(slice(p * d, p * d + (n - 1) * s + 1, s) for p, s, d, n in spans))
 
 
 def convolve(
-    data: Array,
-    weight: Array,
-    strides: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    data: Array, weight: Array, strides: Sequence[int], dilation: Sequence[int], groups: int
 ) -> Array:
     """Cross-correlate padded channel-first `data` with `weight`.
 

@@ -173,12 +173,7 @@ _unary("tanh", np.tanh, "``y = (exp(x) - exp(-x)) / (exp(x) + exp(-x))``.")
 
 _unary("abs", np.abs, "``y = abs(x)``.", infer=_number, samples=_NUMBERS, traits=(Arithmetic,))
 _unary(
-    "negative",
-    np.negative,
-    "``y = -x``.",
-    infer=_number,
-    samples=_NUMBERS,
-    traits=(Arithmetic,),
+    "negative", np.negative, "``y = -x``.", infer=_number, samples=_NUMBERS, traits=(Arithmetic,)
 )
 _unary(
     "sign",
@@ -229,12 +224,7 @@ _unary(
     traits=(Truth, UsuallyInRange(ranges.truth_values)),
 )
 _unary(
-    "copy",
-    np.copy,
-    "``y = x``.",
-    infer=_same,
-    samples=_NUMBERS,
-    traits=(Reshape, Moves(all=True)),
+    "copy", np.copy, "``y = x``.", infer=_same, samples=_NUMBERS, traits=(Reshape, Moves(all=True))
 )
 
 

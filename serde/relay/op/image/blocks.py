@@ -104,11 +104,7 @@ def _space_to_depth_type(
     decompose=decompose_space_to_depth,
 )
 def space_to_depth(
-    data: Array,
-    *,
-    block_size: int = 1,
-    layout: str = "NCHW",
-    mode: Literal["DCR", ""] = "DCR",
+    data: Array, *, block_size: int = 1, layout: str = "NCHW", mode: Literal["DCR", ""] = "DCR"
 ) -> Array:
     """Square blocks of pixels moved into channels: undoes ``nn.depth_to_space`` in mode DCR."""
     x = data.transpose(layout_axes(layout, "NCHW"))
@@ -191,10 +187,7 @@ def _decompose_space_to_batch(
 
 @relay_op(
     "nn.space_to_batch_nd",
-    traits=(
-        Values(0),
-        Fusion(FusionPattern.INJECTIVE),
-    ),
+    traits=(Values(0), Fusion(FusionPattern.INJECTIVE)),
     infer=_space_to_batch_type,
     decompose=_decompose_space_to_batch,
     samples=[

@@ -75,13 +75,7 @@ _NO_ROI, _USUAL = np.zeros(4, np.float32), ImageResize(layout="NCHW")
         ),
     ],
 )
-def resize2d(
-    data: Array,
-    size: Array,
-    roi: Array,
-    *,
-    resize: ImageResize = _USUAL,
-) -> Array:
+def resize2d(data: Array, size: Array, roi: Array, *, resize: ImageResize = _USUAL) -> Array:
     """`data` with height and width resized to `size`; see ``image.resize2d``."""
     return run_resize(data, integers_of(size), tuple(map(float, roi)), resize)
 

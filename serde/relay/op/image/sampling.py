@@ -83,10 +83,7 @@ _GRID = tensor((2, 5, 6, 2), low=-1.5, high=1.5)
 
 @relay_op(
     "serde.grid_sample",
-    traits=(
-        times(32),
-        Fusion(FusionPattern.INJECTIVE),
-    ),
+    traits=(times(32), Fusion(FusionPattern.INJECTIVE)),
     infer=_sample_type,
     decompose=_decompose_sample,
     samples=[

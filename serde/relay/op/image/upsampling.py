@@ -153,12 +153,7 @@ def _upsampling_of(method: str, align_corners: bool) -> Interpolation:
 
 
 def decompose_upsampling(
-    data: Expr,
-    *scales: Expr,
-    layout: str,
-    method: str,
-    align_corners: bool,
-    **factors: float,
+    data: Expr, *scales: Expr, layout: str, method: str, align_corners: bool, **factors: float
 ) -> Expr:
     how = _upsampling_of(method, align_corners)
     return _scaled(data, layout, scales or [factors[name] for name in sorted(factors)], how)

@@ -18,12 +18,7 @@ __all__: list[str] = []
 
 
 def _scatter_type(
-    data: TensorType,
-    update: TensorType,
-    write_indices: TensorType | None,
-    *,
-    axis: int,
-    mode: str,
+    data: TensorType, update: TensorType, write_indices: TensorType | None, *, axis: int, mode: str
 ) -> TensorType:
     """The update may be shorter along `axis` only."""
     require_same_dtype(data, update)

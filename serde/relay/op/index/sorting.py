@@ -63,11 +63,7 @@ _TIES = tensor((4, 7), "int32", low=0, high=3)
     arguments=Arguments(hidden=("dtype",)),
 )
 def sort(
-    data: Array,
-    *,
-    axis: int = -1,
-    is_ascend: bool = True,
-    dtype: np.dtype[AnyValue] | None = None,
+    data: Array, *, axis: int = -1, is_ascend: bool = True, dtype: np.dtype[AnyValue] | None = None
 ) -> Array:
     """The elements in order along `axis`; `dtype`, shared with argsort, has no meaning here."""
     return np.take_along_axis(data, _order(data, axis, is_ascend), axis)
@@ -80,10 +76,7 @@ def _argsort_type(data: TensorType, *, axis: int, is_ascend: bool, dtype: AnyVal
 
 @relay_op(
     "argsort",
-    traits=(
-        SameAxes(("axis",)),
-        Ordering,
-    ),
+    traits=(SameAxes(("axis",)), Ordering),
     infer=_argsort_type,
     samples=[
         sample((2, 9), axis=0, dtype="int32"),
@@ -93,11 +86,7 @@ def _argsort_type(data: TensorType, *, axis: int, is_ascend: bool, dtype: AnyVal
     arguments=Arguments(defaults={"dtype": "int32"}),
 )
 def argsort(
-    data: Array,
-    *,
-    axis: int = -1,
-    is_ascend: bool = True,
-    dtype: np.dtype[AnyValue] | None = None,
+    data: Array, *, axis: int = -1, is_ascend: bool = True, dtype: np.dtype[AnyValue] | None = None
 ) -> Array:
     """The indices that put the elements in order along `axis`."""
     return _order(data, axis, is_ascend).astype(dtype)

@@ -113,10 +113,7 @@ def _of_dense(function: Callable[..., AnyValue]) -> Callable[..., AnyValue]:
 
 @relay_op(
     "nn.dense",
-    traits=(
-        PRODUCT,
-        Linear,
-    ),
+    traits=(PRODUCT, Linear),
     infer=_of_dense(_matmul_type),
     complete=_of_dense(_complete_matmul),
     samples=[
@@ -141,10 +138,7 @@ def build_dense(data: Expr, weight: Expr, units: AnyValue = None, out_dtype: Any
 
 @relay_op(
     "nn.matmul",
-    traits=(
-        PRODUCT,
-        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
-    ),
+    traits=(PRODUCT, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_matmul_type,
     complete=_complete_matmul,
     samples=[
@@ -204,10 +198,7 @@ def _batch_matmul_type(
 
 @relay_op(
     "nn.batch_matmul",
-    traits=(
-        PRODUCT,
-        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
-    ),
+    traits=(PRODUCT, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_batch_matmul_type,
     samples=[
         sample((2, 3, 4), (2, 4, 5)),
@@ -341,10 +332,7 @@ def _count_products(call: Call) -> int:
 
 @relay_op(
     "einsum",
-    traits=(
-        Work(_count_products),
-        Fusion(FusionPattern.INJECTIVE),
-    ),
+    traits=(Work(_count_products), Fusion(FusionPattern.INJECTIVE)),
     infer=_einsum_type,
     decompose=decompose_einsum,
     samples=[
@@ -395,10 +383,7 @@ def _as_dense(
 
 @relay_op(
     "nn.contrib_dense_pack",
-    traits=(
-        PRODUCT,
-        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
-    ),
+    traits=(PRODUCT, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_dense_pack_type,
     decompose=_as_dense,
     samples=[

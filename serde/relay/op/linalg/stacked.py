@@ -79,10 +79,7 @@ def _one_batch(data: Expr, batch: Sequence[Dim]) -> Expr:
 
 @relay_op(
     "serde.matmul",
-    traits=(
-        PRODUCT,
-        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
-    ),
+    traits=(PRODUCT, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_stacked_type,
     decompose=_decompose_stacked,
     samples=[

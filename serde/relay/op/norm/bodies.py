@@ -80,14 +80,7 @@ def batch_norm_body(
 
 
 def layer_norm_body(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    data: Expr, gamma: Expr, beta: Expr, *, axis: int, epsilon: float, center: bool, scale: bool
 ) -> Expr:
     x, _, dtype = _widen(data)
     result = standardize(x, (normalize_axis(axis, tensor_type(data).rank),), epsilon)
@@ -95,14 +88,7 @@ def layer_norm_body(
 
 
 def instance_norm_body(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    data: Expr, gamma: Expr, beta: Expr, *, axis: int, epsilon: float, center: bool, scale: bool
 ) -> Expr:
     x, _, dtype = _widen(data)
     rank = tensor_type(data).rank

@@ -84,10 +84,7 @@ _PLACES = np.array([[[[5, 7], [13, 15]], [[16, 19], [24, 31]]]], np.int64)
 
 @relay_op(
     "serde.max_unpool",
-    traits=(
-        Values(0),
-        InRange(ranges.pooled_indices),
-    ),
+    traits=(Values(0), InRange(ranges.pooled_indices)),
     infer=_unpool_type,
     decompose=_decompose_unpool,
     samples=[

@@ -145,10 +145,7 @@ _MASK = np.array([[1, 0, 0, 1], [0, 1, 1, 0]], np.uint8)
 
 @relay_op(
     "serde.sparse_to_dense",
-    traits=(
-        Values(0),
-        Decompresses,
-    ),
+    traits=(Values(0), Decompresses),
     infer=_scatter_type,
     decompose=_spell_scatter,
     samples=[sample((4,), _MASK), sample(tensor((4,), "int8", low=-9, high=9), _MASK)],

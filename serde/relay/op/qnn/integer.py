@@ -53,10 +53,7 @@ def _fits(side: TensorType, zero_point: TensorType) -> bool:
 
 
 def _matmul_type(
-    a: TensorType,
-    b: TensorType,
-    a_zero_point: TensorType | None,
-    b_zero_point: TensorType | None,
+    a: TensorType, b: TensorType, a_zero_point: TensorType | None, b_zero_point: TensorType | None
 ) -> TensorType:
     _require_sides((a, b), (a_zero_point, b_zero_point))
     for side, zero_point in ((a, a_zero_point), (b, b_zero_point)):

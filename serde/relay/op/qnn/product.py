@@ -27,11 +27,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT
 from serde.relay.op.linalg.product import batch_matmul as multiply_batches
 from serde.relay.op.linalg.product import dense as multiply
-from serde.relay.op.qnn.parameters import (
-    require_dtype,
-    require_parameters,
-    require_scalars,
-)
+from serde.relay.op.qnn.parameters import require_dtype, require_parameters, require_scalars
 from serde.relay.op.qnn.sums import body_of_sums
 
 __all__ = [

@@ -90,16 +90,11 @@ _ZEROS = np.array([3, 0, 7], np.int32)
 
 @relay_op(
     "qnn.simulated_quantize",
-    traits=(
-        SameAxes(("axis",)),
-        Discontinuous,
-    ),
+    traits=(SameAxes(("axis",)), Discontinuous),
     infer=_quantize_type,
     decompose=_as_quantize,
     samples=[sample((2, 3), np.array(code, np.int32), _SCALES, _ZEROS) for code in CODES.values()]
-    + [
-        sample((3, 2), np.array(2, np.int32), _SCALES, _ZEROS[:1].astype(np.float32), axis=0),
-    ],
+    + [sample((3, 2), np.array(2, np.int32), _SCALES, _ZEROS[:1].astype(np.float32), axis=0)],
 )
 def simulated_quantize(
     data: Array, out_dtype: Array, output_scale: Array, output_zero_point: Array, *, axis: int = -1

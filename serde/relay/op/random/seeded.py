@@ -239,10 +239,7 @@ def _decompose_multinomial(
     traits=(Random, BitLevel),
     infer=_multinomial_of_logits_type,
     decompose=_decompose_multinomial,
-    samples=[
-        sample((2, 5), sample_size=7, seed=1.0),
-        sample((2, 3), dtype="int64", seed=2.0),
-    ],
+    samples=[sample((2, 5), sample_size=7, seed=1.0), sample((2, 3), dtype="int64", seed=2.0)],
 )
 def multinomial_of_logits(
     logits: Array,

@@ -209,10 +209,7 @@ def _unit(key: Array, shape: Sequence[int], dtype: AnyValue) -> tuple[Array, Arr
 
 @relay_op(
     "random.uniform",
-    traits=(
-        times(16),
-        BitLevel,
-    ),
+    traits=(times(16), BitLevel),
     infer=_drawn_type,
     samples=[
         sample(_KEY, tensor(()), tensor((), low=3, high=5), out_shape=(2, 3), out_dtype="float32"),
@@ -246,10 +243,7 @@ def build_uniform(
 
 @relay_op(
     "random.normal",
-    traits=(
-        times(16),
-        BitLevel,
-    ),
+    traits=(times(16), BitLevel),
     infer=_drawn_type,
     samples=[
         sample(_KEY, tensor(()), tensor((), low=1, high=2), out_shape=(2, 3), out_dtype="float32"),
@@ -301,10 +295,7 @@ def _multinomial_type(
 
 @relay_op(
     "random.multinomial",
-    traits=(
-        times(16),
-        BitLevel,
-    ),
+    traits=(times(16), BitLevel),
     infer=_multinomial_type,
     samples=[
         sample(_KEY, tensor((5,), low=-0.5, high=1.0), num_samples=7),

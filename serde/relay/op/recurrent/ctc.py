@@ -89,12 +89,7 @@ def _step(
 
 
 def _decompose_ctc_loss(
-    data: Expr,
-    label: Expr,
-    data_lengths: Expr | None,
-    label_lengths: Expr | None,
-    *,
-    blank: str,
+    data: Expr, label: Expr, data_lengths: Expr | None, label_lengths: Expr | None, *, blank: str
 ) -> Expr:
     """The forward variables of Graves (2006), one time after another, in logarithms."""
     (_, _, classes), result = tensor_type(data).shape, tensor_type(data).dtype
@@ -143,10 +138,7 @@ _LABELS = np.array([[1, 2, 2], [3, 0, 0]], np.int32)
 
 @relay_op(
     "serde.ctc_loss",
-    traits=(
-        pairs(),
-        InRange(ranges.label_lengths),
-    ),
+    traits=(pairs(), InRange(ranges.label_lengths)),
     infer=_ctc_loss_type,
     decompose=_decompose_ctc_loss,
     samples=[

@@ -78,10 +78,7 @@ def _decompose_gru(
 
 @relay_op(
     "serde.gru",
-    traits=(
-        STEPS,
-        InRange(ranges.sequence_lengths),
-    ),
+    traits=(STEPS, InRange(ranges.sequence_lengths)),
     infer=layer.relation(3, _DEFAULTS),
     complete=layer.completion(3),
     decompose=_decompose_gru,

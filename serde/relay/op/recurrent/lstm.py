@@ -141,10 +141,7 @@ def _decompose_lstm(
 
 @relay_op(
     "serde.lstm",
-    traits=(
-        STEPS,
-        InRange(ranges.sequence_lengths),
-    ),
+    traits=(STEPS, InRange(ranges.sequence_lengths)),
     infer=_lstm_type,
     complete=_complete_lstm,
     decompose=_decompose_lstm,

@@ -48,10 +48,7 @@ def _decompose_rnn(
 
 @relay_op(
     "serde.rnn",
-    traits=(
-        STEPS,
-        InRange(ranges.sequence_lengths),
-    ),
+    traits=(STEPS, InRange(ranges.sequence_lengths)),
     infer=layer.relation(1, _DEFAULTS),
     complete=layer.completion(1),
     decompose=_decompose_rnn,

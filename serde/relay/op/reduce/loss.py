@@ -129,12 +129,7 @@ def _cross_entropy_type(
 
 
 def _decompose_cross_entropy(
-    scores: Expr,
-    labels: Expr,
-    weights: Expr | None,
-    *,
-    reduction: str,
-    ignore_index: int | None,
+    scores: Expr, labels: Expr, weights: Expr | None, *, reduction: str, ignore_index: int | None
 ) -> Expr:
     """Without `ignore_index` no label is ignored, since none is negative."""
     type_ = tensor_type(scores)

@@ -15,12 +15,7 @@ from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Array, call, sample, tensor
 from serde.relay.ir.shapes import reduced_axes, require_float
 from serde.relay.ir.types import TensorType
-from serde.relay.op.reduce.plain import (
-    accumulator,
-    declare,
-    extreme_type,
-    number_type,
-)
+from serde.relay.op.reduce.plain import accumulator, declare, extreme_type, number_type
 
 __all__: list[str] = []
 

@@ -356,13 +356,7 @@ def build_variance(
     if mean is None:
         mean = call("mean", data, axis=axis, keepdims=True, exclude=exclude)
     return call(
-        "variance",
-        data,
-        mean,
-        axis=axis,
-        keepdims=keepdims,
-        exclude=exclude,
-        unbiased=unbiased,
+        "variance", data, mean, axis=axis, keepdims=keepdims, exclude=exclude, unbiased=unbiased
     )
 
 

@@ -62,10 +62,7 @@ def _broadcast_to_type(
     samples=[sample((3, 1), shape=[2, 3, 4]), sample((), shape=[2]), sample((2,), shape=[2])],
 )
 def broadcast_to(
-    data: Array,
-    *,
-    shape: tuple[Dim, ...] | None,
-    dtype: np.dtype[AnyValue] | None = None,
+    data: Array, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None = None
 ) -> Array:
     """`data` spread over `shape`."""
     return np.broadcast_to(data, lengths(shape or ())).copy()
@@ -146,12 +143,7 @@ def _collapse_to_type(
     meta_class="relay.attrs.InitOpAttrs",
     samples=[sample((2, 3, 4), np.array([3, 1])), sample((2, 3), np.array([2, 3]))],
 )
-def collapse_sum_to(
-    data: Array,
-    shape: Array,
-    *,
-    dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
+def collapse_sum_to(data: Array, shape: Array, *, dtype: np.dtype[AnyValue] | None = None) -> Array:
     """`data` summed down to `shape`, from which it would broadcast."""
     return _collapse(data, [int(n) for n in shape])
 

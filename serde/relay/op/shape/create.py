@@ -47,11 +47,7 @@ def _init_type(*, shape: Sequence[Dim] | None, dtype: AnyValue) -> TensorType:
     infer=_init_type,
     samples=[sample(shape=[2, 3], dtype="float32"), sample(shape=[], dtype="int64")],
 )
-def zeros(
-    *,
-    shape: tuple[Dim, ...] | None,
-    dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
+def zeros(*, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None = None) -> Array:
     """Zeros."""
     return np.zeros(lengths(shape or ()), dtype)
 
@@ -71,11 +67,7 @@ def build_zeros(shape: AnyValue, dtype: AnyValue) -> Expr:
     infer=_init_type,
     samples=[sample(shape=[2, 3], dtype="float32"), sample(shape=[], dtype="bool")],
 )
-def ones(
-    *,
-    shape: tuple[Dim, ...] | None,
-    dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
+def ones(*, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None = None) -> Array:
     """Ones."""
     return np.ones(lengths(shape or ()), dtype)
 
@@ -105,16 +97,10 @@ def _full_type(
     "full",
     traits=(Values(0), Fusion(FusionPattern.ELEMWISE)),
     infer=_full_type,
-    samples=[
-        sample((), shape=[2, 3]),
-        sample(np.array(2, np.int32), shape=[2], dtype="int64"),
-    ],
+    samples=[sample((), shape=[2, 3]), sample(np.array(2, np.int32), shape=[2], dtype="int64")],
 )
 def full(
-    fill_value: Array,
-    *,
-    shape: tuple[Dim, ...] | None,
-    dtype: np.dtype[AnyValue] | None = None,
+    fill_value: Array, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None = None
 ) -> Array:
     """One value everywhere, in its own dtype or in `dtype`."""
     return np.full(lengths(shape or ()), fill_value, dtype or fill_value.dtype)

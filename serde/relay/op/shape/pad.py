@@ -171,10 +171,7 @@ def _decompose_dilate(x: Expr, *, strides: tuple[int, ...], dilation_value: floa
 
 @relay_op(
     "nn.dilate",
-    traits=(
-        Values(0),
-        Fusion(FusionPattern.INJECTIVE),
-    ),
+    traits=(Values(0), Fusion(FusionPattern.INJECTIVE)),
     infer=_dilate_type,
     decompose=_decompose_dilate,
     meta_class="relay.attrs.DilateAttrs",

@@ -17,11 +17,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.shape.create import length_of, positions_along
 from serde.relay.op.vision.rows import columns, overlap_below, scalar, take_rows
-from serde.relay.op.vision.suppression import (
-    Boxes,
-    require_scalars,
-    suppress,
-)
+from serde.relay.op.vision.suppression import Boxes, require_scalars, suppress
 
 __all__: list[str] = []
 

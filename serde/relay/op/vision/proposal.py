@@ -283,10 +283,7 @@ def _scored_type(
 
 @relay_op(
     "serde.scored_proposal",
-    traits=(
-        BY_VALUES,
-        Ordering,
-    ),
+    traits=(BY_VALUES, Ordering),
     infer=_scored_type,
     decompose=_decompose_scored,
     samples=_PROPOSALS,

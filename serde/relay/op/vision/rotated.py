@@ -33,12 +33,7 @@ def _rotated_type(
 
 
 def _decompose_rotated(
-    data: Expr,
-    rois: Expr,
-    *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-    sample_ratio: int,
+    data: Expr, rois: Expr, *, pooled_size: tuple[int, ...], spatial_scale: float, sample_ratio: int
 ) -> Expr:
     """Samples are read by a grid, and their means taken; those far outside are zero."""
     space = data.type.shape[2:] if isinstance(data.type, TensorType) else ()
@@ -94,10 +89,7 @@ _ROIS = np.array([[0, 5, 6, 6, 4, 30], [1, 2, 2, 9, 0.5, -75], [1, 8, 11, 5, 8, 
 
 @relay_op(
     "serde.roi_align_rotated",
-    traits=(
-        BY_VALUES,
-        Regions,
-    ),
+    traits=(BY_VALUES, Regions),
     infer=_rotated_type,
     decompose=_decompose_rotated,
     samples=[

@@ -10,14 +10,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
-from serde.relay.ir.expr import (
-    Constant,
-    Expr,
-    Tuple,
-    TupleWrapper,
-    const,
-    tensor_type,
-)
+from serde.relay.ir.expr import Constant, Expr, Tuple, TupleWrapper, const, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Cases, Float32, Fractions, InRange, Ordering
@@ -116,9 +109,7 @@ def require_scalars(*operands: TensorType) -> None:
 
 
 def _valid_counts_type(
-    data: TensorType,
-    score_threshold: TensorType,
-    **attrs: AnyValue,
+    data: TensorType, score_threshold: TensorType, **attrs: AnyValue
 ) -> list[TensorType]:
     require_scalars(score_threshold)
     if data.rank != 3:
@@ -163,11 +154,7 @@ def _decompose_valid_counts(
     arguments=Arguments(convert={"score_threshold": lambda value: scalar(value, "float32")}),
 )
 def get_valid_counts(
-    data: Array,
-    score_threshold: Array,
-    *,
-    id_index: int = 0,
-    score_index: int = 1,
+    data: Array, score_threshold: Array, *, id_index: int = 0, score_index: int = 1
 ) -> tuple[Array, Array, Array]:
     """How many rows score more than a threshold and have a class; these rows; their places.
 

@@ -169,10 +169,7 @@ def _mine_negatives(cls_pred: Expr, positive: Expr, choice: Expr, ratio: float, 
 
 def _offsets_of(anchor: Expr, boxes: Expr, variances: tuple[float, ...], dtype: str) -> Expr:
     (centre, size), (middle, span) = (
-        (
-            call("multiply", call("add", low, high), const(0.5, dtype)),
-            call("subtract", high, low),
-        )
+        (call("multiply", call("add", low, high), const(0.5, dtype)), call("subtract", high, low))
         for low, high in ((_columns(x, 0, 2), _columns(x, 2, 4)) for x in (anchor, boxes))
     )
     near = call("divide", call("subtract", middle, centre), size)

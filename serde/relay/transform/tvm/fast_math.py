@@ -14,12 +14,7 @@ from serde.relay.transform.tvm.typed import TypedPass
 
 __all__ = ["DivToMul", "FastMath"]
 
-_FAST = {
-    "erf": "fast_erf",
-    "exp": "fast_exp",
-    "nn.softmax": "nn.fast_softmax",
-    "tanh": "fast_tanh",
-}
+_FAST = {"erf": "fast_erf", "exp": "fast_exp", "nn.softmax": "nn.fast_softmax", "tanh": "fast_tanh"}
 
 
 class FastMath(TypedPass):

@@ -9,17 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    If,
-    Let,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, rebuild

@@ -19,12 +19,7 @@ from serde.walk.holes import Hole
 
 @OPS.imports("higher_order::cond")
 def import_cond(
-    ctx: ImportContext,
-    arg0: Expr,
-    *,
-    arg1: Graph,
-    arg2: Graph,
-    arg3: Sequence[AnyValue] = (),
+    ctx: ImportContext, arg0: Expr, *, arg1: Graph, arg2: Graph, arg3: Sequence[AnyValue] = ()
 ) -> list[Expr]:
     """A condition that is known leaves its branch only; one of one element counts as a scalar."""
     condition = as_condition(ctx, arg0)

@@ -38,12 +38,7 @@ from serde.torch.ops.table import OPS
     renamed={"self": "input"},
 )  # fmt: skip
 def convolve(
-    ctx: ImportContext,
-    input: Expr,
-    weight: Expr,
-    bias: Expr | None = None,
-    *,
-    conv: ConvAttributes,
+    ctx: ImportContext, input: Expr, weight: Expr, bias: Expr | None = None, *, conv: ConvAttributes
 ) -> Expr:
     """Return a convolution; integers are summed in their own dtype."""
     require_real(ctx, input)
@@ -74,24 +69,14 @@ def convolve(
 
 @OPS.imports("aten::cudnn_convolution_relu")
 def import_conv_relu(
-    ctx: ImportContext,
-    self: Expr,
-    weight: Expr,
-    bias: Expr | None = None,
-    *,
-    conv: ConvAttributes,
+    ctx: ImportContext, self: Expr, weight: Expr, bias: Expr | None = None, *, conv: ConvAttributes
 ) -> Expr:
     return relay.nn.relu(convolve(ctx, self, weight, bias, conv=conv))
 
 
 @OPS.imports("aten::_conv_depthwise2d", "aten::conv_depthwise3d", ignored=("kernel_size",))
 def import_depthwise_conv(
-    ctx: ImportContext,
-    self: Expr,
-    weight: Expr,
-    bias: Expr | None = None,
-    *,
-    conv: ConvAttributes,
+    ctx: ImportContext, self: Expr, weight: Expr, bias: Expr | None = None, *, conv: ConvAttributes
 ) -> Expr:
     """Every channel is a group."""
     ndim = ctx.type(weight).rank - 2

@@ -189,7 +189,4 @@ def import_signbit(ctx: ImportContext, self: Expr) -> Expr:
     return relay.less(self, ctx.scalar(0, dtype))
 
 
-OPS.pairs(
-    reads("aten::_is_all_true", "all"),
-    reads("aten::_is_any_true", "any"),
-)
+OPS.pairs(reads("aten::_is_all_true", "all"), reads("aten::_is_any_true", "any"))

@@ -162,13 +162,7 @@ def import_lcm(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
 
 
 def _import_scaled(
-    ctx: ImportContext,
-    self: Expr,
-    tensor1: Expr,
-    tensor2: Expr,
-    *,
-    combine: str,
-    value: Scalar = 1,
+    ctx: ImportContext, self: Expr, tensor1: Expr, tensor2: Expr, *, combine: str, value: Scalar = 1
 ) -> Expr:
     """Return the first operand plus a multiple of the other two combined."""
 

@@ -243,10 +243,7 @@ def export_serde_resize(
 
 
 def _ratios(
-    type_: TensorType,
-    named: Sequence[int],
-    scale: tuple[float, ...] | None,
-    wanted: TensorType,
+    type_: TensorType, named: Sequence[int], scale: tuple[float, ...] | None, wanted: TensorType
 ) -> list[float] | None:
     """Return factors as they count, None where they are those of the lengths."""
     pairs = [(type_.shape[axis], wanted.shape[axis]) for axis in named]

@@ -164,11 +164,7 @@ def _clamp(ctx: ImportContext, x: Expr, axis: int, indices: Expr | None) -> Expr
     "aten::index_put", "aten::_unsafe_index_put", "aten::_index_put_impl", ignored=("unsafe",)
 )
 def import_index_put(
-    ctx: ImportContext,
-    self: Expr,
-    values: Expr,
-    *indices: Expr | None,
-    accumulate: bool = False,
+    ctx: ImportContext, self: Expr, values: Expr, *indices: Expr | None, accumulate: bool = False
 ) -> Expr:
     """Values broadcast to what the indices name; where several meet, the last one stays."""
     new = ctx.cast(values, ctx.dtype(self))

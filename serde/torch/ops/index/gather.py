@@ -131,13 +131,7 @@ def _at(ctx: ExportContext, data: Value, axis: int, indices: Value) -> Value:
 @OPS.exports("take")
 @in_signed
 def export_take(
-    ctx: ExportContext,
-    data: Value,
-    indices: Value,
-    *,
-    batch_dims: int,
-    axis: int | None,
-    mode: str,
+    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, axis: int | None, mode: str
 ) -> Value:
     """Indices that may be outside are clipped or wrapped before."""
     if axis is None:

@@ -39,12 +39,7 @@ _register_running("cumprod")
 
 def _make_scan_exporter(target: str, identity: int) -> Callable[..., Value]:
     def export_scan(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        axis: int | None,
-        dtype: DType,
-        exclusive: bool,
+        ctx: ExportContext, data: Value, *, axis: int | None, dtype: DType, exclusive: bool
     ) -> Value:
         wanted = ctx.result_type().dtype
         if wanted == "bool":

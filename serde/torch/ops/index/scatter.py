@@ -52,13 +52,7 @@ def _filled(ctx: ImportContext, value: Scalar, dtype: str, like: Expr) -> Expr:
 
 @OPS.imports("aten::scatter.src", "aten::scatter.reduce")
 def import_scatter(
-    ctx: ImportContext,
-    self: Expr,
-    index: Expr,
-    src: Expr,
-    *,
-    dim: int,
-    reduce: Named | None = None,
+    ctx: ImportContext, self: Expr, index: Expr, src: Expr, *, dim: int, reduce: Named | None = None
 ) -> Expr:
     how: How = "update" if reduce is None else _HOW[reduce]
     return _scatter(ctx, self, ctx.axis(self, dim), index, src, how)

@@ -91,12 +91,7 @@ def _nothing() -> Expr:
 
 
 def _unique(
-    ctx: ImportContext,
-    x: Expr,
-    axis: int | None,
-    *,
-    inverse: bool,
-    counts: bool,
+    ctx: ImportContext, x: Expr, axis: int | None, *, inverse: bool, counts: bool
 ) -> tuple[Expr, Expr, Expr]:
     """Return distinct entries in order, which one each entry is, and how often each occurs."""
     found = call("serde.unique", x, axis=axis, sorted=True)

@@ -161,10 +161,7 @@ def _beside(ctx: ImportContext, limit: Expr, dtype: str) -> Expr:
     return relay.expand_dims(found, axis=-1) if ctx.type(limit).rank else found
 
 
-@OPS.imports(
-    "aten::linalg_pinv.atol_rtol_float",
-    "aten::linalg_pinv.atol_rtol_tensor",
-)
+@OPS.imports("aten::linalg_pinv.atol_rtol_float", "aten::linalg_pinv.atol_rtol_tensor")
 def import_pinv(
     ctx: ImportContext,
     self: Expr,

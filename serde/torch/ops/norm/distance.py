@@ -112,14 +112,7 @@ def export_l2_normalize(
 
 @OPS.exports("nn.lrn")
 def export_lrn(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    size: int,
-    axis: int,
-    bias: float,
-    alpha: float,
-    beta: float,
+    ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:
     def write(x: Value) -> Value:
         return ctx.call("F.local_response_norm", x, size, alpha=alpha, beta=beta, k=bias)

@@ -98,12 +98,7 @@ def export_global_max_pool(ctx: ExportContext, data: Value) -> Value:
 
 
 def _export_adaptive_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    name: str,
-    rank: int,
-    output_size: tuple[int, ...],
+    ctx: ExportContext, data: Value, *, name: str, rank: int, output_size: tuple[int, ...]
 ) -> Value:
     """Without a size every element is a part of its own."""
     dtype = ctx.type(data).dtype

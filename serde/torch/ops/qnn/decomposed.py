@@ -269,11 +269,7 @@ def import_choose_per_token_asymmetric(ctx: ImportContext, input: Expr) -> tuple
 
 
 def _choose(
-    ctx: ImportContext,
-    x: Expr,
-    bounds: tuple[int, int],
-    eps: float,
-    symmetric_zero: int | None,
+    ctx: ImportContext, x: Expr, bounds: tuple[int, int], eps: float, symmetric_zero: int | None
 ) -> tuple[Expr, Expr]:
     """Return scale and zero point of one element each, from least and greatest element."""
     dtype = ctx.dtype(x)

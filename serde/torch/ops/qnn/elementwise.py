@@ -88,11 +88,7 @@ def import_threshold(ctx: ImportContext, qx: Expr, *, threshold: Scalar, value: 
 
 
 def _apply(
-    ctx: ImportContext,
-    x: Expr,
-    function: Callable[[Expr], Expr],
-    scale: float,
-    zero_point: int,
+    ctx: ImportContext, x: Expr, function: Callable[[Expr], Expr], scale: float, zero_point: int
 ) -> Expr:
     result = Quantization(scale, zero_point)
     return quantize(ctx, function(dequantize(ctx, x)), result, ctx.dtype(x), "after")

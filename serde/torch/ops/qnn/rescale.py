@@ -148,39 +148,21 @@ def _by_tensor(
 
 @OPS.imports("aten::fake_quantize_per_tensor_affine")
 def import_fake_quantize(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    scale: float,
-    zero_point: int,
-    quant_min: int,
-    quant_max: int,
+    ctx: ImportContext, self: Expr, *, scale: float, zero_point: int, quant_min: int, quant_max: int
 ) -> Expr:
     return _by_number(ctx, self, scale, zero_point, (quant_min, quant_max))[0]
 
 
 @OPS.imports("aten::fake_quantize_per_tensor_affine_cachemask")
 def import_fake_quantize_with_mask(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    scale: float,
-    zero_point: int,
-    quant_min: int,
-    quant_max: int,
+    ctx: ImportContext, self: Expr, *, scale: float, zero_point: int, quant_min: int, quant_max: int
 ) -> tuple[Expr, Expr]:
     return _by_number(ctx, self, scale, zero_point, (quant_min, quant_max))
 
 
 @OPS.imports("aten::fake_quantize_per_tensor_affine.tensor_qparams")
 def import_fake_quantize_by_tensors(
-    ctx: ImportContext,
-    self: Expr,
-    scale: Expr,
-    zero_point: Expr,
-    *,
-    quant_min: int,
-    quant_max: int,
+    ctx: ImportContext, self: Expr, scale: Expr, zero_point: Expr, *, quant_min: int, quant_max: int
 ) -> Expr:
     return _by_tensor(ctx, self, scale, zero_point, None, quant_min, quant_max)[0]
 

@@ -179,12 +179,7 @@ def _read_weights(
 
 
 def _over_sequences(
-    ctx: ImportContext,
-    mode: Mode,
-    stack: Stack,
-    x: Expr,
-    states: Sequence[Expr],
-    batch_first: bool,
+    ctx: ImportContext, mode: Mode, stack: Stack, x: Expr, states: Sequence[Expr], batch_first: bool
 ) -> tuple[Expr, ...]:
     """Return what a stack gives for sequences, which may lack the batch axis."""
     batched = ctx.type(x).rank == 3

@@ -119,11 +119,7 @@ STACK: Final = OpDef("torch.rnn", _stack, _stack_type, ())
 
 
 def stack(
-    data: Expr,
-    weights: Sequence[Expr],
-    state: Expr | None,
-    cell: Expr | None,
-    **attrs: AnyValue,
+    data: Expr, weights: Sequence[Expr], state: Expr | None, cell: Expr | None, **attrs: AnyValue
 ) -> list[Expr]:
     """Return outputs and final states of a stack of layers; see the operator."""
     states = [Tuple(()) if given is None else given for given in (state, cell)]

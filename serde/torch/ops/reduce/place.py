@@ -185,12 +185,7 @@ def import_mode(
 
 @OPS.imports("aten::histc")
 def import_histc(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    bins: int = 100,
-    min: int | float = 0,
-    max: int | float = 0,
+    ctx: ImportContext, self: Expr, *, bins: int = 100, min: int | float = 0, max: int | float = 0
 ) -> Expr:
     """Elements beyond the limits are not counted; limits that are equal are those of the data."""
     if bins < 1:

@@ -244,12 +244,7 @@ def export_logsumexp(ctx: ExportContext, data: Value, *, reduction: Reduction) -
 
 
 def _mean_and_variance(
-    ctx: ImportContext,
-    x: Expr,
-    dim: Axes,
-    unbiased: bool,
-    correction: Scalar | None,
-    keepdim: bool,
+    ctx: ImportContext, x: Expr, dim: Axes, unbiased: bool, correction: Scalar | None, keepdim: bool
 ) -> tuple[Expr, Expr]:
     """Return both, in a dtype that sums lose little in.
 

@@ -16,13 +16,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
-from serde.torch.ops.shape.lengths import (
-    broadcast,
-    multiply_lengths,
-    reshape,
-    sizes_of,
-    spread,
-)
+from serde.torch.ops.shape.lengths import broadcast, multiply_lengths, reshape, sizes_of, spread
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import integers
 

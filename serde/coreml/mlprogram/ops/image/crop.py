@@ -141,11 +141,7 @@ def _crop_and_resize(x: Expr, boxes: Expr, indices: Expr, crop: CropResizeAttrib
 
 @OPS.imports("crop_resize", since=(1, 16))
 def import_crop_resize_v1(
-    ctx: ImportContext,
-    x: Expr,
-    roi: Expr,
-    *,
-    crop: CropResizeAttributes,
+    ctx: ImportContext, x: Expr, roi: Expr, *, crop: CropResizeAttributes
 ) -> Expr:
     """Boxes lie in five axes; each is cut out of all images, or of the one that it names."""
     count, fields = ctx.static_lengths(roi, (0, 2))

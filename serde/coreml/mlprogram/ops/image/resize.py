@@ -341,12 +341,7 @@ def _to_open_size(node: Call) -> bool:
     "dyn.image.resize2d", since=17, takes=Takes(data=HALVES, out_dtype=None), when=_to_open_size
 )
 def export_dyn_resize(
-    ctx: ExportContext,
-    data: Value,
-    size: Value,
-    roi: Value,
-    *,
-    resize: RelayResize,
+    ctx: ExportContext, data: Value, size: Value, roi: Value, *, resize: RelayResize
 ) -> Value:
     """A size that is computed."""
     mode = resize.coordinate_transformation_mode
@@ -362,11 +357,7 @@ def export_dyn_resize(
 
 @OPS.expands("serde.resize")
 def expand_serde_resize(
-    data: Expr,
-    roi: Expr | None,
-    scales: Expr | None,
-    sizes: Expr | None,
-    **attrs: AnyValue,
+    data: Expr, roi: Expr | None, scales: Expr | None, sizes: Expr | None, **attrs: AnyValue
 ) -> Expr:
     """Images whose lengths say all are resized as such; others have a decomposition."""
     size = _whole_size(data, attrs)

@@ -176,12 +176,7 @@ class _Slice:
 
 @OPS.imports("slice_by_index", since=(1, 17))
 def import_slice_by_index(
-    ctx: ImportContext,
-    x: Expr,
-    begin: Expr,
-    end: Expr,
-    *,
-    attrs: SliceAttributes,
+    ctx: ImportContext, x: Expr, begin: Expr, end: Expr, *, attrs: SliceAttributes
 ) -> Expr:
     """What is squeezed is one element, whose end does not count."""
     rank = ctx.type(x).rank
@@ -310,13 +305,7 @@ def export_slice_like(
 
 @OPS.imports("slice_update", since=18)
 def import_slice_update(
-    ctx: ImportContext,
-    x: Expr,
-    update: Expr,
-    begin: Expr,
-    end: Expr,
-    *,
-    attrs: SliceAttributes,
+    ctx: ImportContext, x: Expr, update: Expr, begin: Expr, end: Expr, *, attrs: SliceAttributes
 ) -> Expr:
     """Axes that are squeezed have length 1 in the region."""
     rank = ctx.type(x).rank

@@ -72,12 +72,7 @@ _LOWEST = float(np.finfo(np.float32).min)
 
 @OPS.expands("vision.roi_pool")
 def expand_roi_pool(
-    data: Expr,
-    rois: Expr,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
-    layout: str,
+    data: Expr, rois: Expr, *, pooled_size: tuple[Dim, ...], spatial_scale: float, layout: str
 ) -> Expr:
     """One region after the other: the elements of each bin are those that a mask lets through.
 

@@ -20,11 +20,7 @@ from serde.relay.ir.layout import LayoutPlan, TensorLayout
 from serde.relay.ir.registry import OpDef, call, infer_call
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children, post_order, rebuild
-from serde.relay.transform.tvm.layout.inference import (
-    InferCorrectLayoutOutput,
-    Inference,
-    Layouts,
-)
+from serde.relay.transform.tvm.layout.inference import InferCorrectLayoutOutput, Inference, Layouts
 from serde.relay.transform.tvm.layout.rules import inference_of
 
 __all__ = ["LayoutRewriter"]
@@ -264,11 +260,7 @@ def _bring(raw: Expr, source: TensorLayout, target: TensorLayout) -> Expr:
 
 
 def _infer(
-    infer: Inference,
-    attrs: Attrs,
-    new: Layouts | None,
-    old: Layouts,
-    types: Sequence[Type | None],
+    infer: Inference, attrs: Attrs, new: Layouts | None, old: Layouts, types: Sequence[Type | None]
 ) -> InferCorrectLayoutOutput | None:
     """Return what an inference says, or None where it does not know a layout."""
     found = infer(attrs, new, old, types)

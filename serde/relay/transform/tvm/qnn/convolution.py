@@ -136,11 +136,7 @@ def lower_conv2d(attrs: Attributes, args: list[Expr], types: list[Type | None]) 
     products = conv.convolve(padded, weight, (0, 0, 0, 0))
     spread = _spread_weight_zero(conv, conv.channel_axis)
     return combine_terms(
-        products,
-        _sum_data(conv, padded, spread),
-        _sum_weight(conv),
-        _count(conv, spread),
-        zeros,
+        products, _sum_data(conv, padded, spread), _sum_weight(conv), _count(conv, spread), zeros
     )
 
 

@@ -11,12 +11,7 @@ from serde.relay.ir.expr import Constant, Expr, const
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.transform.tvm.qnn.convolution import combine_terms
-from serde.relay.transform.tvm.qnn.rescaling import (
-    Attributes,
-    cast,
-    is_number,
-    require_tensor,
-)
+from serde.relay.transform.tvm.qnn.rescaling import Attributes, cast, is_number, require_tensor
 
 __all__ = ["lower_batch_matmul", "lower_dense"]
 
