@@ -27,10 +27,10 @@ from serde.tflite.ops import TABLE
 from serde.tflite.ops.table import CODES, INTEGERS
 from serde.tflite.options import TfliteImportOptions
 from serde.tflite.quantization import is_quantized, to_codes, to_numbers
-from serde.tflite.sparsity import dense_weight
 from serde.tflite.states import Handle, State, declared_states, init_graphs
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
+from serde.walk.holes import Hole
 from serde.walk.importer import Graph, ImportWalk, Node
 from serde.walk.inputs import check_rank
 from serde.walk.scope import Scope as BaseScope
@@ -217,9 +217,12 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         for index, tensor in enumerate(found.tensors):
             if tensor.dtype in NO_NUMBERS or tensor.is_variable:
                 continue
-            if tensor.values is not None:
-                weight = tensor.values if tensor.sparsity is None else dense_weight(tensor)
-                scope.define(index, self.assembly.tensor(weight, tensor.name or f"t{index}"))
+            if tensor.is_sparse:
+                self.report.add("tensor", tensor.name, "sparse values")
+                scope.define(index, Hole())
+            elif tensor.values is not None:
+                weight = self.assembly.tensor(tensor.values, tensor.name or f"t{index}")
+                scope.define(index, weight)
             elif 0 in tensor.shape and index not in given:
                 scope.define(index, Constant(np.empty(tensor.shape, numpy_dtype(tensor.dtype))))
         return Graph(found.inputs, self._nodes(found), found.outputs)

@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 
 from serde.core.weights import Array, Weight
 
-__all__ = ["Operator", "Quantization", "Signature", "Sparsity", "Subgraph", "Tensor", "TfliteModel"]
+__all__ = ["Operator", "Quantization", "Signature", "Subgraph", "Tensor", "TfliteModel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +29,6 @@ class Quantization:
 
 
 @dataclass(frozen=True, slots=True)
-class Sparsity:
-    """How the values of a sparse tensor lie, as the schema's ``SparsityParameters`` has it.
-
-    Attributes:
-        order: The axes in the order in which they are stored, blocks behind the others.
-        blocks: The axis that each block divides.
-        dimensions: Of each stored axis its length, or segments and indices.
-    """
-
-    order: tuple[int, ...]
-    blocks: tuple[int, ...]
-    dimensions: tuple[int | tuple[Array, Array], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Tensor:
     """A tensor of a subgraph.
 
@@ -55,7 +40,7 @@ class Tensor:
         values: Its values, None of what is computed.
         quantization: What integers stand for, if it says so.
         is_variable: Whether it keeps its value from one run to the next.
-        sparsity: How sparse values lie.
+        is_sparse: Whether only some of its values are stored.
     """
 
     name: str
@@ -65,7 +50,7 @@ class Tensor:
     values: Weight | None = None
     quantization: Quantization | None = None
     is_variable: bool = False
-    sparsity: Sparsity | None = None
+    is_sparse: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,21 +12,13 @@ from typing import Final
 import numpy as np
 
 from serde.core.limits import MAX_RANK
-from serde.core.weights import Array, OpenFile, Weight, numpy_dtype
+from serde.core.weights import OpenFile, Weight, numpy_dtype
 from serde.errors import FormatError
 from serde.io.contained import member_path
 from serde.io.cursor import Cursor
 from serde.io.packed import PackedWeight
 from serde.tflite.flatbuffer import Table, root_table
-from serde.tflite.model import (
-    Operator,
-    Quantization,
-    Signature,
-    Sparsity,
-    Subgraph,
-    Tensor,
-    TfliteModel,
-)
+from serde.tflite.model import Operator, Quantization, Signature, Subgraph, Tensor, TfliteModel
 from serde.tflite.schema import code_names, option_values
 
 __all__ = ["IDENTIFIER", "read_file"]
@@ -39,9 +31,6 @@ _PACKED: Final = {"int4": 4, "uint4": 4, "int2": 2}
 
 _BLOCKWISE: Final = 2
 """The kind of details of a quantisation that are blocks."""
-
-_VECTORS: Final = {1: "<i4", 2: "<u2", 3: "u1"}
-"""Types of the elements of indices of sparse tensors, by the number of their table."""
 
 
 def read_file(source: str | bytes) -> TfliteModel:
@@ -175,23 +164,23 @@ class _Reader:
             raise table.fault(f"expected lengths of at most {MAX_RANK} axes, found {shape[:40]}")
         name, is_variable = table.text(10), bool(table.number(14, "B"))
         buffer = table.number(8, "I")
-        sparsity = self._sparsity(table.table(16))
+        is_sparse = table.table(16) is not None
         values = None
         if not is_variable:
-            values = self._values(table, buffer, shape, dtype.lower(), sparsity)
+            values = self._values(table, buffer, shape, dtype.lower(), is_sparse)
         quantization = self._quantization(table.table(12))
         kind = dtype.lower()
-        return Tensor(name, shape, kind, buffer, values, quantization, is_variable, sparsity)
+        return Tensor(name, shape, kind, buffer, values, quantization, is_variable, is_sparse)
 
     def _values(
-        self, table: Table, number: int, shape: Sequence[int], dtype: str, sparse: Sparsity | None
+        self, table: Table, number: int, shape: Sequence[int], dtype: str, is_sparse: bool
     ) -> Weight | None:
         """Return the values of a tensor, bytes where they are sparse or texts."""
         where = self._external_range(table) or self._buffer_range(number, table)
         if where is None or not where.count:
             return None
         bits = _PACKED.get(dtype)
-        if dtype in ("string", "resource", "variant") or sparse is not None:
+        if dtype in ("string", "resource", "variant") or is_sparse:
             return where.raw()
         size = math.prod(shape)
         expected = -(-size * bits // 8) if bits else size * numpy_dtype(dtype).itemsize
@@ -267,24 +256,6 @@ class _Reader:
             raise table.fault(message)
         zeros = zeros if len(zeros) else np.zeros(1, np.int64)
         return Quantization(scales, zeros, axis)
-
-    def _sparsity(self, table: Table | None) -> Sparsity | None:
-        if table is None or not table.numbers(4, "<i4").size:
-            return None
-        dimensions = list[int | tuple[Array, Array]]()
-        for each in table.tables(8):
-            if each.number(4, "b") == 0:
-                dimensions.append(each.number(6, "i"))
-                continue
-            dimensions.append((self._vector(each, 8), self._vector(each, 12)))
-        order, blocks = table.numbers(4, "<i4"), table.numbers(6, "<i4")
-        return Sparsity(tuple(map(int, order)), tuple(map(int, blocks)), tuple(dimensions))
-
-    def _vector(self, table: Table, slot: int) -> Array:
-        kind, found = _VECTORS.get(table.number(slot, "B")), table.table(slot + 2)
-        if kind is None or found is None:
-            raise table.fault("a sparse axis without its indices")
-        return found.numbers(4, kind).astype(np.int64)
 
     def _signature(self, table: Table, subgraphs: Sequence[Subgraph]) -> Signature:
         index = table.number(12, "I")

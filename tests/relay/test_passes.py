@@ -42,7 +42,6 @@ from serde.relay.transform import (
     InferType,
     Inline,
     InlineCalls,
-    LambdaLift,
     MergeEqualNodes,
     Pass,
     RemoveDeadCode,
@@ -65,7 +64,7 @@ PASSES: dict[str, Pass] = {
     for each in (
         CanonicalizeCast(), CanonicalizeOps(),  RemoveDeadCode(), DefuseOps(),
         DynamicToStatic(), MergeEqualNodes(), FastMath(), FlattenAtrousConv(),
-        EvaluateConstants(), FoldScaleAxis(), FuseOps(), InlineCalls(opaque=True), LambdaLift(),
+        EvaluateConstants(), FoldScaleAxis(), FuseOps(), InlineCalls(opaque=True),
         RemoveUnusedFunctions(), RemoveIdentities(), FoldBatchNorm(), ToANormalForm(),
         ToGraphNormalForm(), channels_first(), DeadCodeElimination(True), EliminateCommonSubexpr(),
         FoldConstant(), FoldExplicitPadding(), Inline(), SimplifyExpr(), SimplifyExprPostAlterOp(),

@@ -69,7 +69,6 @@ from serde.relay.transform.tvm.dynamic_to_static import DynamicToStatic as Dynam
 from serde.relay.transform.tvm.eliminate_common_subexpr import (
     EliminateCommonSubexpr as EliminateCommonSubexpr,
 )
-from serde.relay.transform.tvm.eta_expand import EtaExpand as EtaExpand
 from serde.relay.transform.tvm.extension_forms import extension_patterns as extension_patterns
 from serde.relay.transform.tvm.fake_quantization import (
     FakeQuantizationToInteger as FakeQuantizationToInteger,
@@ -88,7 +87,6 @@ from serde.relay.transform.tvm.fold_scale_axis import ForwardFoldScaleAxis as Fo
 from serde.relay.transform.tvm.fuse_ops import DefuseOps as DefuseOps
 from serde.relay.transform.tvm.fuse_ops import FuseOps as FuseOps
 from serde.relay.transform.tvm.inline import Inline as Inline
-from serde.relay.transform.tvm.lambda_lift import LambdaLift as LambdaLift
 from serde.relay.transform.tvm.layout.inference import (
     InferCorrectLayoutOutput as InferCorrectLayoutOutput,
 )
@@ -109,5 +107,4 @@ from serde.relay.transform.tvm.simplify_expr import (
     SimplifyExprPostAlterOp as SimplifyExprPostAlterOp,
 )
 from serde.relay.transform.tvm.simplify_inference import SimplifyInference as SimplifyInference
-from serde.relay.transform.tvm.split_args import SplitArgs as SplitArgs
 from serde.relay.transform.weight_folding import fold_weights as fold_weights

@@ -49,7 +49,6 @@ HOMES: Final = {
         "OutlineCompilerFunctionsWithExistingGlobalSymbols"
     ),
     "tvm.eliminate_common_subexpr": "EliminateCommonSubexpr",
-    "tvm.eta_expand": "EtaExpand",
     "tvm.extension_forms": "extension_patterns",
     "tvm.fake_quantization": "FakeQuantizationToInteger",
     "tvm.fake_quantization_to_integer": "fake_quantization_to_integer",
@@ -59,7 +58,6 @@ HOMES: Final = {
     "tvm.fold_scale_axis": "BackwardFoldScaleAxis FoldScaleAxis ForwardFoldScaleAxis",
     "tvm.fuse_ops": "DefuseOps FuseOps",
     "tvm.inline": "Inline",
-    "tvm.lambda_lift": "LambdaLift",
     "tvm.layout.passes": "AlterOpLayout ConvertLayout LayoutConfig",
     "tvm.layout.inference": "InferCorrectLayoutOutput",
     "tvm.legalize": "Legalize",
@@ -70,7 +68,6 @@ HOMES: Final = {
     "tvm.mixed_precision": "ToMixedPrecision mixed_precision",
     "tvm.simplify_expr": "SimplifyExpr SimplifyExprPostAlterOp",
     "tvm.simplify_inference": "SimplifyInference",
-    "tvm.split_args": "SplitArgs",
     "weight_folding": "fold_weights",
 }
 """Public names by the module of :mod:`serde.relay.transform` that has them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
 from serde.tflite.export_context import ExportContext, Value
@@ -24,19 +26,16 @@ def import_elu(ctx: ImportContext, x: Expr) -> Expr:
     return relay.serde.elu(x)
 
 
-@OPS.imports("RELU6")
-def import_relu6(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.clip(x, 0.0, 6.0)
+def _limiter(low: float, high: float) -> Callable[..., Expr]:
+    def read(ctx: ImportContext, x: Expr) -> Expr:
+        return relay.clip(x, low, high)
+
+    return read
 
 
-@OPS.imports("RELU_N1_TO_1")
-def import_relu_n1_to_1(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.clip(x, -1.0, 1.0)
-
-
-@OPS.imports("RELU_0_TO_1")
-def import_relu_0_to_1(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.clip(x, 0.0, 1.0)
+OPS.imports("RELU6")(_limiter(0.0, 6.0))
+OPS.imports("RELU_N1_TO_1")(_limiter(-1.0, 1.0))
+OPS.imports("RELU_0_TO_1")(_limiter(0.0, 1.0))
 
 
 @OPS.imports("GELU")

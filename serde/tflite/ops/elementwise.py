@@ -50,19 +50,16 @@ OPS.pairs(
 )
 
 
-@OPS.imports("ADD", ignored=("pot_scale_int16",))
-def import_add(ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
-    return ctx.activated(relay.add(x, y), fused_activation_function)
+def _arithmetic_reader(build: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
+    def read(ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
+        return ctx.activated(build(x, y), fused_activation_function)
+
+    return read
 
 
-@OPS.imports("SUB", ignored=("pot_scale_int16",))
-def import_sub(ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
-    return ctx.activated(relay.subtract(x, y), fused_activation_function)
-
-
-@OPS.imports("MUL")
-def import_mul(ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
-    return ctx.activated(relay.multiply(x, y), fused_activation_function)
+OPS.imports("ADD", ignored=("pot_scale_int16",))(_arithmetic_reader(relay.add))
+OPS.imports("SUB", ignored=("pot_scale_int16",))(_arithmetic_reader(relay.subtract))
+OPS.imports("MUL")(_arithmetic_reader(relay.multiply))
 
 
 @OPS.imports("DIV")

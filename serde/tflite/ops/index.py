@@ -226,24 +226,19 @@ def _limit(dtype: str, lowest: bool) -> float:
     return float(limits.min if lowest else limits.max)
 
 
-@OPS.imports("UNSORTED_SEGMENT_SUM")
-def import_unsorted_segment_sum(ctx: ImportContext, x: Expr, ids: Expr, count: Expr) -> Expr:
-    return _unsorted_segment(ctx, x, ids, count, "add", 0)
+def _segment_reader(
+    mode: Literal["add", "mul", "max", "min"], start: Callable[[str], float]
+) -> Callable[..., Expr]:
+    def read(ctx: ImportContext, x: Expr, ids: Expr, count: Expr) -> Expr:
+        return _unsorted_segment(ctx, x, ids, count, mode, start(ctx.type(x).dtype))
+
+    return read
 
 
-@OPS.imports("UNSORTED_SEGMENT_PROD")
-def import_unsorted_segment_prod(ctx: ImportContext, x: Expr, ids: Expr, count: Expr) -> Expr:
-    return _unsorted_segment(ctx, x, ids, count, "mul", 1)
-
-
-@OPS.imports("UNSORTED_SEGMENT_MAX")
-def import_unsorted_segment_max(ctx: ImportContext, x: Expr, ids: Expr, count: Expr) -> Expr:
-    return _unsorted_segment(ctx, x, ids, count, "max", _limit(ctx.type(x).dtype, True))
-
-
-@OPS.imports("UNSORTED_SEGMENT_MIN")
-def import_unsorted_segment_min(ctx: ImportContext, x: Expr, ids: Expr, count: Expr) -> Expr:
-    return _unsorted_segment(ctx, x, ids, count, "min", _limit(ctx.type(x).dtype, False))
+OPS.imports("UNSORTED_SEGMENT_SUM")(_segment_reader("add", lambda _: 0))
+OPS.imports("UNSORTED_SEGMENT_PROD")(_segment_reader("mul", lambda _: 1))
+OPS.imports("UNSORTED_SEGMENT_MAX")(_segment_reader("max", lambda dtype: _limit(dtype, True)))
+OPS.imports("UNSORTED_SEGMENT_MIN")(_segment_reader("min", lambda dtype: _limit(dtype, False)))
 
 
 @OPS.imports("SPARSE_TO_DENSE")
