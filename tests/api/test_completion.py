@@ -93,7 +93,8 @@ def test_every_source_is_a_path() -> None:
         param
         for name in COMMANDS
         for param in (cli.get_command(click.Context(cli), name) or cli).params
-        if isinstance(param, click.Argument) and param.metavar not in (None, "COMMAND")
+        if isinstance(param, click.Argument)
+        and param.metavar not in (None, "COMMAND", "[OPERATOR]")
     ]
     for each in arguments:
         items = each.shell_complete(click.Context(cli), "x")

@@ -159,7 +159,7 @@ def test_fragments(results: list[Expr], fragments: list[str], tmp_path: Path) ->
         (relay.add(x(3, dtype="int32"), x(3, dtype="int32")), "add takes tensors of scalar"),
         (relay.floor_mod(x(3), y(3)), "NNEF has no remainder"),
         (relay.nn.dense(x(2, 3, dtype="int8"), y(4, 3, dtype="int8"), out_dtype="int32"),
-         "a product of int8 summed in int32"),
+         "takes the dtype of data; found int32"),
     ],
     ids=["integers", "remainder", "wide sum"],
 )  # fmt: skip
