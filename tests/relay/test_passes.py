@@ -27,6 +27,9 @@ from serde.relay.run.interpreter import run
 from serde.relay.transform import (
     CanonicalizeCast,
     CanonicalizeOps,
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
     DeadCodeElimination,
     DefuseOps,
     DynamicToStatic,
@@ -62,7 +65,8 @@ from serde.relay.transform.purity import is_random
 PASSES: dict[str, Pass] = {
     each.name: each
     for each in (
-        CanonicalizeCast(), CanonicalizeOps(),  RemoveDeadCode(), DefuseOps(),
+        CanonicalizeCast(), CanonicalizeOps(), CombineParallelBatchMatmul(2),
+        CombineParallelConv2D(2), CombineParallelDense(2), RemoveDeadCode(), DefuseOps(),
         DynamicToStatic(), MergeEqualNodes(), FastMath(), FlattenAtrousConv(),
         EvaluateConstants(), FoldScaleAxis(), FuseOps(), InlineCalls(opaque=True),
         RemoveUnusedFunctions(), RemoveIdentities(), FoldBatchNorm(), ToANormalForm(),

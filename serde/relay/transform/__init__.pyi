@@ -53,6 +53,13 @@ from serde.relay.transform.tvm.annotate_target import AnnotateTarget as Annotate
 from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
 from serde.relay.transform.tvm.canonicalize import CanonicalizeOps as CanonicalizeOps
 from serde.relay.transform.tvm.change_batch import ChangeBatch as ChangeBatch
+from serde.relay.transform.tvm.combine_parallel import (
+    CombineParallelBatchMatmul as CombineParallelBatchMatmul,
+)
+from serde.relay.transform.tvm.combine_parallel import (
+    CombineParallelConv2D as CombineParallelConv2D,
+)
+from serde.relay.transform.tvm.combine_parallel import CombineParallelDense as CombineParallelDense
 from serde.relay.transform.tvm.compiler_functions import (
     InlineCompilerFunctionsBoundTo as InlineCompilerFunctionsBoundTo,
 )

@@ -41,6 +41,9 @@ HOMES: Final = {
     "tvm.basic_block": "ToBasicBlockNormalForm",
     "tvm.canonicalize": "CanonicalizeCast CanonicalizeOps",
     "tvm.change_batch": "ChangeBatch",
+    "tvm.combine_parallel": (
+        "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense"
+    ),
     "tvm.dead_code_elimination": "DeadCodeElimination",
     "tvm.fast_math": "DivToMul FastMath",
     "tvm.dynamic_to_static": "DynamicToStatic",
