@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Literal, TypeAlias, TypedDict, overload
+from typing import Any as AnyValue, Literal, TypeAlias, TypedDict, overload
 
 import coremltools  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import mxnet  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -13,8 +12,7 @@ import numpy as np
 import onnx  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from typing_extensions import Unpack
 
-from serde import relay as relay
-from serde import target as target
+from serde import relay as relay, target as target
 from serde._version import __version__ as __version__
 from serde.checking.bisection import Bisection
 from serde.checking.difference import ModelDiff
@@ -25,11 +23,13 @@ from serde.core.report import Report as Report
 from serde.core.weights import Array
 from serde.coreml.interface.input_types import Image, Range
 from serde.engine.foreign import register_kernel as register_kernel
-from serde.errors import FormatError as FormatError
-from serde.errors import MissingDependency as MissingDependency
-from serde.errors import OptionError as OptionError
-from serde.errors import SerdeError as SerdeError
-from serde.errors import UnsupportedModelError as UnsupportedModelError
+from serde.errors import (
+    FormatError as FormatError,
+    MissingDependency as MissingDependency,
+    OptionError as OptionError,
+    SerdeError as SerdeError,
+    UnsupportedModelError as UnsupportedModelError,
+)
 from serde.fleet import serving as serving
 from serde.fleet.batching.records import Outcome
 from serde.fleet.batching.report import BatchReport
@@ -42,8 +42,7 @@ from serde.relay.ir.types import TensorType
 from serde.target.hybrid import HybridExecutor as HybridExecutor
 from serde.target.runners import register_runner as register_runner
 from serde.viewing.page import Page
-from serde.walk.user_converters import exports as exports
-from serde.walk.user_converters import imports as imports
+from serde.walk.user_converters import exports as exports, imports as imports
 
 _Path: TypeAlias = str | PathLike[str]
 _Sources: TypeAlias = (

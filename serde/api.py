@@ -8,8 +8,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import PIVOT, get_bridge, source_bridge, target_bridge

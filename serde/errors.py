@@ -30,28 +30,11 @@ import os
 from serde.core.report import Issue, Report
 
 __all__ = [
-    "CheckError",
-    "ClusterError",
-    "CompileError",
-    "ConversionError",
-    "ConverterBug",
-    "EvaluationError",
-    "FormatError",
-    "IllTypedError",
-    "LimitError",
-    "MissingDependency",
-    "OptionError",
-    "ParseError",
-    "RelayError",
-    "SerdeError",
-    "StoreError",
-    "TypeInferenceError",
-    "Unsupported",
-    "UnsupportedModelError",
-    "VerifyError",
-    "raise_if_refused",
-    "refuse_model",
-]
+    "CheckError", "ClusterError", "CompileError", "ConversionError", "ConverterBug",
+    "EvaluationError", "FormatError", "IllTypedError", "LimitError", "MissingDependency",
+    "OptionError", "ParseError", "RelayError", "SerdeError", "StoreError", "TypeInferenceError",
+    "Unsupported", "UnsupportedModelError", "VerifyError", "raise_if_refused", "refuse_model",
+]  # fmt: skip
 
 
 class SerdeError(Exception):

@@ -12,8 +12,7 @@ import typing
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import NewType, TypeVar, Union
+from typing import Any as AnyValue, NewType, TypeVar, Union
 
 import numpy as np
 

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Final, Literal
+from typing import Any as AnyValue, Final, Literal
 
 from annotations import Names, default_text, flattened, type_hints
 

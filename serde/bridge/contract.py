@@ -7,8 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeAlias, TypeVar
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue, ClassVar, Generic, TypeAlias, TypeVar
 
 from serde.bridge.guards import check_parameters, guarded
 from serde.bridge.options import (

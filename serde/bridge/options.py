@@ -10,8 +10,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
-from typing import Any as AnyValue
-from typing import Literal, TypeAlias
+from typing import Any as AnyValue, Literal, TypeAlias
 
 import numpy as np
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any as AnyValue
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import numpy as np
 

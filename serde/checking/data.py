@@ -16,8 +16,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
-from typing import Any as AnyValue
+from typing import IO, Any as AnyValue
 
 import numpy as np
 

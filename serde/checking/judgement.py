@@ -50,20 +50,9 @@ from serde.core.report import OutputVerdict
 from serde.core.weights import Array, dtype_name, numpy_dtype
 
 __all__ = [
-    "DEFAULT_TOLERANCES",
-    "OTHER_SHAPE",
-    "RANDOM",
-    "USELESS",
-    "Rule",
-    "Tolerance",
-    "fits",
-    "floor_of",
-    "judge_output",
-    "last_rounding",
-    "resolve_tolerance",
-    "silence",
-    "within",
-]
+    "DEFAULT_TOLERANCES", "OTHER_SHAPE", "RANDOM", "USELESS", "Rule", "Tolerance", "fits",
+    "floor_of", "judge_output", "last_rounding", "resolve_tolerance", "silence", "within",
+]  # fmt: skip
 
 DEFAULT_TOLERANCES: Final = MappingProxyType(
     {"float64": 1e-9, "float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-1}

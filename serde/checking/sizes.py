@@ -23,15 +23,9 @@ from serde.relay.ir.visit import rewrite
 from serde.relay.transform.input_types import resolve_attribute
 
 __all__ = [
-    "declared_sizes",
-    "further_sizes",
-    "input_type",
-    "lengths_of_shape",
-    "opened_sizes",
-    "resolve_dims",
-    "shape_at",
-    "size_text",
-]
+    "declared_sizes", "further_sizes", "input_type", "lengths_of_shape", "opened_sizes",
+    "resolve_dims", "shape_at", "size_text",
+]  # fmt: skip
 
 BATCH_LENGTH = 2
 """Length of a dynamic first axis: the least at which mixed-up batch entries show."""

@@ -25,8 +25,12 @@ class Bar:
     """
 
     def __init__(self, console: Console, stage: str) -> None:
-        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as RichProgress
+        from rich.progress import (
+            BarColumn,
+            Progress as RichProgress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
         self.stage = stage
         self._bars = RichProgress(

@@ -135,8 +135,7 @@ class Terminal:
 
     def counting_bar(self, name: str, total: int) -> tuple[Any, Any]:
         """Return a bar for so many things, and its task, whose field ``figures`` it shows."""
-        from rich.progress import BarColumn, TextColumn
-        from rich.progress import Progress as RichProgress
+        from rich.progress import BarColumn, Progress as RichProgress, TextColumn
 
         columns = [
             BarColumn(),

@@ -17,15 +17,9 @@ from serde.core.outcome import OUTCOMES
 from serde.core.report import NOT_SHOWN, Report
 
 __all__ = [
-    "VERSION",
-    "Properties",
-    "command_schema",
-    "object_of",
-    "properties_of",
-    "report_properties",
-    "schema_of",
-    "table_of",
-]
+    "VERSION", "Properties", "command_schema", "object_of", "properties_of",
+    "report_properties", "schema_of", "table_of",
+]  # fmt: skip
 
 VERSION = 1
 """Version of all schemas. Within one, fields are added and none is renamed, retyped or removed."""

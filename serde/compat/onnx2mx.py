@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from serde.api import import_model as _import_model
-from serde.api import import_to_gluon as _import_to_gluon
+from serde.api import import_model as _import_model, import_to_gluon as _import_to_gluon
 from serde.core.optional import require
 
 __all__ = ["get_model_metadata", "import_model", "import_to_gluon"]

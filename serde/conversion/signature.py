@@ -14,8 +14,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import NewType, TypeVar
+from typing import Any as AnyValue, NewType, TypeVar
 
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import format_names, get_bridge

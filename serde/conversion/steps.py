@@ -37,22 +37,10 @@ from serde.walk.metadata import note_lost
 from serde.walk.user_converters import with_directions
 
 __all__ = [
-    "Conversion",
-    "PathLike",
-    "bind_all",
-    "bind_passes",
-    "call_anywhere",
-    "check_mapping",
-    "convert_source",
-    "find_target",
-    "load_model",
-    "may_lie_elsewhere",
-    "read_model",
-    "source_paths",
-    "target_check",
-    "wanted_part",
-    "write_model",
-]
+    "Conversion", "PathLike", "bind_all", "bind_passes", "call_anywhere", "check_mapping",
+    "convert_source", "find_target", "load_model", "may_lie_elsewhere", "read_model",
+    "source_paths", "target_check", "wanted_part", "write_model",
+]  # fmt: skip
 
 PathLike = str | os.PathLike[str]
 

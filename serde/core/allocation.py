@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,28 +19,10 @@ from serde.core.weights import Array
 from serde.errors import Unsupported
 
 __all__ = [
-    "allow",
-    "allow_growth",
-    "arange",
-    "at_positions",
-    "bincount",
-    "broadcast_to",
-    "eye",
-    "full",
-    "indices",
-    "iterations",
-    "linspace",
-    "ones",
-    "outer",
-    "outer_sum",
-    "pad",
-    "positions",
-    "repeat",
-    "tile",
-    "tri",
-    "tril_indices",
-    "zeros",
-]
+    "allow", "allow_growth", "arange", "at_positions", "bincount", "broadcast_to", "eye",
+    "full", "indices", "iterations", "linspace", "ones", "outer", "outer_sum", "pad",
+    "positions", "repeat", "tile", "tri", "tril_indices", "zeros",
+]  # fmt: skip
 
 _MOST: Final = 2**58
 """NumPy has no array of more elements, be it one of which another length is 0."""

@@ -13,41 +13,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.texts import shown
 from serde.errors import LimitError, OptionError
 
 __all__ = [
-    "CHUNK_BYTES",
-    "MAX_ARCHIVE_MEMBERS",
-    "MAX_ARCHIVE_RATIO",
-    "MAX_ATTRIBUTE_CHARS",
-    "MAX_GRAPH_TEXT_BYTES",
-    "MAX_MANIFEST_BYTES",
-    "MAX_NAME_BYTES",
-    "MAX_NESTING",
-    "MAX_NODES",
-    "MAX_ONNX_TEXT_BYTES",
-    "MAX_OPERATOR_CHARS",
-    "MAX_PROTOBUF_BYTES",
-    "MAX_RANK",
-    "MAX_SCRIPT_BYTES",
-    "MAX_SPLIT_MANIFEST_BYTES",
-    "MAX_SYMBOL_CONTAINERS",
-    "MAX_SYMBOL_JSON_BYTES",
-    "MAX_TENSORS",
-    "MAX_TORCH_ARCHIVE_MEMBERS",
-    "MAX_TORCH_CONTAINERS",
-    "MAX_TORCH_JSON_BYTES",
-    "MAX_WEIGHT_GROWTH",
-    "Budget",
-    "Limits",
-    "budget",
-    "current_limits",
+    "CHUNK_BYTES", "MAX_ARCHIVE_MEMBERS", "MAX_ARCHIVE_RATIO", "MAX_ATTRIBUTE_CHARS",
+    "MAX_GRAPH_TEXT_BYTES", "MAX_MANIFEST_BYTES", "MAX_NAME_BYTES", "MAX_NESTING", "MAX_NODES",
+    "MAX_ONNX_TEXT_BYTES", "MAX_OPERATOR_CHARS", "MAX_PROTOBUF_BYTES", "MAX_RANK",
+    "MAX_SCRIPT_BYTES", "MAX_SPLIT_MANIFEST_BYTES", "MAX_SYMBOL_CONTAINERS",
+    "MAX_SYMBOL_JSON_BYTES", "MAX_TENSORS", "MAX_TORCH_ARCHIVE_MEMBERS", "MAX_TORCH_CONTAINERS",
+    "MAX_TORCH_JSON_BYTES", "MAX_WEIGHT_GROWTH", "Budget", "Limits", "budget", "current_limits",
     "spending",
-]
+]  # fmt: skip
 
 CHUNK_BYTES: Final = 16 * 2**20
 """Largest piece in which bytes of weights are read, computed or written."""

@@ -16,22 +16,11 @@ from serde.core.report import Issue, Report
 from serde.errors import OptionError
 
 __all__ = [
-    "FLOAT16_OVERFLOW",
-    "FLOAT64_AS_FLOAT32",
-    "INT64_AS_INT32",
-    "INTEGERS_AS_FLOAT32",
-    "MISMATCHED_PAIR",
-    "OTHER_LENGTHS",
-    "QUANTISED_AS_FLOATS",
-    "QUANTISED_AS_QDQ",
-    "SIX_DIGIT_FLOATS",
-    "TRACED_BRANCH",
-    "UINT8_AS_INT8",
-    "LossyStep",
-    "check_allowed",
-    "declare_lossy_step",
-    "lossy_steps",
-]
+    "FLOAT16_OVERFLOW", "FLOAT64_AS_FLOAT32", "INT64_AS_INT32", "INTEGERS_AS_FLOAT32",
+    "MISMATCHED_PAIR", "OTHER_LENGTHS", "QUANTISED_AS_FLOATS", "QUANTISED_AS_QDQ",
+    "SIX_DIGIT_FLOATS", "TRACED_BRANCH", "UINT8_AS_INT8", "LossyStep", "check_allowed",
+    "declare_lossy_step", "lossy_steps",
+]  # fmt: skip
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 

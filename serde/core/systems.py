@@ -16,24 +16,13 @@ import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 __all__ = [
-    "DEVICES",
-    "c_library",
-    "has_descriptors",
-    "has_fork_server",
-    "has_owners",
-    "ignores_case",
-    "is_plain_directory",
-    "keep",
-    "local_path",
-    "name_fault",
-    "open_to_read",
-    "read_at",
+    "DEVICES", "c_library", "has_descriptors", "has_fork_server", "has_owners", "ignores_case",
+    "is_plain_directory", "keep", "local_path", "name_fault", "open_to_read", "read_at",
     "try_lock",
-]
+]  # fmt: skip
 
 DEVICES: Final = re.compile(
     r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[1-9¹²³])( *\..*)?", re.IGNORECASE

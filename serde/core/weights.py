@@ -26,16 +26,9 @@ from serde.core.systems import open_to_read, read_at
 from serde.errors import FormatError, OptionError
 
 __all__ = [
-    "ArrayWeight",
-    "FileRange",
-    "FileWeight",
-    "ReshapedWeight",
-    "Weight",
-    "as_weight",
-    "dtype_name",
-    "empty_aligned",
-    "numpy_dtype",
-]
+    "ArrayWeight", "FileRange", "FileWeight", "ReshapedWeight", "Weight", "as_weight",
+    "dtype_name", "empty_aligned", "numpy_dtype",
+]  # fmt: skip
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

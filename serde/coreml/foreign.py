@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 import numpy as np
 
@@ -20,20 +19,10 @@ if TYPE_CHECKING:
     from serde.coreml.value import Builder, Value
 
 __all__ = [
-    "CUSTOM",
-    "CUSTOM_LAYER",
-    "ORDER",
-    "bind_inputs",
-    "custom_name",
-    "input_order",
-    "is_binding",
-    "layer_node",
-    "layer_parameters",
-    "mil_node",
-    "mil_types",
-    "parameter_names",
+    "CUSTOM", "CUSTOM_LAYER", "ORDER", "bind_inputs", "custom_name", "input_order",
+    "is_binding", "layer_node", "layer_parameters", "mil_node", "mil_types", "parameter_names",
     "write_foreign",
-]
+]  # fmt: skip
 
 _IS_MIL: Final = "$mil"
 """Attribute that tells that an operator is one of MIL."""

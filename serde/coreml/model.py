@@ -13,18 +13,9 @@ from serde.coreml.blobs import BlobLayout
 from serde.errors import FormatError
 
 __all__ = [
-    "KINDS",
-    "PIPELINES",
-    "SUPPRESSION",
-    "CoremlModel",
-    "blob_values",
-    "by_name",
-    "kind_of",
-    "layers",
-    "members",
-    "operations",
-    "walk_blocks",
-]
+    "KINDS", "PIPELINES", "SUPPRESSION", "CoremlModel", "blob_values", "by_name", "kind_of",
+    "layers", "members", "operations", "walk_blocks",
+]  # fmt: skip
 
 KINDS = ("mlProgram", "neuralNetwork", "neuralNetworkClassifier", "neuralNetworkRegressor")
 """Kinds of model that compute tensors with a network."""

@@ -17,17 +17,9 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.unique_names import UniqueNames
 
 __all__ = [
-    "HELD_AS",
-    "IN_BLOBS",
-    "MAX_RANK",
-    "Argument",
-    "Builder",
-    "Held",
-    "Value",
-    "check_rank",
-    "set_type",
-    "stored_dtype",
-]
+    "HELD_AS", "IN_BLOBS", "MAX_RANK", "Argument", "Builder", "Held", "Value", "check_rank",
+    "set_type", "stored_dtype",
+]  # fmt: skip
 
 """From here on an integer stands for "to the end" in what makes models."""
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import IO
-from typing import Any as AnyValue
+from typing import IO, Any as AnyValue
 
 import numpy as np
 

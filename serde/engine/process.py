@@ -22,8 +22,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Final
-from typing import Any as AnyValue
+from typing import IO, Any as AnyValue, Final
 
 import numpy as np
 

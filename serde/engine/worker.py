@@ -16,8 +16,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import IO
-from typing import Any as AnyValue
+from typing import IO, Any as AnyValue
 
 import numpy as np
 

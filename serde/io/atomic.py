@@ -27,16 +27,9 @@ from serde.errors import FormatError, OptionError
 from serde.io.staging import REPEATS, commit, staging_directory
 
 __all__ = [
-    "atomic_group",
-    "atomic_write",
-    "check_files",
-    "copy_range",
-    "naming",
-    "staged_text",
-    "write_all",
-    "write_text",
-    "write_weight",
-]
+    "atomic_group", "atomic_write", "check_files", "copy_range", "naming", "staged_text",
+    "write_all", "write_text", "write_weight",
+]  # fmt: skip
 
 PathLike = str | os.PathLike[str]
 

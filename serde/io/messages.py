@@ -23,16 +23,9 @@ from serde.io.atomic import copy_range, write_all
 from serde.io.wire import Cut, MessageLayout, Piece, Span, field_header, splice, total_length
 
 __all__ = [
-    "INLINE_BYTES",
-    "FileSource",
-    "MemorySource",
-    "Payload",
-    "PieceWriter",
-    "Place",
-    "cut_data",
-    "piece_chunks",
-    "place_payloads",
-]
+    "INLINE_BYTES", "FileSource", "MemorySource", "Payload", "PieceWriter", "Place", "cut_data",
+    "piece_chunks", "place_payloads",
+]  # fmt: skip
 
 INLINE_BYTES = 1024
 """Data of at least this length stays where it is and becomes a weight."""

@@ -22,16 +22,9 @@ from serde.core.weights import OpenFile
 from serde.errors import FormatError, OptionError
 
 __all__ = [
-    "PARAMS_HEAD_BYTES",
-    "UNMARKED",
-    "Neighbours",
-    "belong_together",
-    "check_pair",
-    "check_replaced",
-    "has_mark",
-    "mark_of",
-    "params_mark",
-]
+    "PARAMS_HEAD_BYTES", "UNMARKED", "Neighbours", "belong_together", "check_pair",
+    "check_replaced", "has_mark", "mark_of", "params_mark",
+]  # fmt: skip
 
 UNMARKED: Final = 0
 """The mark of files that carry none."""

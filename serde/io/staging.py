@@ -34,17 +34,9 @@ from serde.core.systems import has_descriptors, has_owners, is_plain_directory, 
 from serde.errors import OptionError
 
 __all__ = [
-    "REPEATS",
-    "commit",
-    "files_in",
-    "final_directory",
-    "is_own",
-    "is_staged",
-    "pending",
-    "staging_directory",
-    "stored_bytes",
-    "sweep",
-]
+    "REPEATS", "commit", "files_in", "final_directory", "is_own", "is_staged", "pending",
+    "staging_directory", "stored_bytes", "sweep",
+]  # fmt: skip
 
 _PREFIX: Final = ".serde-"
 _LOCK: Final = "lock"

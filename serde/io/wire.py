@@ -18,18 +18,9 @@ from typing import Protocol
 from serde.errors import FormatError
 
 __all__ = [
-    "ByteSource",
-    "Cut",
-    "MessageLayout",
-    "Payload",
-    "Piece",
-    "Scanner",
-    "Span",
-    "WireField",
-    "field_header",
-    "splice",
-    "total_length",
-]
+    "ByteSource", "Cut", "MessageLayout", "Payload", "Piece", "Scanner", "Span", "WireField",
+    "field_header", "splice", "total_length",
+]  # fmt: skip
 
 VARINT, FIXED64, LENGTH, GROUP, GROUP_END, FIXED32 = range(6)
 

@@ -10,8 +10,7 @@ import math
 import re
 import types
 import typing
-from typing import Any as AnyValue
-from typing import Final, Union
+from typing import Any as AnyValue, Final, Union
 
 import numpy as np
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from serde.errors import Unsupported
 from serde.mxnet.model import Graph, Node
 from serde.relay.ir.expr import Expr
-from serde.walk.import_context import GraphImporter
-from serde.walk.import_context import ImportContext as BaseContext
+from serde.walk.import_context import GraphImporter, ImportContext as BaseContext
 from serde.walk.scope import Scope
 
 __all__ = ["ImportContext"]

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.parsing import parse_json
@@ -23,11 +22,11 @@ from serde.mxnet.model import (
     METADATA_KEY,
     NUMBER,
     Entry,
+    Graph as MxnetGraph,
     MxnetModel,
     Node,
     read_dims,
 )
-from serde.mxnet.model import Graph as MxnetGraph
 from serde.mxnet.ops import TABLE
 from serde.mxnet.precision import precision_note
 from serde.mxnet.shape_completion import ShapeCompletion, tells_lengths
@@ -41,8 +40,7 @@ from serde.relay.ir.types import TensorType, Type
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Holes
-from serde.walk.importer import Graph, ImportWalk
-from serde.walk.importer import Node as WalkNode
+from serde.walk.importer import Graph, ImportWalk, Node as WalkNode
 from serde.walk.metadata import metadata_facts
 from serde.walk.scope import Scope as BaseScope
 from serde.walk.tracing import note_read

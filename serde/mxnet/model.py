@@ -12,19 +12,9 @@ from dataclasses import dataclass, field, replace
 from serde.core.weights import Weight
 
 __all__ = [
-    "COMPUTED",
-    "DTYPES",
-    "INPUT_KEY",
-    "LATEST_VERSION",
-    "NUMBER",
-    "Entry",
-    "Graph",
-    "MxnetModel",
-    "Node",
-    "read_dims",
-    "version_text",
-    "with_input_order",
-]
+    "COMPUTED", "DTYPES", "INPUT_KEY", "LATEST_VERSION", "NUMBER", "Entry", "Graph",
+    "MxnetModel", "Node", "read_dims", "version_text", "with_input_order",
+]  # fmt: skip
 
 DTYPES = (
     "float32",

@@ -8,8 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 __all__ = ["FRAGMENTS", "QUANTIZERS", "REQUIRED", "Fragment", "Operand"]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 

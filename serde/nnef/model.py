@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Literal, TypeAlias
+from typing import Any as AnyValue, Literal, TypeAlias
 
 from serde.core.weights import Weight
 
 __all__ = [
-    "Argument",
-    "Block",
-    "Definition",
-    "ElementType",
-    "NnefModel",
-    "Operation",
-    "Quantization",
-    "Ref",
-    "flatten",
-    "rename_operation",
-]
+    "Argument", "Block", "Definition", "ElementType", "NnefModel", "Operation", "Quantization",
+    "Ref", "flatten", "rename_operation",
+]  # fmt: skip
 
 ElementType: TypeAlias = Literal["scalar", "integer", "logical"]
 

@@ -11,8 +11,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 import onnx
@@ -30,17 +29,9 @@ from serde.relay.ir.unique_names import UniqueNames
 from serde.walk.placement import Scope
 
 __all__ = [
-    "FUNCTION_DOMAIN",
-    "SEQUENCE_IDENTITY",
-    "SEQUENCE_SUBGRAPHS",
-    "GraphBuilder",
-    "GraphScope",
-    "Value",
-    "ValueType",
-    "require_sequences",
-    "walk_nodes",
-    "without_symbols",
-]
+    "FUNCTION_DOMAIN", "SEQUENCE_IDENTITY", "SEQUENCE_SUBGRAPHS", "GraphBuilder", "GraphScope",
+    "Value", "ValueType", "require_sequences", "walk_nodes", "without_symbols",
+]  # fmt: skip
 
 _NAMELESS: Final = "value"
 """What had an empty name, by which ONNX means what is absent."""

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue
 
 import numpy as np
 

@@ -18,8 +18,7 @@ from serde.onnx.undecided import Decisions
 from serde.relay.ir.expr import Expr
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.walk.holes import Incomplete
-from serde.walk.import_context import GraphImporter
-from serde.walk.import_context import ImportContext as BaseContext
+from serde.walk.import_context import GraphImporter, ImportContext as BaseContext
 
 __all__ = ["Facts", "ImportContext"]
 

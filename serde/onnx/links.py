@@ -12,8 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 from serde.core.parsing import parse_json
 from serde.core.report import Report

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any as AnyValue
-from typing import ClassVar, Final
+from typing import Any as AnyValue, ClassVar, Final
 
 from serde.core.lossy import QUANTISED_AS_QDQ, UINT8_AS_INT8
 from serde.core.report import Report

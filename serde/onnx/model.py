@@ -21,20 +21,10 @@ if TYPE_CHECKING:
     from serde.io.fingerprint import Fingerprint
 
 __all__ = [
-    "DATA_PROPERTY",
-    "EMBEDDED_BYTES",
-    "LINKED_PROPERTY",
-    "MARKER",
-    "PRODUCER",
-    "LinkedFile",
-    "OnnxModel",
-    "element_of",
-    "inline_fault",
-    "shape_fault",
-    "tensors",
-    "weight_bytes",
+    "DATA_PROPERTY", "EMBEDDED_BYTES", "LINKED_PROPERTY", "MARKER", "PRODUCER", "LinkedFile",
+    "OnnxModel", "element_of", "inline_fault", "shape_fault", "tensors", "weight_bytes",
     "weight_chunks",
-]
+]  # fmt: skip
 
 EMBEDDED_BYTES: Final = 1024
 """Tensors below this length stay in the model when the others become external."""

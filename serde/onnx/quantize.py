@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 from onnx import TensorProto
 

@@ -6,8 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import onnx
 from onnx import helper, numpy_helper
@@ -23,16 +22,9 @@ from serde.relay.ir.types import SequenceType, TensorType, Type
 from serde.walk.takes import enumerate_words
 
 __all__ = [
-    "allowed_types",
-    "check_opset",
-    "fault_of_call",
-    "fault_of_node",
-    "newest_opset",
-    "require_dtype",
-    "result_dtypes",
-    "takes_dtype",
-    "type_text",
-]
+    "allowed_types", "check_opset", "fault_of_call", "fault_of_node", "newest_opset",
+    "require_dtype", "result_dtypes", "takes_dtype", "type_text",
+]  # fmt: skip
 
 _DTYPES: Final[Mapping[str, str]] = MappingProxyType(
     {

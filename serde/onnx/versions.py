@@ -12,17 +12,9 @@ from types import MappingProxyType
 from typing import Final
 
 __all__ = [
-    "CHANGES",
-    "DEFAULT_TARGET",
-    "FIRST_WITH_FUNCTIONS",
-    "LOWEST_TARGET",
-    "MICROSOFT_OPERATORS",
-    "ML_CHANGES",
-    "NEWEST",
-    "NEWEST_IR",
-    "RUNTIME_OPERATORS",
-    "Change",
-]
+    "CHANGES", "DEFAULT_TARGET", "FIRST_WITH_FUNCTIONS", "LOWEST_TARGET", "MICROSOFT_OPERATORS",
+    "ML_CHANGES", "NEWEST", "NEWEST_IR", "RUNTIME_OPERATORS", "Change",
+]  # fmt: skip
 
 
 class Change(Enum):

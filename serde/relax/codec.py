@@ -7,8 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.limits import MAX_SCRIPT_BYTES
 from serde.core.weights import OpenFile, Weight
@@ -21,17 +20,9 @@ from serde.relax.text.reading import read_script
 from serde.relay.text.containers import DLPACK_CODES
 
 __all__ = [
-    "PARAMS",
-    "SCRIPT",
-    "check_target",
-    "detect",
-    "is_folder",
-    "is_module",
-    "load",
-    "read_folder",
-    "save",
-    "write_weights",
-]
+    "PARAMS", "SCRIPT", "check_target", "detect", "is_folder", "is_module", "load",
+    "read_folder", "save", "write_weights",
+]  # fmt: skip
 
 SCRIPT: Final = "model.py"
 """The module in TVMScript."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf, nan
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.relax.framework import Framework
 

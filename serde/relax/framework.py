@@ -13,8 +13,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.optional import require
 from serde.core.parsing import parse_json

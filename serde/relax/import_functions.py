@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.core.report import Report

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import NoneType
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.limits import MAX_NESTING, budget
 from serde.core.report import Report
@@ -42,15 +41,9 @@ from serde.walk.scope import Scope
 from serde.walk.user_converters import check_custom_results
 
 __all__ = [
-    "PLAIN",
-    "Closure",
-    "ImportWalk",
-    "Values",
-    "has_hole",
-    "join_fields",
-    "split_fields",
+    "PLAIN", "Closure", "ImportWalk", "Values", "has_hole", "join_fields", "split_fields",
     "tensor_type",
-]
+]  # fmt: skip
 
 Values = Scope[int, AnyValue]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -15,15 +14,9 @@ from serde.relax.model import RelaxModel
 from serde.relax.reflection import name_of
 
 __all__ = [
-    "names_of",
-    "operators_of",
-    "share",
-    "shared_array",
-    "summary_of",
-    "summary_of_tensor",
-    "to_live",
-    "to_tensor",
-]
+    "names_of", "operators_of", "share", "shared_array", "summary_of", "summary_of_tensor",
+    "to_live", "to_tensor",
+]  # fmt: skip
 
 _ALIGNMENT: Final = 64
 """Of memory that TVM shares, in bytes."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any as AnyValue
-from typing import Final, TypeAlias
+from typing import Any as AnyValue, Final, TypeAlias
 
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework

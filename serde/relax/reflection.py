@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.limits import budget
 from serde.relax.framework import Framework, load
 
 __all__ = [
-    "argument_names",
-    "attributes_of",
-    "called_functions",
-    "dtype_of",
-    "handle_of",
-    "leaves_of",
-    "name_of",
-    "plain_value",
-    "result_leaves",
-    "tensor_of",
-]
+    "argument_names", "attributes_of", "called_functions", "dtype_of", "handle_of", "leaves_of",
+    "name_of", "plain_value", "result_leaves", "tensor_of",
+]  # fmt: skip
 
 
 def handle_of(node: AnyValue) -> int:

@@ -11,8 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.bridge.summary import TensorSummary
 from serde.core.limits import CHUNK_BYTES

@@ -5,106 +5,120 @@ The pivot between formats. Operators are attributes of this package, as ``relay.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any as AnyValue
-from typing import Literal, overload
+from typing import Any as AnyValue, Literal, overload
 
 from serde.compat import frontend as frontend
-from serde.compat.backend import load_param_dict as load_param_dict
-from serde.compat.backend import save_param_dict as save_param_dict
-from serde.compat.backend import to_onnx as to_onnx
-from serde.relay import adt as adt
-from serde.relay import analysis as analysis
-from serde.relay import build_module as build_module
-from serde.relay import dataflow_pattern as dataflow_pattern
-from serde.relay import expr as expr
-from serde.relay import expr_functor as expr_functor
-from serde.relay import function as function
-from serde.relay import op as op
-from serde.relay import prelude as prelude
-from serde.relay import scope_builder as scope_builder
-from serde.relay import testing as testing
-from serde.relay import transform as transform
-from serde.relay import ty as ty
-from serde.relay._builders import annotation as annotation
-from serde.relay._builders import dyn as dyn
-from serde.relay._builders import image as image
-from serde.relay._builders import nn as nn
-from serde.relay._builders import qnn as qnn
-from serde.relay._builders import random as random
-from serde.relay._builders import serde as serde
-from serde.relay._builders import vision as vision
+from serde.compat.backend import (
+    load_param_dict as load_param_dict,
+    save_param_dict as save_param_dict,
+    to_onnx as to_onnx,
+)
+from serde.relay import (
+    adt as adt,
+    analysis as analysis,
+    build_module as build_module,
+    dataflow_pattern as dataflow_pattern,
+    expr as expr,
+    expr_functor as expr_functor,
+    function as function,
+    op as op,
+    prelude as prelude,
+    scope_builder as scope_builder,
+    testing as testing,
+    transform as transform,
+    ty as ty,
+)
+from serde.relay._builders import (
+    annotation as annotation,
+    dyn as dyn,
+    image as image,
+    nn as nn,
+    qnn as qnn,
+    random as random,
+    serde as serde,
+    vision as vision,
+)
 from serde.relay._builders._types import DType
 from serde.relay.ir import loops as loops
-from serde.relay.ir.adt import Clause as Clause
-from serde.relay.ir.adt import Constructor as Constructor
-from serde.relay.ir.adt import Match as Match
-from serde.relay.ir.adt import Pattern as Pattern
-from serde.relay.ir.adt import PatternConstructor as PatternConstructor
-from serde.relay.ir.adt import PatternTuple as PatternTuple
-from serde.relay.ir.adt import PatternVar as PatternVar
-from serde.relay.ir.adt import PatternWildcard as PatternWildcard
-from serde.relay.ir.adt import TypeData as TypeData
-from serde.relay.ir.affine_type import TensorAffineType as TensorAffineType
-from serde.relay.ir.affine_type import TupleAffineType as TupleAffineType
-from serde.relay.ir.compare import assert_structural_equal as assert_structural_equal
-from serde.relay.ir.compare import structural_equal as structural_equal
+from serde.relay.ir.adt import (
+    Clause as Clause,
+    Constructor as Constructor,
+    Match as Match,
+    Pattern as Pattern,
+    PatternConstructor as PatternConstructor,
+    PatternTuple as PatternTuple,
+    PatternVar as PatternVar,
+    PatternWildcard as PatternWildcard,
+    TypeData as TypeData,
+)
+from serde.relay.ir.affine_type import (
+    TensorAffineType as TensorAffineType,
+    TupleAffineType as TupleAffineType,
+)
+from serde.relay.ir.compare import (
+    assert_structural_equal as assert_structural_equal,
+    structural_equal as structural_equal,
+)
 from serde.relay.ir.copies import bind as bind
-from serde.relay.ir.dims import Any as Any
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.dims import symbol as symbol
-from serde.relay.ir.expr import Call as Call
-from serde.relay.ir.expr import Constant as Constant
-from serde.relay.ir.expr import Expr as Expr
-from serde.relay.ir.expr import Function as Function
-from serde.relay.ir.expr import GlobalVar as GlobalVar
-from serde.relay.ir.expr import If as If
-from serde.relay.ir.expr import Let as Let
-from serde.relay.ir.expr import Op as Op
-from serde.relay.ir.expr import RelayExpr as RelayExpr
-from serde.relay.ir.expr import Tuple as Tuple
-from serde.relay.ir.expr import TupleGetItem as TupleGetItem
-from serde.relay.ir.expr import TupleWrapper as TupleWrapper
-from serde.relay.ir.expr import Var as Var
-from serde.relay.ir.expr import const as const
-from serde.relay.ir.expr import var as var
-from serde.relay.ir.functor import ExprFunctor as ExprFunctor
-from serde.relay.ir.functor import ExprMutator as ExprMutator
-from serde.relay.ir.functor import ExprVisitor as ExprVisitor
-from serde.relay.ir.functor import MixedModeMutator as MixedModeMutator
+from serde.relay.ir.dims import Any as Any, DimLike, symbol as symbol
+from serde.relay.ir.expr import (
+    Call as Call,
+    Constant as Constant,
+    Expr as Expr,
+    Function as Function,
+    GlobalVar as GlobalVar,
+    If as If,
+    Let as Let,
+    Op as Op,
+    RelayExpr as RelayExpr,
+    Tuple as Tuple,
+    TupleGetItem as TupleGetItem,
+    TupleWrapper as TupleWrapper,
+    Var as Var,
+    const as const,
+    var as var,
+)
+from serde.relay.ir.functor import (
+    ExprFunctor as ExprFunctor,
+    ExprMutator as ExprMutator,
+    ExprVisitor as ExprVisitor,
+    MixedModeMutator as MixedModeMutator,
+)
 from serde.relay.ir.hashing import structural_hash as structural_hash
-from serde.relay.ir.model import ModelMeta as ModelMeta
-from serde.relay.ir.model import RelayModel as RelayModel
+from serde.relay.ir.model import ModelMeta as ModelMeta, RelayModel as RelayModel
 from serde.relay.ir.module import IRModule as IRModule
-from serde.relay.ir.refs import RefCreate as RefCreate
-from serde.relay.ir.refs import RefRead as RefRead
-from serde.relay.ir.refs import RefWrite as RefWrite
-from serde.relay.ir.span import SequentialSpan as SequentialSpan
-from serde.relay.ir.span import SourceName as SourceName
-from serde.relay.ir.span import Span as Span
-from serde.relay.ir.type_functor import TypeFunctor as TypeFunctor
-from serde.relay.ir.type_functor import TypeMutator as TypeMutator
-from serde.relay.ir.type_functor import TypeVisitor as TypeVisitor
-from serde.relay.ir.types import FuncType as FuncType
-from serde.relay.ir.types import GlobalTypeVar as GlobalTypeVar
-from serde.relay.ir.types import IncompleteType as IncompleteType
-from serde.relay.ir.types import Kind as Kind
-from serde.relay.ir.types import RefType as RefType
-from serde.relay.ir.types import RelayRefType as RelayRefType
-from serde.relay.ir.types import SequenceType as SequenceType
-from serde.relay.ir.types import TensorType as TensorType
-from serde.relay.ir.types import TupleType as TupleType
-from serde.relay.ir.types import Type as Type
-from serde.relay.ir.types import TypeCall as TypeCall
-from serde.relay.ir.types import TypeConstraint as TypeConstraint
-from serde.relay.ir.types import TypeKind as TypeKind
-from serde.relay.ir.types import TypeRelation as TypeRelation
-from serde.relay.ir.types import TypeVar as TypeVar
+from serde.relay.ir.refs import RefCreate as RefCreate, RefRead as RefRead, RefWrite as RefWrite
+from serde.relay.ir.span import (
+    SequentialSpan as SequentialSpan,
+    SourceName as SourceName,
+    Span as Span,
+)
+from serde.relay.ir.type_functor import (
+    TypeFunctor as TypeFunctor,
+    TypeMutator as TypeMutator,
+    TypeVisitor as TypeVisitor,
+)
+from serde.relay.ir.types import (
+    FuncType as FuncType,
+    GlobalTypeVar as GlobalTypeVar,
+    IncompleteType as IncompleteType,
+    Kind as Kind,
+    RefType as RefType,
+    RelayRefType as RelayRefType,
+    SequenceType as SequenceType,
+    TensorType as TensorType,
+    TupleType as TupleType,
+    Type as Type,
+    TypeCall as TypeCall,
+    TypeConstraint as TypeConstraint,
+    TypeKind as TypeKind,
+    TypeRelation as TypeRelation,
+    TypeVar as TypeVar,
+)
 from serde.relay.ir.verify import verify as verify
 from serde.relay.run.executor import create_executor as create_executor
 from serde.relay.scope_builder import ScopeBuilder as ScopeBuilder
-from serde.relay.text.parser import fromtext as fromtext
-from serde.relay.text.parser import parse as parse
-from serde.relay.text.parser import parse_expr as parse_expr
+from serde.relay.text.parser import fromtext as fromtext, parse as parse, parse_expr as parse_expr
 from serde.relay.ty import scalar_type as scalar_type
 
 def abs(data: Expr) -> Expr:

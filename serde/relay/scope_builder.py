@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import Any as AnyValue
 
 from serde.errors import RelayError
-from serde.relay.ir.expr import Expr, If, Let, Var, astuple
-from serde.relay.ir.expr import var as make_var
+from serde.relay.ir.expr import Expr, If, Let, Var, astuple, var as make_var
 from serde.relay.ir.types import Type
 
 __all__ = ["ScopeBuilder"]

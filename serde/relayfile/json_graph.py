@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.limits import MAX_NAME_BYTES, MAX_NODES, MAX_RANK
 from serde.core.parsing import parse_json

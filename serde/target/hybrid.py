@@ -6,8 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import Final, Protocol
+from typing import Any as AnyValue, Final, Protocol
 
 import numpy as np
 

@@ -13,8 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Final, Protocol, TypeAlias
+from typing import Any as AnyValue, Final, Protocol, TypeAlias
 
 import numpy as np
 

@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import ClassVar
+from typing import Any as AnyValue, ClassVar
 
 import numpy as np
 import pytest

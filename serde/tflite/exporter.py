@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any as AnyValue
-from typing import Final, NoReturn
+from typing import Any as AnyValue, Final, NoReturn
 
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report

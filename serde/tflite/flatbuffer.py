@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 

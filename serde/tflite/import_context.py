@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
-from typing import Protocol
+from typing import Any as AnyValue, Protocol
 
 import numpy as np
 

@@ -19,17 +19,9 @@ from serde.relay.ir.types import TensorType
 from serde.tflite.model import Quantization, Tensor
 
 __all__ = [
-    "is_quantized",
-    "limited",
-    "one_scale",
-    "parameters",
-    "rescaled",
-    "rounded_twice",
-    "scale_product",
-    "to_codes",
-    "to_numbers",
-    "zero_point",
-]
+    "is_quantized", "limited", "one_scale", "parameters", "rescaled", "rounded_twice",
+    "scale_product", "to_codes", "to_numbers", "zero_point",
+]  # fmt: skip
 
 _CODES = frozenset(("int4", "int8", "uint8", "int16", "int32"))
 _LIMITS = {1: (0.0, None), 2: (-1.0, 1.0), 3: (0.0, 6.0)}

@@ -12,8 +12,7 @@ import struct
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 

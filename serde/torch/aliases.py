@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
@@ -26,16 +25,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = [
-    "Handle",
-    "Storage",
-    "Values",
-    "View",
-    "functional_name",
-    "has_writes",
-    "is_in_place",
-    "out_names",
-    "writes_statistics",
-]
+    "Handle", "Storage", "Values", "View", "functional_name", "has_writes", "is_in_place",
+    "out_names", "writes_statistics",
+]  # fmt: skip
 
 _MAYBE = "{} was written, and whether this tensor shares its memory is not known"
 

@@ -6,8 +6,7 @@ import inspect
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 import numpy as np
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 from serde.core.limits import MAX_GRAPH_TEXT_BYTES
 from serde.errors import FormatError, OptionError

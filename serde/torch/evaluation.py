@@ -10,8 +10,7 @@ import importlib
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.optional import require
 from serde.errors import CheckError

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.core.report import Report

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Protocol, TypeAlias
+from typing import Any as AnyValue, Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,8 +22,7 @@ from serde.torch.promotion import category, promote
 from serde.torch.quantization import Quantization
 from serde.torch.sequences import PackedSequences
 from serde.walk.holes import Hole
-from serde.walk.import_context import GraphImporter
-from serde.walk.import_context import ImportContext as BaseContext
+from serde.walk.import_context import GraphImporter, ImportContext as BaseContext
 from serde.walk.scope import Scope
 
 __all__ = ["ImportContext", "Scalar", "SymInt", "Unread"]

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.weights import Weight
 from serde.relay.ir.dims import DimLike
@@ -17,16 +16,9 @@ from serde.relay.ir.types import TensorType
 from serde.torch.dimensions import Range
 
 __all__ = [
-    "OWN_NAMESPACES",
-    "TRACED_FUNCTION",
-    "TRAINING_NOTE",
-    "Argument",
-    "Graph",
-    "Input",
-    "Node",
-    "Ref",
-    "TorchModel",
-]
+    "OWN_NAMESPACES", "TRACED_FUNCTION", "TRAINING_NOTE", "Argument", "Graph", "Input", "Node",
+    "Ref", "TorchModel",
+]  # fmt: skip
 
 NAMES: Final = "serde_names.json"
 """The extra file in which archives that serde writes tell names of inputs and outputs."""

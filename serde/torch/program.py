@@ -10,46 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import TypeAlias
+from typing import Any as AnyValue, TypeAlias
 
 from serde.core.weights import Weight
 from serde.relay.ir.types import TensorType
 from serde.torch.model import Input
 
 __all__ = [
-    "Apply",
-    "Assign",
-    "Attribute",
-    "Chain",
-    "Dtype",
-    "Expression",
-    "If",
-    "Index",
-    "Infix",
-    "Items",
-    "Layer",
-    "Length",
-    "Literal",
-    "Local",
-    "Loop",
-    "Method",
-    "Parameter",
-    "Prefix",
-    "Repeated",
-    "Slice",
-    "Statement",
-    "Stored",
-    "Submodule",
-    "TorchProgram",
-    "expressions_of",
-    "locals_of",
-    "parts",
-    "rebuild",
-    "rename",
-    "statements_of",
-    "with_parts",
-]
+    "Apply", "Assign", "Attribute", "Chain", "Dtype", "Expression", "If", "Index", "Infix",
+    "Items", "Layer", "Length", "Literal", "Local", "Loop", "Method", "Parameter", "Prefix",
+    "Repeated", "Slice", "Statement", "Stored", "Submodule", "TorchProgram", "expressions_of",
+    "locals_of", "parts", "rebuild", "rename", "statements_of", "with_parts",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

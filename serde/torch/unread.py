@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.texts import printable
 from serde.core.weights import OpenFile

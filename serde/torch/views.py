@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import Final, TypeAlias
+from typing import Any as AnyValue, Final, TypeAlias
 
 import numpy as np
 

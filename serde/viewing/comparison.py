@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any as AnyValue
-from typing import Final, TypeAlias
+from typing import Any as AnyValue, Final, TypeAlias
 
 from serde.bridge.summary import TensorSummary
 from serde.checking.bisection import Bisection, InnerValue, normalize_name

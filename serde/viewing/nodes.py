@@ -7,15 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 __all__ = [
-    "LONGEST_NAME",
-    "LONGEST_TEXT",
-    "Box",
-    "Graph",
-    "Node",
-    "Operand",
-    "cut_text",
-    "shape_text",
-]
+    "LONGEST_NAME", "LONGEST_TEXT", "Box", "Graph", "Node", "Operand", "cut_text", "shape_text",
+]  # fmt: skip
 
 Kind: TypeAlias = Literal["operator", "input", "output", "unknown"]
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, M
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import GeneratorType
-from typing import Any as AnyValue
-from typing import Generic, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any as AnyValue, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from serde.core.weights import Array
 from serde.errors import ConverterBug, Unsupported
@@ -25,16 +24,9 @@ from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
 
 __all__ = [
-    "Body",
-    "ExportContext",
-    "ExportedValue",
-    "NodeContext",
-    "SymbolTable",
-    "Values",
-    "Writing",
-    "known_leaves",
-    "regroup",
-]
+    "Body", "ExportContext", "ExportedValue", "NodeContext", "SymbolTable", "Values", "Writing",
+    "known_leaves", "regroup",
+]  # fmt: skip
 
 
 class ExportedValue(Protocol):

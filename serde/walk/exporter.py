@@ -13,8 +13,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import GeneratorType
-from typing import Any as AnyValue
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Any as AnyValue, Final, Generic, TypeAlias, TypeVar
 
 from serde.core.limits import budget
 from serde.core.progress import counting

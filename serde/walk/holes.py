@@ -16,15 +16,9 @@ from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children
 
 __all__ = [
-    "Hole",
-    "Holes",
-    "Incomplete",
-    "Placeholder",
-    "name_sources",
-    "require_countable",
-    "why_not_called",
-    "why_without_value",
-]
+    "Hole", "Holes", "Incomplete", "Placeholder", "name_sources", "require_countable",
+    "why_not_called", "why_without_value",
+]  # fmt: skip
 
 
 class Placeholder(Expr):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
-from typing import Protocol
+from typing import Any as AnyValue, Protocol
 
 from serde.core.limits import MAX_RANK, budget, current_limits
 from serde.core.report import Report

@@ -11,8 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any as AnyValue
-from typing import Generic, Protocol, TypeVar
+from typing import Any as AnyValue, Generic, Protocol, TypeVar
 
 from serde.core.limits import budget
 from serde.core.progress import counting

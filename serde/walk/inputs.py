@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final, TypeVar
+from typing import Any as AnyValue, Final, TypeVar
 
 import numpy as np
 

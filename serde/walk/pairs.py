@@ -11,8 +11,7 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.errors import RelayError
 from serde.relay.ir.expr import Call

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.texts import shown
 from serde.core.weights import dtype_name

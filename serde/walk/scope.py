@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, TypeVar
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue, Generic, TypeVar
 
 from serde.core.limits import budget
 from serde.errors import FormatError

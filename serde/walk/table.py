@@ -17,8 +17,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from inspect import isgenerator
-from typing import Any as AnyValue
-from typing import NoReturn, TypeVar
+from typing import Any as AnyValue, NoReturn, TypeVar
 
 from serde.core.report import Issue, Report
 from serde.errors import (

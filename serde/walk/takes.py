@@ -12,8 +12,7 @@ import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -26,28 +25,10 @@ from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType, TupleType
 
 __all__ = [
-    "ANY",
-    "AXES",
-    "CONSTANT",
-    "FLOATS",
-    "HELD",
-    "ONE",
-    "RESULT",
-    "SIGNED",
-    "SINGLE",
-    "Fact",
-    "NotTaken",
-    "Takes",
-    "all_are",
-    "at",
-    "between",
-    "dtypes",
-    "enumerate_words",
-    "like",
-    "of_dtypes",
-    "ranks",
-    "tensors",
-]
+    "ANY", "AXES", "CONSTANT", "FLOATS", "HELD", "ONE", "RESULT", "SIGNED", "SINGLE", "Fact",
+    "NotTaken", "Takes", "all_are", "at", "between", "dtypes", "enumerate_words", "like",
+    "of_dtypes", "ranks", "tensors",
+]  # fmt: skip
 
 RESULT: Final = "result"
 """What stands for the result of a call beside its operands."""

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any as AnyValue
-from typing import Final, Literal, TypeVar
+from typing import Any as AnyValue, Final, Literal, TypeVar
 
 from serde.core.texts import shown
 from serde.errors import OptionError

@@ -101,8 +101,7 @@ def test_names_in_relay(mx: Any, tmp_path: Path) -> None:
 
 
 def test_numbered_names_belong_to_the_name_without() -> None:
-    from support.toy_format import BRIDGE as TOY
-    from support.toy_format import MODEL
+    from support.toy_format import BRIDGE as TOY, MODEL
 
     from serde.bridge.summary import TensorNames
     from serde.relay.ir.model import ModelMeta, RelayModel

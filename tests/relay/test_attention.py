@@ -13,8 +13,7 @@ import serde.relay as relay
 from serde.core.report import Report
 from serde.errors import TypeInferenceError
 from serde.onnx.exporter import from_relay
-from serde.relay.ir.dims import Any as AnyDim
-from serde.relay.ir.dims import Dim, symbol
+from serde.relay.ir.dims import Any as AnyDim, Dim, symbol
 from serde.relay.ir.expr import Call, Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule

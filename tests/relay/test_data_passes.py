@@ -50,6 +50,8 @@ PASSES = {
     "SimplifyInference": transform.SimplifyInference(),
     "FuseOps": transform.FuseOps(),
     "Inline": transform.Inline(),
+    "LambdaLift": transform.LambdaLift(),
+    "EtaExpand": transform.EtaExpand(expand_constructor=True),
     "CanonicalizeOps": transform.CanonicalizeOps(),
     "CanonicalizeCast": transform.CanonicalizeCast(),
     "FastMath": transform.FastMath(),

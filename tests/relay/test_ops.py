@@ -11,8 +11,7 @@ from support.golden import tvm_ops
 from support.samples import Symbols, all_samples, as_tensor_types, build, each_array
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any as AnyDim
-from serde.relay.ir.dims import Dim
+from serde.relay.ir.dims import Any as AnyDim, Dim
 from serde.relay.ir.registry import OpDef, Sample, all_ops
 from serde.relay.ir.types import TensorType, substitute_type
 

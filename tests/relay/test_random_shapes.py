@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from support.onnx_export import OPSETS, evaluate, export
 from support.samples import Symbols, as_tensor_types, build
 from support.strategies import strategy_of

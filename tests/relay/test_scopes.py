@@ -22,6 +22,7 @@ from serde.relay.transform import (
     FuseOps,
     InferType,
     InlineCalls,
+    LambdaLift,
     MergeEqualNodes,
     Pass,
     RemoveDeadCode,
@@ -37,6 +38,7 @@ PASSES: dict[str, Pass] = {
     "anf": ToANormalForm(),
     "graph": ToGraphNormalForm(),
     "inline": InlineCalls(),
+    "lift": LambdaLift(),
     "cse": MergeEqualNodes(),
     "dce": RemoveDeadCode(),
     "fold": EvaluateConstants(),
@@ -47,7 +49,11 @@ PASSES: dict[str, Pass] = {
     "graph_anf": Sequential([ToGraphNormalForm(), ToANormalForm()]),
     "anf_cse_dce": Sequential([ToANormalForm(), MergeEqualNodes(), RemoveDeadCode()]),
     "cse_anf": Sequential([MergeEqualNodes(), ToANormalForm()]),
+    "lift_inline": Sequential([LambdaLift(), InlineCalls()]),
+    "lift_anf": Sequential([LambdaLift(), ToANormalForm()]),
     "inline_graph_inline": Sequential([InlineCalls(), ToGraphNormalForm(), InlineCalls()]),
+    "inline_lift": Sequential([InlineCalls(), LambdaLift()]),
+    "graph_lift_cse": Sequential([ToGraphNormalForm(), LambdaLift(), MergeEqualNodes()]),
     "fuse_defuse": Sequential([FuseOps(), DefuseOps()]),
 }
 

@@ -23,8 +23,7 @@ if __name__ == "__main__":
 
 from support.toy_format import MODEL, TOY
 
-from serde.command.cli import COMMANDS as NAMES
-from serde.command.cli import main
+from serde.command.cli import COMMANDS as NAMES, main
 
 FOLDER = Path(__file__).parent.parent / "golden" / "cli"
 

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from support import torch_nets
-from support import torch_parts as parts
-from support import torch_sequences as sequences
-from support import torch_vision as vision
+from support import (
+    torch_nets,
+    torch_parts as parts,
+    torch_sequences as sequences,
+    torch_vision as vision,
+)
 from support.coreml_compression import Compression, in_turn, palette, pruned, quantized
 from support.coreml_recipes import Built, Inputs, Recipe, made
 from torch import Tensor, nn

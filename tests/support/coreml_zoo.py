@@ -16,8 +16,13 @@ from support.accuracy import FACES, ZOO, Net, distance, face_net, zoo_net
 from support.mil_executor import Program, load
 from support.mil_values import check_package
 from support.oracle import run_mxnet
-from support.zoo import LEAST_FOUND, around_selections, found_again, selections
-from support.zoo import zoo_net as other_net
+from support.zoo import (
+    LEAST_FOUND,
+    around_selections,
+    found_again,
+    selections,
+    zoo_net as other_net,
+)
 
 import serde
 from serde.compat import import_mxnet

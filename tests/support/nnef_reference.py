@@ -8,12 +8,10 @@ specification is silent the function says so and follows what two other judges a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
-from support import nnef_tensors as tensors
-from support import nnef_windows as windows
+from support import nnef_tensors as tensors, nnef_windows as windows
 from support.nnef_tensors import Array, elementwise
 
 __all__ = ["REFERENCE", "evaluate", "run"]

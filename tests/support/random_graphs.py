@@ -22,8 +22,7 @@ from serde.core.weights import ArrayWeight, numpy_dtype
 from serde.errors import TypeInferenceError
 from serde.onnx.ops import TABLE
 from serde.relay import Constant, Function, GlobalVar, IRModule, Tuple, TupleGetItem, Var
-from serde.relay.ir.dims import Any as AnyDim
-from serde.relay.ir.dims import Dim, SymDim, substitute, symbol
+from serde.relay.ir.dims import Any as AnyDim, Dim, SymDim, substitute, symbol
 from serde.relay.ir.expr import Call, Expr, Let, Span
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.registry import OpDef, all_ops, call

@@ -14,8 +14,14 @@ from fnmatch import fnmatch
 from typing import Any
 
 import numpy as np
-from support.onnx_suite import SuiteCase, feeds, frozen, imported, load_cases
-from support.onnx_suite import judge as judge_results
+from support.onnx_suite import (
+    SuiteCase,
+    feeds,
+    frozen,
+    imported,
+    judge as judge_results,
+    load_cases,
+)
 from support.relax_apart import answer, count, judge_apart, verdict_of
 
 from serde.conversion.prepare import PrepareOptions, prepare

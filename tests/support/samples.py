@@ -12,8 +12,7 @@ import pytest
 
 from serde.relay import Function, Var
 from serde.relay.ir.bodies import all_nodes
-from serde.relay.ir.dims import Any as AnyDim
-from serde.relay.ir.dims import Dim, symbol
+from serde.relay.ir.dims import Any as AnyDim, Dim, symbol
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple
 from serde.relay.ir.registry import OpDef, Sample, SequenceSpec, TensorSpec, all_ops, infer_call
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type

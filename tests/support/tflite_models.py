@@ -8,8 +8,7 @@ from typing import Any
 
 import flatbuffers
 import numpy as np
-from ai_edge_litert import interpreter
-from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert import interpreter, schema_py_generated as schema
 
 __all__ = ["T", "make_model", "run_litert"]
 

@@ -18,24 +18,10 @@ from serde.errors import FormatError, OptionError
 from serde.io.contained import read_small
 
 __all__ = [
-    "COLORS",
-    "DEFAULT_RANGE",
-    "Image",
-    "Range",
-    "enumerated_from",
-    "image_from",
-    "images_from",
-    "labels_from",
-    "output_images_from",
-    "parse_enumerated",
-    "parse_file",
-    "parse_images",
-    "parse_layouts",
-    "parse_ranges",
-    "parse_texts",
-    "ranges_from",
-    "texts_from",
-]
+    "COLORS", "DEFAULT_RANGE", "Image", "Range", "enumerated_from", "image_from", "images_from",
+    "labels_from", "output_images_from", "parse_enumerated", "parse_file", "parse_images",
+    "parse_layouts", "parse_ranges", "parse_texts", "ranges_from", "texts_from",
+]  # fmt: skip
 
 COLORS = {
     "GRAYSCALE": ("gray",),

@@ -21,16 +21,9 @@ from serde.relay.ir.dims import DimLike
 from serde.relay.ir.model import METADATA, ModelMeta
 
 __all__ = [
-    "ARRAY_DTYPES",
-    "class_labels",
-    "color_space",
-    "declared_dims",
-    "description_of",
-    "feature_facts",
-    "feature_summary",
-    "model_meta",
-    "tensors_of",
-]
+    "ARRAY_DTYPES", "class_labels", "color_space", "declared_dims", "description_of",
+    "feature_facts", "feature_summary", "model_meta", "tensors_of",
+]  # fmt: skip
 
 OWN = ("com.github.serde.", "com.github.apple.coremltools.")
 """What the keys of metadata begin with that converters write themselves."""

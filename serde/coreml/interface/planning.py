@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.coreml.interface.description import Classifier, Interface
 from serde.coreml.interface.input_types import COLORS, DEFAULT_RANGE, Image, Range

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any as AnyValue
-from typing import Final, Literal
+from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 

@@ -6,8 +6,7 @@ import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.core.lossy import FLOAT64_AS_FLOAT32, INT64_AS_INT32
 from serde.core.report import Report

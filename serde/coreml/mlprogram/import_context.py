@@ -14,8 +14,7 @@ from serde.coreml.mlprogram.tensor_lists import ListFacts
 from serde.errors import FormatError, Unsupported
 from serde.io.packed import PackedWeight
 from serde.relay.ir.expr import Constant, Expr
-from serde.walk.import_context import GraphImporter
-from serde.walk.import_context import ImportContext as BaseContext
+from serde.walk.import_context import GraphImporter, ImportContext as BaseContext
 from serde.walk.scope import Scope as BaseScope
 
 __all__ = ["Facts", "ImportContext", "Scope", "Value"]

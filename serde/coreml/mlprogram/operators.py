@@ -19,29 +19,11 @@ from serde.relay.ir.types import TensorType
 from serde.walk.takes import dtypes
 
 __all__ = [
-    "CORE",
-    "FLOATS",
-    "GATHER_DTYPES",
-    "HALVES",
-    "INSTEAD",
-    "LAYERS_INSTEAD",
-    "LAYERS_NOT_WRITTEN",
-    "LAYERS_WRITTEN",
-    "LAYER_KINDS",
-    "MOVE_DTYPES",
-    "NOT_READ",
-    "NOT_WRITTEN",
-    "NUMBERS",
-    "NUMBERS_OR_BOOL",
-    "VERSION",
-    "WRITTEN",
-    "WRITTEN_UNTIL",
-    "cast_to",
-    "compute_dtype",
-    "emit_in",
-    "layer_remark",
-    "remark",
-]
+    "CORE", "FLOATS", "GATHER_DTYPES", "HALVES", "INSTEAD", "LAYERS_INSTEAD",
+    "LAYERS_NOT_WRITTEN", "LAYERS_WRITTEN", "LAYER_KINDS", "MOVE_DTYPES", "NOT_READ",
+    "NOT_WRITTEN", "NUMBERS", "NUMBERS_OR_BOOL", "VERSION", "WRITTEN", "WRITTEN_UNTIL",
+    "cast_to", "compute_dtype", "emit_in", "layer_remark", "remark",
+]  # fmt: skip
 
 VERSION: Final = "9.0"
 """Version of coremltools."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.core.report import Report
 from serde.coreml.interface.interface import ARRAY_DTYPES, description_of, tensors_of

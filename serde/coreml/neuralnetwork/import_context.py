@@ -20,20 +20,13 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.walk.holes import Hole, Incomplete
-from serde.walk.import_context import GraphImporter
-from serde.walk.import_context import ImportContext as BaseContext
+from serde.walk.import_context import GraphImporter, ImportContext as BaseContext
 from serde.walk.scope import Scope as BaseScope
 
 __all__ = [
-    "Facts",
-    "ImportContext",
-    "Scope",
-    "add_leading_axis",
-    "drop_leading_axis",
-    "images",
-    "is_lifted",
-    "number",
-]
+    "Facts", "ImportContext", "Scope", "add_leading_axis", "drop_leading_axis", "images",
+    "is_lifted", "number",
+]  # fmt: skip
 
 
 _ELEMENTS = 32

@@ -15,15 +15,9 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.types import TensorType
 
 __all__ = [
-    "WIDE_INTEGERS",
-    "Fields",
-    "Layer",
-    "Network",
-    "Parameter",
-    "held_array",
-    "held_shape",
+    "WIDE_INTEGERS", "Fields", "Layer", "Network", "Parameter", "held_array", "held_shape",
     "value_weight",
-]
+]  # fmt: skip
 
 _LARGEST = float(np.nextafter(np.float32(2**31), np.float32(0)))
 """The greatest float32 that is an int32, which stands for "to the end"."""

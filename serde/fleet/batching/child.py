@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.limits import MAX_ARCHIVE_MEMBERS
 from serde.core.outcome import OUTCOMES, error_message, exit_code

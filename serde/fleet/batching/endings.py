@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.engine.base import out_of_memory
 from serde.fleet.batching.isolation import Ending

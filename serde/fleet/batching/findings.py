@@ -7,8 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.fleet.batching.gaps import Gaps
 from serde.fleet.batching.records import Outcome

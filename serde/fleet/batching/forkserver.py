@@ -23,8 +23,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Mapping
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.engine.forked import fork_engines
 from serde.fleet.batching.isolation import PREPARE

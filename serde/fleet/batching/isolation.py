@@ -20,22 +20,15 @@ import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO, Final, Protocol
-from typing import Any as AnyValue
+from typing import IO, Any as AnyValue, Final, Protocol
 
 from serde.core.systems import has_fork_server
 from serde.core.texts import last_line
 
 __all__ = [
-    "FORK",
-    "PREPARE",
-    "Ending",
-    "ForkServer",
-    "FreshProcesses",
-    "Isolation",
-    "ServerEnded",
+    "FORK", "PREPARE", "Ending", "ForkServer", "FreshProcesses", "Isolation", "ServerEnded",
     "isolation_here",
-]
+]  # fmt: skip
 
 FORK: Final = b"f"
 PREPARE: Final = b"p"

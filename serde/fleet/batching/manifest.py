@@ -14,8 +14,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import IO, Final
-from typing import Any as AnyValue
+from typing import IO, Any as AnyValue, Final
 
 from serde.core.parsing import parse_json
 from serde.errors import OptionError
@@ -23,15 +22,9 @@ from serde.fleet.stores.urls import is_url
 from serde.io.contained import location_fault
 
 __all__ = [
-    "LEDGER_FOLDER",
-    "NO_TRUST",
-    "STDIN",
-    "Entry",
-    "Trust",
-    "is_manifest",
-    "read_entry",
+    "LEDGER_FOLDER", "NO_TRUST", "STDIN", "Entry", "Trust", "is_manifest", "read_entry",
     "read_manifest",
-]
+]  # fmt: skip
 
 STDIN: Final = "-"
 LEDGER_FOLDER: Final = ".serde"

@@ -11,8 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde._version import __version__
 from serde.core.optional import require

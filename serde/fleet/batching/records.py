@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any as AnyValue
-from typing import Final, Protocol
+from typing import Any as AnyValue, Final, Protocol
 
 from serde.core.outcome import OUTCOMES
 

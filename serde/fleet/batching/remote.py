@@ -6,8 +6,7 @@ import signal
 import threading
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde._version import __version__
 from serde.fleet.batching.records import Job, Settings

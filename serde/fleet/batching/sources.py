@@ -6,8 +6,7 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import get_bridge

@@ -13,8 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.bridge.formats import get_bridge
 from serde.core.outcome import OUTCOMES, exit_code

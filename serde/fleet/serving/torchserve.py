@@ -8,8 +8,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from shutil import copyfileobj
-from typing import Any as AnyValue
-from typing import BinaryIO, Final
+from typing import Any as AnyValue, BinaryIO, Final
 
 from serde.api import convert
 from serde.conversion.prepare import PrepareOptions

@@ -6,5 +6,3 @@ of model servers, and :mod:`serde.fleet.stores.publishing` writes to a store.
 """
 
 from __future__ import annotations
-
-__all__: list[str] = []

@@ -10,8 +10,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from typing import Any as AnyValue
-from typing import NamedTuple
+from typing import Any as AnyValue, NamedTuple
 
 from serde.conversion.places import Places
 from serde.core.report import Report

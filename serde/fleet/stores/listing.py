@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any as AnyValue
-from typing import Final, Protocol
+from typing import Any as AnyValue, Final, Protocol
 
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import format_names, get_bridge

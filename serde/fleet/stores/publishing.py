@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import BinaryIO, Final
+from typing import Any as AnyValue, BinaryIO, Final
 
 from serde.core.progress import counting, expect
 from serde.core.report import Report

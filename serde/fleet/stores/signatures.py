@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.parsing import parse_json
 from serde.core.weights import dtype_name

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any as AnyValue
-from typing import BinaryIO, Final, TypeVar
+from typing import Any as AnyValue, BinaryIO, Final, TypeVar
 
 from serde.core.optional import is_installed, require
 from serde.core.parsing import parse_json

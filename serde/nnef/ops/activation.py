@@ -13,8 +13,6 @@ from serde.relay.ir.expr import Expr
 from serde.walk.pairs import pair, reads
 from serde.walk.takes import FLOATS, Takes
 
-__all__: list[str] = []
-
 
 @OPS.imports("softabs")
 def import_softabs(ctx: ImportContext, x: Expr, *, epsilon: float) -> Expr:

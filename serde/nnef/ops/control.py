@@ -16,8 +16,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import goes_on, results
 from serde.walk.expansion.tensors import fixed_shape
 
-__all__: list[str] = []
-
 
 def _check(steps: int) -> None:
     budget().check("turns", steps, "a loop, of which NNEF has none, iteration by iteration")

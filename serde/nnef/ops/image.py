@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any as AnyValue
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import numpy as np
 
@@ -28,8 +27,6 @@ from serde.relay.op.image.interpolation import Interpolation
 from serde.walk.expansion.pool import USUAL
 from serde.walk.expansion.resizing import image_expansion
 from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
-
-__all__: list[str] = []
 
 
 def _in_one_dtype(expand: Callable[..., Expr]) -> Callable[..., Expr]:

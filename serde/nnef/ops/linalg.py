@@ -14,8 +14,6 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.walk.takes import Takes, like, ranks
 
-__all__: list[str] = []
-
 
 @OPS.imports("matmul")
 def import_matmul(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -21,8 +20,6 @@ from serde.relay.ir.expr import Constant, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.walk.expansion.tensors import fixed_shape
 from serde.walk.takes import Takes, dtypes
-
-__all__: list[str] = []
 
 _LONGEST: Final = 2**24 // 255**2
 """How many products of bytes have a sum that float32 holds, whatever they are."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from serde.nnef.ops.table import OPS
 
-__all__: list[str] = []
-
 OPS.refuses_calls(
     "random.multinomial",
     "random.normal",

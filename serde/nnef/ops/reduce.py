@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.errors import Unsupported

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from math import gcd, prod
-from typing import Any as AnyValue
-from typing import Final, Literal, TypeGuard
+from typing import Any as AnyValue, Final, Literal, TypeGuard
 
 import numpy as np
 

@@ -8,8 +8,6 @@ from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 
-__all__: list[str] = []
-
 
 @OPS.imports("update")
 def import_update(ctx: ImportContext, variable: Expr, value: Expr) -> Expr:

@@ -23,8 +23,6 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, Tuple
 
-__all__: list[str] = []
-
 OPS.refuses_calls(
     "serde.box_nms",
     "serde.multibox_detection",

@@ -8,8 +8,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.optional import require
 

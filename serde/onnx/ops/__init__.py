@@ -5,7 +5,6 @@ The tables load the modules, by ``index.json``.
 
 from __future__ import annotations
 
-from serde.onnx.ops.table import OPS as TABLE
-from serde.onnx.ops.table import TABLES
+from serde.onnx.ops.table import OPS as TABLE, TABLES
 
 __all__ = ["TABLE", "TABLES"]

@@ -17,8 +17,6 @@ from serde.relay.ir.shapes import is_float
 from serde.walk.pairs import pair, reads
 from serde.walk.takes import FLOATS, Takes
 
-__all__: list[str] = []
-
 _LAYERS: Final = {
     "nn.softmax": "nn.softmax",
     "nn.fast_softmax": "nn.softmax",

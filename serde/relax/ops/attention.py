@@ -20,8 +20,6 @@ from serde.relay.ir.registry import call
 from serde.relay.op.attention import decompose_attention
 from serde.walk.takes import Takes
 
-__all__: list[str] = []
-
 for _name in ("serde.embedding_bag", "serde.rotary_embedding"):
     OPS.expands(_name)(make_wide_expansion(_name))
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any as AnyValue
-from typing import TypeAlias
+from typing import Any as AnyValue, TypeAlias
 
 from serde.errors import Unsupported
 from serde.relax.export_context import Block, ExportContext, Value
@@ -24,8 +23,6 @@ from serde.relay.ir.leaves import leaf_types
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import SCALAR_BOOL, SCALAR_INT, goes_on, results, tensors
 from serde.walk.export_context import Writing
-
-__all__: list[str] = []
 
 
 @OPS.exports("serde.loop")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -25,8 +24,6 @@ from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.expansion.functions import arctan2
 from serde.walk.pairs import pair, reads, writes
 from serde.walk.takes import FLOATS, SIGNED, Takes
-
-__all__: list[str] = []
 
 _ARITHMETIC: Final = ("add", "subtract", "multiply")
 

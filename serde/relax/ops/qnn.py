@@ -13,8 +13,6 @@ from serde.relay.ir.registry import call
 from serde.relay.op.qnn.integer import body_of_convolution
 from serde.relay.op.qnn.sums import body_of_sums
 
-__all__: list[str] = []
-
 
 def _along(ctx: ImportContext, parameter: Expr, rank: int, axis: int) -> Expr:
     """Return a scale or a zero point that broadcasts along an axis."""

@@ -20,8 +20,6 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
 from serde.relay.op.random.threefry import PARITY, ROTATIONS
 
-__all__: list[str] = []
-
 _WORD = "uint64"
 _KEY_WORDS = 10
 

@@ -21,8 +21,6 @@ from serde.relay.ir.shapes import is_float, reduced_axes
 from serde.walk.pairs import reads
 from serde.walk.takes import FLOATS, Takes
 
-__all__: list[str] = []
-
 
 @OPS.imports("relax.nn.cross_entropy_with_logits")
 def import_cross_entropy_with_logits(ctx: ImportContext, predictions: Expr, labels: Expr) -> Expr:

@@ -6,8 +6,6 @@ from typing import Final
 
 from serde.relax.ops.table import OPS
 
-__all__: list[str] = []
-
 _LOWERED: Final = "give the module as it is before it was lowered (relax.transform.LegalizeOps)"
 
 OPS.refuses(

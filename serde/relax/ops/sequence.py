@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-from typing import NoReturn
+from typing import Any as AnyValue, NoReturn
 
 from serde.errors import Unsupported
 from serde.relax.ops.table import OPS
-
-__all__: list[str] = []
 
 
 @OPS.expands(

@@ -7,8 +7,7 @@ attributes of the call are keywords.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any as AnyValue
-from typing import Final, get_args
+from typing import Any as AnyValue, Final, get_args
 
 from serde.relax.lengths import Scalar, Shape
 from serde.walk.table import ConverterTable

@@ -7,8 +7,7 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final, TypeAlias
+from typing import Any as AnyValue, Final, TypeAlias
 
 from serde.core.limits import budget
 from serde.core.parsing import parse_json

@@ -6,8 +6,7 @@ import builtins
 import inspect
 from collections.abc import Iterable
 from types import SimpleNamespace
-from typing import Any as AnyValue
-from typing import Final, TypeVar
+from typing import Any as AnyValue, Final, TypeVar
 
 import numpy as np
 

@@ -11,8 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.weights import Array, ArrayWeight
 from serde.engine.process import call_in_process, can_start

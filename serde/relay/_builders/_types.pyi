@@ -1,7 +1,6 @@
 """Types that the builders of all namespaces share."""
 
-from typing import Any as AnyValue
-from typing import TypeAlias
+from typing import Any as AnyValue, TypeAlias
 
 import numpy as np
 

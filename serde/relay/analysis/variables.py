@@ -11,17 +11,9 @@ from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar,
 from serde.relay.ir.visit import children
 
 __all__ = [
-    "all_dtypes",
-    "all_type_vars",
-    "all_vars",
-    "bound_type_vars",
-    "bound_vars",
-    "free_type_vars",
-    "free_vars",
-    "parts",
-    "post_order",
-    "post_order_visit",
-]
+    "all_dtypes", "all_type_vars", "all_vars", "bound_type_vars", "bound_vars",
+    "free_type_vars", "free_vars", "parts", "post_order", "post_order_visit",
+]  # fmt: skip
 
 
 def parts(node: Expr) -> tuple[Expr, ...]:

@@ -11,17 +11,9 @@ from serde.relay.ir.expr import Call, Expr, Span, Var, astuple
 from serde.relay.ir.types import FuncType, GlobalTypeVar, Type, TypeCall, TypeVar
 
 __all__ = [
-    "Clause",
-    "Constructor",
-    "Match",
-    "Pattern",
-    "PatternConstructor",
-    "PatternTuple",
-    "PatternVar",
-    "PatternWildcard",
-    "TypeData",
-    "replace_pattern_vars",
-]
+    "Clause", "Constructor", "Match", "Pattern", "PatternConstructor", "PatternTuple",
+    "PatternVar", "PatternWildcard", "TypeData", "replace_pattern_vars",
+]  # fmt: skip
 
 
 class Constructor(Expr):

@@ -12,22 +12,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, ItemsView, Iterator, Mapping
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.errors import RelayError
 
 __all__ = [
-    "Attrs",
-    "OpAttributes",
-    "TempOpAttr",
-    "get_op_attr",
-    "ops_with_attr",
-    "register_op_attr",
-    "registration",
-    "reset_op_attr",
-    "set_op_attr",
-]
+    "Attrs", "OpAttributes", "TempOpAttr", "get_op_attr", "ops_with_attr", "register_op_attr",
+    "registration", "reset_op_attr", "set_op_attr",
+]  # fmt: skip
 
 
 class Attrs(Mapping[str, AnyValue]):

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import TypeVar
+from typing import Any as AnyValue, TypeVar
 
 from serde.core.limits import budget
 from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Var
@@ -19,17 +18,9 @@ from serde.relay.ir.types import Type
 from serde.relay.ir.visit import bound_vars, kinds, post_order, rewrite, rewrite_function
 
 __all__ = [
-    "Apply",
-    "Blank",
-    "Kernel",
-    "all_nodes",
-    "call_others",
-    "carried",
-    "inner_first",
-    "instantiate",
-    "map_bodies",
-    "substitute",
-]
+    "Apply", "Blank", "Kernel", "all_nodes", "call_others", "carried", "inner_first",
+    "instantiate", "map_bodies", "substitute",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ What is None stays as it is. A node of which nothing changes is returned itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any as AnyValue
-from typing import TypeVar as NodeVar
+from typing import Any as AnyValue, TypeVar as NodeVar
 
 from serde.errors import RelayError
 from serde.relay.ir.expr import (
@@ -30,19 +29,10 @@ from serde.relay.ir.types import Type, TypeVar
 from serde.relay.ir.visit import bound_vars, free_vars, post_order, rewrite
 
 __all__ = [
-    "CallWithFields",
-    "ConstantWithFields",
-    "FunctionWithFields",
-    "IfWithFields",
-    "LetWithFields",
-    "RefCreateWithFields",
-    "RefReadWithFields",
-    "RefWriteWithFields",
-    "TupleGetItemWithFields",
-    "TupleWithFields",
-    "VarWithFields",
-    "bind",
-]
+    "CallWithFields", "ConstantWithFields", "FunctionWithFields", "IfWithFields",
+    "LetWithFields", "RefCreateWithFields", "RefReadWithFields", "RefWriteWithFields",
+    "TupleGetItemWithFields", "TupleWithFields", "VarWithFields", "bind",
+]  # fmt: skip
 
 Node = NodeVar("Node", bound=Expr)
 

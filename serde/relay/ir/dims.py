@@ -15,18 +15,9 @@ from serde.core.limits import current_limits
 from serde.errors import RelayError, TypeInferenceError
 
 __all__ = [
-    "Any",
-    "Dim",
-    "DimLike",
-    "FloorDiv",
-    "SymDim",
-    "as_dim",
-    "product",
-    "same_length",
-    "same_shape",
-    "substitute",
-    "symbol",
-]
+    "Any", "Dim", "DimLike", "FloorDiv", "SymDim", "as_dim", "product", "same_length",
+    "same_shape", "substitute", "symbol",
+]  # fmt: skip
 
 _PARTS_PER_TERM: Final = 8
 """How many atoms a term has on average, at most, those inside floor divisions included."""

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import NoneType
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -25,26 +24,10 @@ from serde.relay.ir.span import Span
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar, is_complete
 
 __all__ = [
-    "Attrs",
-    "Call",
-    "Constant",
-    "Expr",
-    "Function",
-    "GlobalVar",
-    "If",
-    "Let",
-    "Op",
-    "RelayExpr",
-    "Span",
-    "Tuple",
-    "TupleGetItem",
-    "TupleWrapper",
-    "Var",
-    "astuple",
-    "const",
-    "tensor_type",
-    "var",
-]
+    "Attrs", "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Op",
+    "RelayExpr", "Span", "Tuple", "TupleGetItem", "TupleWrapper", "Var", "astuple", "const",
+    "tensor_type", "var",
+]  # fmt: skip
 
 
 class Expr:

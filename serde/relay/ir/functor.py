@@ -8,8 +8,7 @@ a subclass decides when and whether it does; graphs deeper than Python's stack n
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.errors import RelayError
 from serde.relay.ir.adt import Constructor, Match

@@ -9,19 +9,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 __all__ = [
-    "call",
-    "highlighting",
-    "parser",
-    "printer",
-    "provide",
-    "showing",
-    "standard",
-    "type_args",
-]
+    "call", "highlighting", "parser", "printer", "provide", "showing", "standard", "type_args",
+]  # fmt: skip
 
 _PROVIDED: Final[dict[str, str]] = {}
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import importlib
 from types import SimpleNamespace
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.texts import near_names
 from serde.relay.ir.builders import Namespace, builder_names, lookup_builder

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any as AnyValue
-from typing import Final, TypeVar
+from typing import Any as AnyValue, Final, TypeVar
 
 import numpy as np
 
@@ -51,36 +50,11 @@ from serde.relay.ir.traits import (
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 
 __all__ = [
-    "REQUIRED",
-    "Arguments",
-    "Array",
-    "Attribute",
-    "OpDef",
-    "Operand",
-    "Sample",
-    "SequenceSpec",
-    "Signature",
-    "TensorSpec",
-    "all_ops",
-    "builder",
-    "builder_paths",
-    "call",
-    "category_of",
-    "find",
-    "find_builder",
-    "get",
-    "has_trait",
-    "infer_call",
-    "op_names",
-    "op_signature",
-    "operand_type",
-    "pattern_of",
-    "relay_op",
-    "sample",
-    "sequence",
-    "tensor",
-    "trait_of",
-]
+    "REQUIRED", "Arguments", "Array", "Attribute", "OpDef", "Operand", "Sample", "SequenceSpec",
+    "Signature", "TensorSpec", "all_ops", "builder", "builder_paths", "call", "category_of",
+    "find", "find_builder", "get", "has_trait", "infer_call", "op_names", "op_signature",
+    "operand_type", "pattern_of", "relay_op", "sample", "sequence", "tensor", "trait_of",
+]  # fmt: skip
 
 Kernel = TypeVar("Kernel", bound=Callable[..., AnyValue])
 BuilderT = TypeVar("BuilderT", bound=Callable[..., AnyValue])

@@ -8,8 +8,7 @@ import typing
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import partial, wraps
-from typing import Any as AnyValue
-from typing import TypeGuard, Union
+from typing import Any as AnyValue, TypeGuard, Union
 
 import numpy as np
 
@@ -20,25 +19,10 @@ from serde.relay.ir.expr import Function
 from serde.relay.ir.types import SequenceType, TensorType, Type
 
 __all__ = [
-    "PLAIN",
-    "REQUIRED",
-    "Arguments",
-    "Array",
-    "Attribute",
-    "Operand",
-    "Sample",
-    "SequenceSpec",
-    "TensorSpec",
-    "attribute_converter",
-    "gather",
-    "innermost",
-    "is_shared",
-    "read_schema",
-    "sample",
-    "sequence",
-    "shared_fields",
-    "tensor",
-]
+    "PLAIN", "REQUIRED", "Arguments", "Array", "Attribute", "Operand", "Sample", "SequenceSpec",
+    "TensorSpec", "attribute_converter", "gather", "innermost", "is_shared", "read_schema",
+    "sample", "sequence", "shared_fields", "tensor",
+]  # fmt: skip
 
 REQUIRED = inspect.Parameter.empty
 """Default of an attribute that has none."""

@@ -12,25 +12,11 @@ from serde.relay.ir.dims import Any, Dim, SymDim, same_length
 from serde.relay.ir.types import TensorType
 
 __all__ = [
-    "at",
-    "broadcast",
-    "broadcast_dim",
-    "concat_dim",
-    "conv_dim",
-    "find_inserted",
-    "is_float",
-    "join_dim",
-    "layout_axes",
-    "normalize_axes",
-    "normalize_axis",
-    "pool_dim",
-    "reduced_axes",
-    "require_float",
-    "require_same_dtype",
-    "require_window",
-    "split_padding",
+    "at", "broadcast", "broadcast_dim", "concat_dim", "conv_dim", "find_inserted", "is_float",
+    "join_dim", "layout_axes", "normalize_axes", "normalize_axis", "pool_dim", "reduced_axes",
+    "require_float", "require_same_dtype", "require_window", "split_padding",
     "transposed_conv_dim",
-]
+]  # fmt: skip
 
 
 def normalize_axis(axis: int, rank: int) -> int:

@@ -26,8 +26,18 @@ from serde.relay.ir.adt import (
     PatternTuple,
     PatternVar,
 )
-from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, Var
-from serde.relay.ir.expr import TupleGetItem as Projection
+from serde.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Tuple,
+    TupleGetItem as Projection,
+    Var,
+)
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, infer_call, operand_type
 from serde.relay.ir.traits import SameType

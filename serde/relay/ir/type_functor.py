@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.errors import RelayError
 from serde.relay.ir.adt import Constructor, TypeData

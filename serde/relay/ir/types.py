@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.limits import MAX_RANK
 from serde.core.weights import dtype_name
@@ -13,31 +12,11 @@ from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.dims import Any, Dim, DimLike, as_dim, product, substitute
 
 __all__ = [
-    "MAX_LEAVES",
-    "FuncType",
-    "GlobalTypeVar",
-    "IncompleteType",
-    "Kind",
-    "RefType",
-    "RelayRefType",
-    "SequenceType",
-    "TensorType",
-    "TupleType",
-    "Type",
-    "TypeCall",
-    "TypeConstraint",
-    "TypeKind",
-    "TypeRelation",
-    "TypeVar",
-    "accepts",
-    "bind_type_vars",
-    "is_complete",
-    "join_types",
-    "map_type",
-    "substitute_type",
-    "type_parts",
-    "walk_type",
-]
+    "MAX_LEAVES", "FuncType", "GlobalTypeVar", "IncompleteType", "Kind", "RefType",
+    "RelayRefType", "SequenceType", "TensorType", "TupleType", "Type", "TypeCall",
+    "TypeConstraint", "TypeKind", "TypeRelation", "TypeVar", "accepts", "bind_type_vars",
+    "is_complete", "join_types", "map_type", "substitute_type", "type_parts", "walk_type",
+]  # fmt: skip
 
 _C_NAMES: Final = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
 """Names of element types that TVM takes as C does, and that of a single bit."""

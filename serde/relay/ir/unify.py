@@ -9,8 +9,7 @@ else in a term is a type. A polymorphic function is one with whatever an instanc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.types import (
@@ -27,21 +26,9 @@ from serde.relay.ir.types import (
 )
 
 __all__ = [
-    "CallTerm",
-    "FuncTerm",
-    "RefTerm",
-    "Term",
-    "TupleTerm",
-    "Unifier",
-    "Unknown",
-    "close",
-    "find",
-    "instantiate",
-    "settle",
-    "spell",
-    "split_function",
-    "type_params",
-]
+    "CallTerm", "FuncTerm", "RefTerm", "Term", "TupleTerm", "Unifier", "Unknown", "close",
+    "find", "instantiate", "settle", "spell", "split_function", "type_params",
+]  # fmt: skip
 
 _SHOWN_LEVELS: Final = 3
 

@@ -24,19 +24,9 @@ from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, infer_call
 
 __all__ = [
-    "Binding",
-    "binding_order",
-    "bound_vars",
-    "children",
-    "free_vars",
-    "has_kind",
-    "kinds",
-    "post_order",
-    "rebuild",
-    "rewrite",
-    "rewrite_function",
-    "use_counts",
-]
+    "Binding", "binding_order", "bound_vars", "children", "free_vars", "has_kind", "kinds",
+    "post_order", "rebuild", "rewrite", "rewrite_function", "use_counts",
+]  # fmt: skip
 
 _LEAVES = (Constant, Var, GlobalVar, Op, Constructor)
 

@@ -14,18 +14,9 @@ from serde.relay.ir.traits import Work
 from serde.relay.ir.types import TensorType, TupleType, Type
 
 __all__ = [
-    "BY_VALUES",
-    "PRODUCT",
-    "STEPS",
-    "elements",
-    "filters",
-    "lengths",
-    "pairs",
-    "powers",
-    "spreads",
-    "times",
-    "windows",
-]
+    "BY_VALUES", "PRODUCT", "STEPS", "elements", "filters", "lengths", "pairs", "powers",
+    "spreads", "times", "windows",
+]  # fmt: skip
 
 _TURN: Final = 1000
 """What a turn of a loop of Python takes, as a number of elements."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, reduce
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import serde.core.allocation as allocation
 from serde.core.weights import dtype_name
@@ -18,16 +17,10 @@ from serde.relay.ir.shapes import broadcast, is_float
 from serde.relay.lowering.lengths import positions
 
 __all__ = [
-    "RULES",
-    "decompose_adv_index",
-    "decompose_dyn_one_hot",
-    "decompose_invert_permutation",
-    "decompose_one_hot",
-    "decompose_sequence_mask",
-    "decompose_strided_set",
-    "decompose_unravel_index",
-    "from_start",
-]
+    "RULES", "decompose_adv_index", "decompose_dyn_one_hot", "decompose_invert_permutation",
+    "decompose_one_hot", "decompose_sequence_mask", "decompose_strided_set",
+    "decompose_unravel_index", "from_start",
+]  # fmt: skip
 
 
 def from_start(indices: Expr, lengths: Expr) -> Expr:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any as AnyValue
-from typing import Protocol
+from typing import Any as AnyValue, Protocol
 
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim, same_length

@@ -12,15 +12,9 @@ from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 
 __all__ = [
-    "LAST",
-    "length_of",
-    "permuted",
-    "positions",
-    "reshaped",
-    "scalars",
-    "shape_vector",
+    "LAST", "length_of", "permuted", "positions", "reshaped", "scalars", "shape_vector",
     "sliced",
-]
+]  # fmt: skip
 
 
 LAST: Final = 2**31 - 1

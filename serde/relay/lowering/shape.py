@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any as AnyValue
-from typing import TypeAlias
+from typing import Any as AnyValue, TypeAlias
 
 import numpy as np
 
@@ -29,19 +28,11 @@ from serde.relay.lowering.lengths import (
 )
 
 __all__ = [
-    "continued",
-    "decompose_collapse_sum_like",
-    "decompose_collapse_sum_to",
-    "decompose_layout_transform",
-    "decompose_matrix_set_diag",
-    "decompose_meshgrid",
-    "decompose_mirror_pad",
-    "decompose_pad",
-    "decompose_repeat",
-    "decompose_reshape_like",
-    "decompose_sliding_window",
-    "decompose_trilu",
-]
+    "continued", "decompose_collapse_sum_like", "decompose_collapse_sum_to",
+    "decompose_layout_transform", "decompose_matrix_set_diag", "decompose_meshgrid",
+    "decompose_mirror_pad", "decompose_pad", "decompose_repeat", "decompose_reshape_like",
+    "decompose_sliding_window", "decompose_trilu",
+]  # fmt: skip
 
 
 def decompose_layout_transform(data: Expr, *, src_layout: str, dst_layout: str) -> Expr:

@@ -16,17 +16,11 @@ from serde.relay.ir.shapes import layout_axes
 from serde.relay.lowering.lengths import positions
 
 __all__ = [
-    "decompose_dyn_sparse_to_dense",
-    "decompose_sparse_add",
-    "decompose_sparse_conv2d",
-    "decompose_sparse_dense",
-    "decompose_sparse_fill_empty_rows",
-    "decompose_sparse_reshape",
-    "decompose_sparse_to_dense",
-    "decompose_sparse_transpose",
-    "require_columns",
+    "decompose_dyn_sparse_to_dense", "decompose_sparse_add", "decompose_sparse_conv2d",
+    "decompose_sparse_dense", "decompose_sparse_fill_empty_rows", "decompose_sparse_reshape",
+    "decompose_sparse_to_dense", "decompose_sparse_transpose", "require_columns",
     "rows_of_elements",
-]
+]  # fmt: skip
 
 
 def rows_of_elements(indptr: Array, stored: int) -> Array:

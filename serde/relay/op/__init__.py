@@ -11,8 +11,6 @@ import importlib
 import sys
 from typing import Any as AnyValue
 
-__all__: list[str] = []
-
 
 def __getattr__(name: str) -> AnyValue:
     if name == "contrib":

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any as AnyValue
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import numpy as np
 
@@ -40,8 +39,6 @@ from serde.relay.ir.traits import (
 )
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
-
-__all__: list[str] = []
 
 
 def _number_type(data: TensorType, **_: AnyValue) -> TensorType:

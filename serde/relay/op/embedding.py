@@ -19,8 +19,6 @@ from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 
-__all__: list[str] = []
-
 Mode = Literal["sum", "mean", "max"]
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -26,11 +25,8 @@ from serde.relay.ir.foreign import (
 )
 from serde.relay.ir.leaves import value_types
 from serde.relay.ir.registry import Array, call, infer_call, relay_op, sample, tensor
-from serde.relay.ir.traits import BitLevel, Float32
-from serde.relay.ir.traits import Foreign as ForeignTrait
+from serde.relay.ir.traits import BitLevel, Float32, Foreign as ForeignTrait
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
-
-__all__: list[str] = []
 
 _ENGINE: Final = "serde.engine.foreign"
 """Runs operators by the frameworks that they come from; it stands above, so it is found by name."""

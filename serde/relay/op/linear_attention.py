@@ -18,8 +18,6 @@ from serde.relay.op.attention import scale_of
 from serde.relay.op.control.body import close
 from serde.relay.op.recurrent.unrolling import UNROLLED
 
-__all__: list[str] = []
-
 
 def _width(x: TensorType, heads: int) -> Dim:
     width = x.shape[2]

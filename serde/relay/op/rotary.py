@@ -12,8 +12,6 @@ from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
 
-__all__: list[str] = []
-
 
 def _head_size(data: TensorType, num_heads: int) -> Dim:
     """Return the width of a head.

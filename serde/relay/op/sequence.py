@@ -24,8 +24,6 @@ from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import InRange, Values
 from serde.relay.ir.types import SequenceType, TensorType, join_types
 
-__all__: list[str] = []
-
 _LENGTH = TensorType((), "int64")
 
 

@@ -7,8 +7,7 @@ one shape, in a type whose name has that shape.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.relay.ir.dims import Any
 

@@ -9,8 +9,7 @@ as text, unless it holds arrays: then what is read stays the recursion.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.errors import RelayError
 from serde.relay.ir import compare

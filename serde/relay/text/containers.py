@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -20,15 +19,9 @@ from serde.core.weights import numpy_dtype
 from serde.errors import RelayError
 
 __all__ = [
-    "DLPACK_CODES",
-    "HEAD_BYTES",
-    "RELAY_CODES",
-    "ElementCodes",
-    "array_bytes",
-    "array_from_bytes",
-    "container_head",
-    "unpack_head",
-]
+    "DLPACK_CODES", "HEAD_BYTES", "RELAY_CODES", "ElementCodes", "array_bytes",
+    "array_from_bytes", "container_head", "unpack_head",
+]  # fmt: skip
 
 _MAGIC: Final = 0xDD5E40F096B4A13F
 _HEADER: Final = struct.Struct("<QQiiiBBH")

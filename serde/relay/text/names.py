@@ -14,18 +14,9 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 __all__ = [
-    "KEYWORDS",
-    "MODULE_KEY",
-    "NAMES_KEY",
-    "TYPES_KEY",
-    "NameTable",
-    "decode_pairs",
-    "encode_pairs",
-    "is_attribute_key",
-    "is_identifier",
-    "is_symbol",
-    "spelling",
-]
+    "KEYWORDS", "MODULE_KEY", "NAMES_KEY", "TYPES_KEY", "NameTable", "decode_pairs",
+    "encode_pairs", "is_attribute_key", "is_identifier", "is_symbol", "spelling",
+]  # fmt: skip
 
 KEYWORDS: Final = frozenset(
     {"def", "else", "extern", "fn", "free_var", "if", "let", "match", "type"}

@@ -8,8 +8,7 @@ all the same; lines are not.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 

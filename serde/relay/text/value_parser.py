@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final, NoReturn
+from typing import Any as AnyValue, Final, NoReturn
 
 import numpy as np
 

@@ -4,28 +4,33 @@ Those below ``tvm`` do what TVM's passes of their names do, and no conversion ru
 """
 
 from serde.relay.transform import instrument as instrument
-from serde.relay.transform.base import FunctionPass as FunctionPass
-from serde.relay.transform.base import ModulePass as ModulePass
-from serde.relay.transform.base import Pass as Pass
-from serde.relay.transform.base import Sequential as Sequential
-from serde.relay.transform.compose import Compose as Compose
-from serde.relay.transform.compose import Match as Match
-from serde.relay.transform.compose import Pattern as Pattern
-from serde.relay.transform.context import PassContext as PassContext
-from serde.relay.transform.context import PassInfo as PassInfo
+from serde.relay.transform.base import (
+    FunctionPass as FunctionPass,
+    ModulePass as ModulePass,
+    Pass as Pass,
+    Sequential as Sequential,
+)
+from serde.relay.transform.compose import Compose as Compose, Match as Match, Pattern as Pattern
+from serde.relay.transform.context import PassContext as PassContext, PassInfo as PassInfo
 from serde.relay.transform.count_loops import CountLoops as CountLoops
-from serde.relay.transform.cutting import cut as cut
-from serde.relay.transform.cutting import named_values as named_values
-from serde.relay.transform.cutting import results_of as results_of
+from serde.relay.transform.cutting import (
+    cut as cut,
+    named_values as named_values,
+    results_of as results_of,
+)
 from serde.relay.transform.decompose import Decompose as Decompose
-from serde.relay.transform.decorators import function_pass as function_pass
-from serde.relay.transform.decorators import module_pass as module_pass
+from serde.relay.transform.decorators import (
+    function_pass as function_pass,
+    module_pass as module_pass,
+)
 from serde.relay.transform.evaluate_constants import EvaluateConstants as EvaluateConstants
 from serde.relay.transform.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
 from serde.relay.transform.fold_shape import FoldShape as FoldShape
 from serde.relay.transform.infer_type import InferType as InferType
-from serde.relay.transform.inline_calls import InlineCalls as InlineCalls
-from serde.relay.transform.inline_calls import ToGraphNormalForm as ToGraphNormalForm
+from serde.relay.transform.inline_calls import (
+    InlineCalls as InlineCalls,
+    ToGraphNormalForm as ToGraphNormalForm,
+)
 from serde.relay.transform.lists_to_sequences import ListsToSequences as ListsToSequences
 from serde.relay.transform.merge_equal_nodes import MergeEqualNodes as MergeEqualNodes
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat as QuantizedAsFloat
@@ -34,39 +39,43 @@ from serde.relay.transform.raise_box_nms import box_nms_patterns as box_nms_patt
 from serde.relay.transform.raise_layers import RaiseLayers as RaiseLayers
 from serde.relay.transform.raise_recursion import RaiseRecursion as RaiseRecursion
 from serde.relay.transform.raise_slice_like import RaiseSliceLike as RaiseSliceLike
-from serde.relay.transform.remove_dead_code import RemoveDeadCode as RemoveDeadCode
-from serde.relay.transform.remove_dead_code import RemoveUnusedFunctions as RemoveUnusedFunctions
+from serde.relay.transform.remove_dead_code import (
+    RemoveDeadCode as RemoveDeadCode,
+    RemoveUnusedFunctions as RemoveUnusedFunctions,
+)
 from serde.relay.transform.remove_identities import RemoveIdentities as RemoveIdentities
 from serde.relay.transform.renaming import rename as rename
 from serde.relay.transform.result_flattening import flatten_results as flatten_results
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples as SequencesToTuples
-from serde.relay.transform.to_float16 import ToFloat16 as ToFloat16
-from serde.relay.transform.to_float16 import float16_overflows as float16_overflows
-from serde.relay.transform.to_float16 import narrow_constant as narrow_constant
-from serde.relay.transform.to_float16 import weight_overflows as weight_overflows
-from serde.relay.transform.transpose_to_layout import TransposeToLayout as TransposeToLayout
-from serde.relay.transform.transpose_to_layout import channels_first as channels_first
-from serde.relay.transform.tvm import fake_quantization_to_integer as fake_quantization_to_integer
-from serde.relay.transform.tvm import mixed_precision as mixed_precision
+from serde.relay.transform.to_float16 import (
+    ToFloat16 as ToFloat16,
+    float16_overflows as float16_overflows,
+    narrow_constant as narrow_constant,
+    weight_overflows as weight_overflows,
+)
+from serde.relay.transform.transpose_to_layout import (
+    TransposeToLayout as TransposeToLayout,
+    channels_first as channels_first,
+)
+from serde.relay.transform.tvm import (
+    fake_quantization_to_integer as fake_quantization_to_integer,
+    mixed_precision as mixed_precision,
+)
 from serde.relay.transform.tvm.annotate_spans import AnnotateSpans as AnnotateSpans
 from serde.relay.transform.tvm.annotate_target import AnnotateTarget as AnnotateTarget
-from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
-from serde.relay.transform.tvm.canonicalize import CanonicalizeOps as CanonicalizeOps
+from serde.relay.transform.tvm.canonicalize import (
+    CanonicalizeCast as CanonicalizeCast,
+    CanonicalizeOps as CanonicalizeOps,
+)
 from serde.relay.transform.tvm.change_batch import ChangeBatch as ChangeBatch
 from serde.relay.transform.tvm.combine_parallel import (
     CombineParallelBatchMatmul as CombineParallelBatchMatmul,
-)
-from serde.relay.transform.tvm.combine_parallel import (
     CombineParallelConv2D as CombineParallelConv2D,
+    CombineParallelDense as CombineParallelDense,
 )
-from serde.relay.transform.tvm.combine_parallel import CombineParallelDense as CombineParallelDense
 from serde.relay.transform.tvm.compiler_functions import (
     InlineCompilerFunctionsBoundTo as InlineCompilerFunctionsBoundTo,
-)
-from serde.relay.transform.tvm.compiler_functions import (
     MarkCompilerFunctionsAsExtern as MarkCompilerFunctionsAsExtern,
-)
-from serde.relay.transform.tvm.compiler_functions import (
     OutlineCompilerFunctionsWithExistingGlobalSymbols as OutlineCompilerFunctionsWithExistingGlobalSymbols,
 )
 from serde.relay.transform.tvm.dead_code_elimination import (
@@ -76,42 +85,50 @@ from serde.relay.transform.tvm.dynamic_to_static import DynamicToStatic as Dynam
 from serde.relay.transform.tvm.eliminate_common_subexpr import (
     EliminateCommonSubexpr as EliminateCommonSubexpr,
 )
+from serde.relay.transform.tvm.eta_expand import EtaExpand as EtaExpand
 from serde.relay.transform.tvm.extension_forms import extension_patterns as extension_patterns
 from serde.relay.transform.tvm.fake_quantization import (
     FakeQuantizationToInteger as FakeQuantizationToInteger,
 )
-from serde.relay.transform.tvm.fast_math import DivToMul as DivToMul
-from serde.relay.transform.tvm.fast_math import FastMath as FastMath
+from serde.relay.transform.tvm.fast_math import DivToMul as DivToMul, FastMath as FastMath
 from serde.relay.transform.tvm.flatten_atrous import FlattenAtrousConv as FlattenAtrousConv
-from serde.relay.transform.tvm.fold_constant import FoldConstant as FoldConstant
-from serde.relay.transform.tvm.fold_constant import FoldConstantExpr as FoldConstantExpr
+from serde.relay.transform.tvm.fold_constant import (
+    FoldConstant as FoldConstant,
+    FoldConstantExpr as FoldConstantExpr,
+)
 from serde.relay.transform.tvm.fold_explicit_padding import (
     FoldExplicitPadding as FoldExplicitPadding,
 )
-from serde.relay.transform.tvm.fold_scale_axis import BackwardFoldScaleAxis as BackwardFoldScaleAxis
-from serde.relay.transform.tvm.fold_scale_axis import FoldScaleAxis as FoldScaleAxis
-from serde.relay.transform.tvm.fold_scale_axis import ForwardFoldScaleAxis as ForwardFoldScaleAxis
-from serde.relay.transform.tvm.fuse_ops import DefuseOps as DefuseOps
-from serde.relay.transform.tvm.fuse_ops import FuseOps as FuseOps
+from serde.relay.transform.tvm.fold_scale_axis import (
+    BackwardFoldScaleAxis as BackwardFoldScaleAxis,
+    FoldScaleAxis as FoldScaleAxis,
+    ForwardFoldScaleAxis as ForwardFoldScaleAxis,
+)
+from serde.relay.transform.tvm.fuse_ops import DefuseOps as DefuseOps, FuseOps as FuseOps
 from serde.relay.transform.tvm.inline import Inline as Inline
 from serde.relay.transform.tvm.layout.inference import (
     InferCorrectLayoutOutput as InferCorrectLayoutOutput,
 )
-from serde.relay.transform.tvm.layout.passes import AlterOpLayout as AlterOpLayout
-from serde.relay.transform.tvm.layout.passes import ConvertLayout as ConvertLayout
-from serde.relay.transform.tvm.layout.passes import LayoutConfig as LayoutConfig
+from serde.relay.transform.tvm.layout.passes import (
+    AlterOpLayout as AlterOpLayout,
+    ConvertLayout as ConvertLayout,
+    LayoutConfig as LayoutConfig,
+)
 from serde.relay.transform.tvm.legalize import Legalize as Legalize
 from serde.relay.transform.tvm.merge_compiler_regions import (
     MergeCompilerRegions as MergeCompilerRegions,
 )
 from serde.relay.transform.tvm.merge_composite import MergeComposite as MergeComposite
 from serde.relay.transform.tvm.mixed_precision import ToMixedPrecision as ToMixedPrecision
-from serde.relay.transform.tvm.normal_forms import ToANormalForm as ToANormalForm
-from serde.relay.transform.tvm.normal_forms import ToBasicBlockNormalForm as ToBasicBlockNormalForm
+from serde.relay.transform.tvm.normal_forms import (
+    ToANormalForm as ToANormalForm,
+    ToBasicBlockNormalForm as ToBasicBlockNormalForm,
+)
 from serde.relay.transform.tvm.partition_graph import PartitionGraph as PartitionGraph
-from serde.relay.transform.tvm.simplify_expr import SimplifyExpr as SimplifyExpr
 from serde.relay.transform.tvm.simplify_expr import (
+    SimplifyExpr as SimplifyExpr,
     SimplifyExprPostAlterOp as SimplifyExprPostAlterOp,
 )
 from serde.relay.transform.tvm.simplify_inference import SimplifyInference as SimplifyInference
+from serde.relay.transform.tvm.split_args import SplitArgs as SplitArgs
 from serde.relay.transform.weight_folding import fold_weights as fold_weights

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import Protocol
+from typing import Any as AnyValue, Protocol
 
 from serde.relay.ir.module import IRModule
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import ClassVar, TypeAlias
+from typing import Any as AnyValue, ClassVar, TypeAlias
 
 from serde.core.limits import budget
 from serde.errors import LimitError, TypeInferenceError, Unsupported

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any as AnyValue
-from typing import ClassVar, Final
+from typing import Any as AnyValue, ClassVar, Final
 
 import numpy as np
 

@@ -11,8 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any as AnyValue
-from typing import ClassVar
+from typing import Any as AnyValue, ClassVar
 
 import numpy as np
 

@@ -52,6 +52,7 @@ HOMES: Final = {
         "OutlineCompilerFunctionsWithExistingGlobalSymbols"
     ),
     "tvm.eliminate_common_subexpr": "EliminateCommonSubexpr",
+    "tvm.eta_expand": "EtaExpand",
     "tvm.extension_forms": "extension_patterns",
     "tvm.fake_quantization": "FakeQuantizationToInteger",
     "tvm.fake_quantization_to_integer": "fake_quantization_to_integer",
@@ -71,6 +72,7 @@ HOMES: Final = {
     "tvm.mixed_precision": "ToMixedPrecision mixed_precision",
     "tvm.simplify_expr": "SimplifyExpr SimplifyExprPostAlterOp",
     "tvm.simplify_inference": "SimplifyInference",
+    "tvm.split_args": "SplitArgs",
     "weight_folding": "fold_weights",
 }
 """Public names by the module of :mod:`serde.relay.transform` that has them."""

@@ -19,16 +19,9 @@ from serde.relay.ir.traits import Layout, SameAxes
 from serde.relay.ir.types import TensorType, TupleType
 
 __all__ = [
-    "RULES",
-    "Converter",
-    "LaidOut",
-    "Order",
-    "convert_anchor",
-    "convert_elementwise",
-    "convert_reduction",
-    "convert_same_axes",
-    "transpose_to",
-]
+    "RULES", "Converter", "LaidOut", "Order", "convert_anchor", "convert_elementwise",
+    "convert_reduction", "convert_same_axes", "transpose_to",
+]  # fmt: skip
 
 Order = tuple[int, ...]
 """For each axis of what a tensor became, which axis it was."""

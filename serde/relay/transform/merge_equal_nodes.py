@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Hashable
-from typing import Any as AnyValue
-from typing import ClassVar
+from typing import Any as AnyValue, ClassVar
 
 import numpy as np
 

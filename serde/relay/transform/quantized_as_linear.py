@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import ClassVar, Final
+from typing import Any as AnyValue, ClassVar, Final
 
 import numpy as np
 

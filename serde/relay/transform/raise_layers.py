@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any as AnyValue
-from typing import ClassVar, Final
+from typing import Any as AnyValue, ClassVar, Final
 
 import numpy as np
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any as AnyValue
-from typing import ClassVar
+from typing import Any as AnyValue, ClassVar
 
 import numpy as np
 

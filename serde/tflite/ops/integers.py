@@ -23,8 +23,6 @@ from serde.tflite.quantization import (
     zero_point,
 )
 
-__all__: list[str] = []
-
 _SHIFTS = {"int8": 20, "uint8": 20, "int16": 15}
 """By how many bits codes are shifted before they are added."""
 

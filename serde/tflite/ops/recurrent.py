@@ -13,8 +13,6 @@ from serde.relay.ir.expr import Expr
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
 
-__all__: list[str] = []
-
 Layout = Literal["TNC", "NTC"]
 
 _TANH = 4

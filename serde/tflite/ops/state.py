@@ -10,8 +10,6 @@ from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
 from serde.tflite.states import Handle, handle_name
 
-__all__: list[str] = []
-
 
 @OPS.imports("VAR_HANDLE")
 def import_var_handle(

@@ -4,16 +4,18 @@ These operators are evaluated while the program is walked. A number that is know
 Python's; one that is not is a scalar expression, registered as a number for type promotion.
 """
 
-from serde.torch.host import constants as constants
-from serde.torch.host import control as control
-from serde.torch.host import dicts as dicts
-from serde.torch.host import lists as lists
-from serde.torch.host import loops as loops
-from serde.torch.host import numbers as numbers
-from serde.torch.host import properties as properties
-from serde.torch.host import symbols as symbols
-from serde.torch.host import texts as texts
-from serde.torch.host import wrappers as wrappers
+from serde.torch.host import (
+    constants as constants,
+    control as control,
+    dicts as dicts,
+    lists as lists,
+    loops as loops,
+    numbers as numbers,
+    properties as properties,
+    symbols as symbols,
+    texts as texts,
+    wrappers as wrappers,
+)
 from serde.torch.host.lists import DYNAMIC_LIST_EVALUATORS
 from serde.torch.host.registry import EVALUATORS, MOVES, evaluates, find_evaluator
 from serde.torch.host.unrolling import unroll_nodes

@@ -11,8 +11,6 @@ from serde.torch.host.values import UNINITIALIZED
 from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.quantization import PackedCell, PackedParams
 
-__all__: list[str] = []
-
 
 @evaluates("prim::Constant", moves=True)
 def constant(ctx: ImportContext, value: AnyValue = None) -> AnyValue:

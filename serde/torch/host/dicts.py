@@ -10,8 +10,6 @@ from serde.torch.host.lists import new_list
 from serde.torch.host.registry import evaluates
 from serde.torch.import_context import ImportContext
 
-__all__: list[str] = []
-
 Items = dict[AnyValue, AnyValue]
 
 _KEYS = ("str", "int", "bool", "float", "complex", "Tensor")

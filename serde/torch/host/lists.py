@@ -6,8 +6,7 @@ Lists are shared by identity, as in TorchScript, so that what one name appends a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.core.limits import budget

@@ -34,8 +34,6 @@ from serde.torch.host.values import (
 )
 from serde.torch.import_context import ImportContext, Scalar
 
-__all__: list[str] = []
-
 MAX_PASSES = 20
 """How often a body is walked at most until the types of what goes round stay."""
 

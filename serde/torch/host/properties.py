@@ -15,8 +15,6 @@ from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.table import DTYPE_CODES
 from serde.torch.promotion import promote_types
 
-__all__: list[str] = []
-
 
 @evaluates("prim::dtype")
 def dtype(ctx: ImportContext, a: Expr) -> int | str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any as AnyValue
-from typing import Final, TypeVar
+from typing import Any as AnyValue, Final, TypeVar
 
 from serde.torch.ops.table import OPS
 

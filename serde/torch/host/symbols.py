@@ -17,8 +17,6 @@ from serde.torch.host.numbers import add, as_number, multiply
 from serde.torch.host.registry import EVALUATORS, evaluates
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 
-__all__: list[str] = []
-
 _SAME = {
     "eq": "aten::eq.int",
     "ne": "aten::ne.int",

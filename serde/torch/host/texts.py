@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.errors import Unsupported
 from serde.torch.host.lists import draw_entries
 from serde.torch.host.registry import evaluates
 from serde.torch.import_context import ImportContext
-
-__all__: list[str] = []
-
 
 _PERCENT: Final = re.compile(r"(?:[^%]|%[%sdifFegEGcxX])*", re.DOTALL)
 

@@ -8,8 +8,7 @@ seen by the next.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any as AnyValue
-from typing import Final, Protocol
+from typing import Any as AnyValue, Final, Protocol
 
 from serde.core.report import Report
 from serde.relay.ir.expr import Expr

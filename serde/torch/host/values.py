@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.errors import Unsupported

@@ -9,8 +9,6 @@ from serde.torch.host.registry import evaluates
 from serde.torch.import_context import ImportContext
 from serde.torch.model import Graph
 
-__all__: list[str] = []
-
 
 @evaluates("higher_order::wrap", "higher_order::tag_activation_checkpoint")
 def wrap(ctx: ImportContext, graph: Graph, *operands: AnyValue) -> AnyValue:

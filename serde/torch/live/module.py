@@ -9,8 +9,7 @@ from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import replace
 from functools import wraps
 from io import StringIO
-from typing import TYPE_CHECKING, Final
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 from serde.core.optional import require
 from serde.engine.base import first_line

@@ -15,8 +15,7 @@ import functools
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 

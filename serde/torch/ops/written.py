@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import Any as AnyValue
-from typing import Final, TypeAlias
+from typing import Any as AnyValue, Final, TypeAlias
 
 import numpy as np
 
@@ -16,20 +15,9 @@ from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.torch.export_context import ExportContext, Value
 
 __all__ = [
-    "COMPUTED_AS",
-    "FIRST_BIT",
-    "DType",
-    "cast",
-    "dims_of",
-    "in_computed_dtype",
-    "in_signed",
-    "integers",
-    "on_axis",
-    "permute",
-    "reshape",
-    "unsqueeze",
-    "widen",
-]
+    "COMPUTED_AS", "FIRST_BIT", "DType", "cast", "dims_of", "in_computed_dtype", "in_signed",
+    "integers", "on_axis", "permute", "reshape", "unsqueeze", "widen",
+]  # fmt: skip
 
 Export: TypeAlias = Callable[..., AnyValue]
 DType: TypeAlias = np.dtype[AnyValue]

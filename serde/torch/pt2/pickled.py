@@ -9,8 +9,7 @@ import pickletools  # nosec B403
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.limits import MAX_TORCH_JSON_BYTES
 from serde.torch.pt2.archive import Archive

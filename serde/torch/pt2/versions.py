@@ -8,15 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
-    "ARCHIVE_VERSION",
-    "DTYPES",
-    "LAYOUTS",
-    "MEMORY_FORMATS",
-    "NEWEST",
-    "NEWEST_MINOR",
-    "SCHEMA",
-    "release_of",
-]
+    "ARCHIVE_VERSION", "DTYPES", "LAYOUTS", "MEMORY_FORMATS", "NEWEST", "NEWEST_MINOR",
+    "SCHEMA", "release_of",
+]  # fmt: skip
 
 SCHEMA: Final = 8
 """The major version of the schema that is read; within it, versions add fields and kinds."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 from serde.core.optional import require
 from serde.torch.arguments import example_types
 from serde.torch.model import TRACED_FUNCTION, Argument, Graph, Node, Ref, TorchModel
-from serde.torch.script.attributes import Attributes
-from serde.torch.script.attributes import Path as AttributePath
+from serde.torch.script.attributes import Attributes, Path as AttributePath
 from serde.torch.script.inputs import Inputs
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import pickletools  # nosec B403
 import re
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.limits import MAX_GRAPH_TEXT_BYTES, budget
 from serde.errors import FormatError

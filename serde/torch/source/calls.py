@@ -6,8 +6,7 @@ import ast
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.torch.model import Ref
 from serde.torch.names import APPLIED, is_free

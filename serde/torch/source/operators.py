@@ -6,8 +6,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.torch.ops.table import DTYPE_CODES
 from serde.torch.written.folder import DTYPES

@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Final, Protocol, TypeAlias
+from typing import Any as AnyValue, Final, Protocol, TypeAlias
 
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, tensor_type

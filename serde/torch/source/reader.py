@@ -7,8 +7,7 @@ import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.limits import MAX_NESTING, MAX_RANK
 from serde.core.parsing import nesting_depth, parse_json

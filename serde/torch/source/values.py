@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any as AnyValue
-from typing import TypeAlias
+from typing import Any as AnyValue, TypeAlias
 
 from serde.torch.source.syntax import Unit
 

@@ -14,16 +14,9 @@ from serde.torch.written.scopes import shorten_names
 from serde.torch.written.tidy import nest_activations
 
 __all__ = [
-    "BlockMember",
-    "ClassDef",
-    "FunctionMember",
-    "HeldMember",
-    "LayerMember",
-    "ListMember",
-    "Member",
-    "NumberMember",
-    "main_class",
-]
+    "BlockMember", "ClassDef", "FunctionMember", "HeldMember", "LayerMember", "ListMember",
+    "Member", "NumberMember", "main_class",
+]  # fmt: skip
 
 _POSITIONAL: Final = (
     "in_channels", "out_channels", "kernel_size", "in_features", "in1_features", "in2_features",

@@ -16,8 +16,7 @@ from serde.bridge.options import ExportOptions, ImportOptions
 from serde.command.cli import main
 from serde.core.report import Report
 from serde.errors import OptionError, UnsupportedModelError
-from serde.relay.ir.dims import Any as AnyDim
-from serde.relay.ir.dims import symbol
+from serde.relay.ir.dims import Any as AnyDim, symbol
 from serde.relay.ir.types import TensorType
 from serde.walk.result_types import parse_result_types, read_result_types
 from serde.walk.user_converters import read_converters, with_directions

@@ -18,8 +18,7 @@ import serde.relay as relay
 from serde.core.report import Report
 from serde.errors import OptionError, RelayError, UnsupportedModelError
 from serde.onnx import foreign as own
-from serde.relay.ir.dims import Any as AnyDim
-from serde.relay.ir.dims import symbol
+from serde.relay.ir.dims import Any as AnyDim, symbol
 from serde.relay.ir.foreign import Foreign, is_foreign
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order

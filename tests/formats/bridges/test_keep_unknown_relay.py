@@ -14,8 +14,7 @@ import serde.relay as relay
 from serde.engine import foreign as engine
 from serde.errors import OptionError, ParseError, RelayError, TypeInferenceError
 from serde.relay import transform
-from serde.relay.ir.dims import Any as AnyDim
-from serde.relay.ir.dims import symbol
+from serde.relay.ir.dims import Any as AnyDim, symbol
 from serde.relay.ir.expr import Call
 from serde.relay.ir.foreign import (
     Empty,

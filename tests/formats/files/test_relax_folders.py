@@ -6,8 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any as AnyValue
-from typing import TypeVar
+from typing import Any as AnyValue, TypeVar
 
 import numpy as np
 import pytest

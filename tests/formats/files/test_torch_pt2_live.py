@@ -83,8 +83,7 @@ class Grown(nn.Module):
     """Scans and maps."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        from torch._higher_order_ops import map as mapped
-        from torch._higher_order_ops import scan
+        from torch._higher_order_ops import map as mapped, scan
 
         carry, rows = scan(lambda c, row: (c + row, c * row), x[0], x)
         return carry, rows, mapped(lambda row, y: row * y.sum(), x * 2, x)

@@ -15,8 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.pt2 import CONSTANTS, GOLDEN, MODEL, WEIGHTS, archive_of, changed, edited, members_of
-from support.pt2 import mutate as mutate_json
+from support.pt2 import (
+    CONSTANTS,
+    GOLDEN,
+    MODEL,
+    WEIGHTS,
+    archive_of,
+    changed,
+    edited,
+    members_of,
+    mutate as mutate_json,
+)
 
 import serde
 from serde.core.report import Report

@@ -14,9 +14,11 @@ pytest.importorskip("tvm")
 import tvm
 from support.relax_imports import read_and_run
 from tvm import relax
-from tvm.script import ir as I  # noqa: N812, as TVM's scripts have it
-from tvm.script import relax as R  # noqa: N812
-from tvm.script import tirx as T  # noqa: N812
+from tvm.script import (
+    ir as I,  # noqa: N812, as TVM's scripts have it
+    relax as R,  # noqa: N812
+    tirx as T,  # noqa: N812
+)
 
 import serde
 import serde.relay as relay

@@ -12,8 +12,13 @@ from onnx import TensorProto, helper, numpy_helper, parser
 import serde
 import serde.relay as relay
 from serde.core.outcome import exit_code
-from serde.errors import EvaluationError, FormatError, LimitError, SerdeError
-from serde.errors import UnsupportedModelError as Refused
+from serde.errors import (
+    EvaluationError,
+    FormatError,
+    LimitError,
+    SerdeError,
+    UnsupportedModelError as Refused,
+)
 
 
 def model(nodes: str, given: str = "float[2, 3] x", **constants: object) -> onnx.ModelProto:

@@ -11,8 +11,7 @@ import pytest
 
 pytest.importorskip("tvm")
 
-from support.onnx_suite import SuiteCase, frozen, load_cases
-from support.onnx_suite import judge as judge_results
+from support.onnx_suite import SuiteCase, frozen, judge as judge_results, load_cases
 from support.relax_imports import flatten, read_and_run, run_in_tvm
 from tvm.relax.frontend import nn
 from tvm.relax.frontend.onnx import from_onnx

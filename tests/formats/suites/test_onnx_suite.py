@@ -7,8 +7,7 @@ import warnings
 from typing import Any
 
 import pytest
-from support.gaps import case as gap_case
-from support.gaps import unknown_gaps
+from support.gaps import case as gap_case, unknown_gaps
 from support.onnx_suite import (
     SuiteCase,
     check_export,

@@ -15,8 +15,7 @@ from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import is_float
 from serde.walk.expansion.tensors import along
 from serde.walk.pairs import pair, reads, writes
-from serde.walk.takes import FLOATS as REALS
-from serde.walk.takes import Takes
+from serde.walk.takes import FLOATS as REALS, Takes
 
 Gelu = Literal["EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"]
 

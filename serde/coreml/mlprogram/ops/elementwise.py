@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any as AnyValue
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import numpy as np
 
@@ -32,8 +31,7 @@ from serde.relay.ir.shapes import broadcast, is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.pairs import reads, writes
-from serde.walk.takes import FLOATS as REALS
-from serde.walk.takes import Takes
+from serde.walk.takes import FLOATS as REALS, Takes
 
 DTYPES = {
     "bool": "bool",

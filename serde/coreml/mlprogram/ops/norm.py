@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import TypeVar
+from typing import Any as AnyValue, TypeVar
 
 import numpy as np
 

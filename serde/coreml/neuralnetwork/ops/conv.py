@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any as AnyValue
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.conv import ConvAttributes, Padding, to_relay_padding

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any as AnyValue
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext

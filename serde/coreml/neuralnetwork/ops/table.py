@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.coreml.mlprogram.operators import CORE, LAYER_KINDS
 from serde.coreml.mlprogram.ops import TABLE

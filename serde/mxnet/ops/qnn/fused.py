@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -33,16 +32,9 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 
 __all__ = [
-    "Calibration",
-    "Ending",
-    "Weights",
-    "activations",
-    "levels_of",
-    "quantized_weights",
-    "real_result",
-    "scale_of",
-    "split_inputs",
-]
+    "Calibration", "Ending", "Weights", "activations", "levels_of", "quantized_weights",
+    "real_result", "scale_of", "split_inputs",
+]  # fmt: skip
 
 _LARGEST_BIAS: Final = 2.0**30
 """MXNet keeps a bias below it by a smaller scale of the weight."""

@@ -16,21 +16,9 @@ from serde.relay.ir.registry import OpDef, call
 from serde.relay.transform import EvaluateConstants
 
 __all__ = [
-    "LEVELS",
-    "ONE",
-    "WHOLE",
-    "known",
-    "levels_in",
-    "levels_within",
-    "magnitude",
-    "number",
-    "product_range",
-    "real_of",
-    "scalar",
-    "step",
-    "symmetric",
-    "whole",
-]
+    "LEVELS", "ONE", "WHOLE", "known", "levels_in", "levels_within", "magnitude", "number",
+    "product_range", "real_of", "scalar", "step", "symmetric", "whole",
+]  # fmt: skip
 
 LEVELS: Final = {"int8": 127.5, "uint8": 255.5}
 """Levels to the end of a range, as oneDNN's operators count them: half a level more than fit."""

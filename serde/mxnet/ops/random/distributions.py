@@ -17,23 +17,10 @@ from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 
 __all__ = [
-    "Distribution",
-    "Sample",
-    "exponential",
-    "gamma",
-    "generalized_negative_binomial",
-    "gumbel",
-    "logistic",
-    "negative_binomial",
-    "normal",
-    "pareto",
-    "poisson",
-    "power",
-    "rayleigh",
-    "scaled_exponential",
-    "uniform",
-    "weibull",
-]
+    "Distribution", "Sample", "exponential", "gamma", "generalized_negative_binomial", "gumbel",
+    "logistic", "negative_binomial", "normal", "pareto", "poisson", "power", "rayleigh",
+    "scaled_exponential", "uniform", "weibull",
+]  # fmt: skip
 
 Parameter = float | Expr
 """A number, or a tensor that broadcasts to what is drawn."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any as AnyValue
-from typing import Literal, TypeGuard
+from typing import Any as AnyValue, Literal, TypeGuard
 
 import serde.relay as relay
 from serde.core.allocation import iterations

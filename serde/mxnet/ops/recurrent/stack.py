@@ -7,8 +7,7 @@ before the graph is written; for this the graph must hold the stack itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import serde.core.allocation as allocation
 import serde.relay as relay

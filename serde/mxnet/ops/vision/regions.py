@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any as AnyValue
-from typing import TypeVar
+from typing import Any as AnyValue, TypeVar
 
 import numpy as np
 

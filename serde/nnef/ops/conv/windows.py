@@ -15,17 +15,9 @@ from serde.nnef.import_context import ImportContext
 from serde.relay.ir.expr import Expr
 
 __all__ = [
-    "SPATIAL",
-    "Border",
-    "Pairs",
-    "WindowAttributes",
-    "pad_border",
-    "per_axis",
-    "reach_of",
-    "refuse_windows",
-    "same_padding",
-    "steps",
-]
+    "SPATIAL", "Border", "Pairs", "WindowAttributes", "pad_border", "per_axis", "reach_of",
+    "refuse_windows", "same_padding", "steps",
+]  # fmt: skip
 
 SPATIAL: Final = {1: "W", 2: "HW", 3: "DHW"}
 """Letters of the spatial axes for each number of them."""

@@ -22,15 +22,9 @@ from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.takes import Takes, of_dtypes
 
 __all__ = [
-    "are_integers",
-    "emit_binary",
-    "export_binary",
-    "import_binary",
-    "is_number",
-    "join_root",
-    "narrow_as_scalars",
-    "operands",
-]
+    "are_integers", "emit_binary", "export_binary", "import_binary", "is_number", "join_root",
+    "narrow_as_scalars", "operands",
+]  # fmt: skip
 
 
 def join_root(ctx: ExportContext, data: Value) -> Value | None:

@@ -15,8 +15,6 @@ from serde.relay.ir.expr import Expr
 from serde.walk.pairs import pair
 from serde.walk.takes import Takes
 
-__all__: list[str] = []
-
 COMPARISONS: Final = {
     "lt": "less",
     "gt": "greater",

@@ -23,8 +23,6 @@ from serde.relay.ir.shapes import is_float
 from serde.walk.pairs import pair, reads, writes
 from serde.walk.takes import FLOATS, Takes
 
-__all__: list[str] = []
-
 ALIKE: Final = (
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log", "log2",
     "rsqrt", "sigmoid", "sign", "sin", "sinh", "tan", "tanh",

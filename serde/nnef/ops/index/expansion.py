@@ -19,8 +19,6 @@ from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.op.index.sorting import TopK
 from serde.walk.expansion.tensors import fixed_shape, running
 
-__all__: list[str] = []
-
 OPS.expands("cumsum")(running(relay.add, 0))
 OPS.expands("cumprod")(running(relay.multiply, 1))
 

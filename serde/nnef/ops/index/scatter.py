@@ -20,8 +20,6 @@ from serde.relay.ir.registry import get
 from serde.relay.run.interpreter import apply_kernel
 from serde.walk.expansion.tensors import fixed_shape
 
-__all__: list[str] = []
-
 
 def _known(*places: Expr) -> list[Array]:
     """Return places that are constant.

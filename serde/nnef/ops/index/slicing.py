@@ -15,8 +15,6 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes
 from serde.relay.op.index.slicing import StridedSlice
 
-__all__: list[str] = []
-
 _FAR: Final = 2**31 - 1
 """The end of an axis, whatever its length."""
 

@@ -25,8 +25,6 @@ from serde.relay.ir.shapes import split_padding
 from serde.relay.op.pool.indices import PooledPlaces
 from serde.relay.op.pool.unpool import MaxUnpool
 
-__all__: list[str] = []
-
 
 def _spread_windows(
     ctx: ImportContext, x: Expr, windows: Windows, border: str, value: float

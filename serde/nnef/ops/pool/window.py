@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import NamedTuple, TypeAlias
+from typing import Any as AnyValue, NamedTuple, TypeAlias
 
 import serde.relay as relay
 from serde.errors import Unsupported

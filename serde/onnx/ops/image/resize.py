@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any as AnyValue
-from typing import Final, Literal
+from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 

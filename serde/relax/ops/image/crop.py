@@ -20,8 +20,6 @@ from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.op.image.crop import CropAndResize
 
-__all__: list[str] = []
-
 
 @dataclass(frozen=True)
 class _Cropping:

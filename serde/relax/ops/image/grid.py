@@ -19,9 +19,6 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.op.image.grid import GridSample
 
-__all__: list[str] = []
-
-
 _CUBIC_ALPHA = -0.75
 
 Fold = Callable[[AnyValue, AnyValue], AnyValue]

@@ -14,15 +14,9 @@ from serde.relax.framework import Framework
 from serde.relay.ir.shapes import is_float
 
 __all__ = [
-    "AxisReading",
-    "as_float",
-    "cubic_weights",
-    "interpolate",
-    "linear_weights",
-    "number_of",
-    "round_even",
-    "truncate",
-]
+    "AxisReading", "as_float", "cubic_weights", "interpolate", "linear_weights", "number_of",
+    "round_even", "truncate",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

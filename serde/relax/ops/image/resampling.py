@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
@@ -29,8 +28,6 @@ from serde.relay.ir.precision import limits
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.op.image.resampling import Resampling
 from serde.walk.takes import Takes
-
-__all__: list[str] = []
 
 _MOST_PARTS: Final = 1 << 16
 """Denominator of a factor whose product with a length is computed in integers."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -28,8 +27,6 @@ from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.op.image.resize import ImageResize
-
-__all__: list[str] = []
 
 _GUARD: Final = 1e-5
 """Distance from a whole number below which floor and ceil take it for that number, as in Relay."""

@@ -11,8 +11,6 @@ from serde.relax.ops.table import OPS
 from serde.relax.precision import NARROW
 from serde.walk.pairs import reads
 
-__all__: list[str] = []
-
 
 def _make_exporter(op: str, neutral: int) -> Callable[..., Value]:
     def export(

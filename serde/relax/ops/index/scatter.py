@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any as AnyValue
-from typing import Final, Literal
+from typing import Any as AnyValue, Final, Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -16,8 +15,6 @@ from serde.relax.precision import NARROW
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, Tuple, tensor_type
 from serde.walk.pairs import reads
-
-__all__: list[str] = []
 
 _FLOATS: Final = (*NARROW, "float32", "float64")
 

@@ -7,8 +7,7 @@ comes last and the zeros are equal; so the order is that of Relay for any elemen
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value

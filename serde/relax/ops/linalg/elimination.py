@@ -10,8 +10,6 @@ from serde.relax.framework import Framework
 from serde.relax.ops.linalg.stacks import Matrix, exchange, write_of_stacks
 from serde.relax.ops.table import OPS
 
-__all__: list[str] = []
-
 
 def _copy(framework: Framework, source: Matrix, target: Matrix) -> None:
     script = framework.statements

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
-from typing import Final, Literal
+from typing import Any as AnyValue, Final, Literal
 
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.ops.linalg.stacks import Matrix, write_of_stacks
 from serde.relax.ops.table import OPS
-
-__all__: list[str] = []
 
 _MOST_SWEEPS: Final = 60
 """Of Jacobi's method, which needs about ten for matrices of a thousand rows."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
 from serde.relax.dynamic import make_spread

@@ -15,8 +15,6 @@ from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, Tuple
 
-__all__: list[str] = []
-
 
 @OPS.exports("concatenate")
 def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:

@@ -14,8 +14,6 @@ from serde.relax.ops.table import OPS
 from serde.relax.ops.vision.boxes import choose_best, emit_loops, one_number, overlap
 from serde.relay.ir.expr import Expr
 
-__all__: list[str] = []
-
 
 @dataclass(frozen=True)
 class _AllClasses:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from serde.relay._builders._types import DType
-from serde.relay._builders.dyn import image as image
-from serde.relay._builders.dyn import nn as nn
+from serde.relay._builders.dyn import image as image, nn as nn
 from serde.relay.ir.expr import Expr
 
 def broadcast_to(data: Expr, shape: Expr, dtype: DType | None = None) -> Expr:

@@ -1,8 +1,7 @@
 """Builders below ``relay.nn``; generated from the declarations."""
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 from serde.relay._builders._types import DType
 from serde.relay._builders.nn import internal as internal

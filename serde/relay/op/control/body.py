@@ -23,17 +23,9 @@ from serde.relay.ir.types import (
 from serde.relay.ir.visit import children, post_order, rewrite
 
 __all__ = [
-    "call_function",
-    "close",
-    "enter",
-    "goes_on",
-    "join",
-    "leave",
-    "results",
-    "substitute_results",
-    "tensors",
-    "with_results",
-]
+    "call_function", "close", "enter", "goes_on", "join", "leave", "results",
+    "substitute_results", "tensors", "with_results",
+]  # fmt: skip
 
 SCALAR_INT = TensorType((), "int64")
 SCALAR_BOOL = TensorType((), "bool")

@@ -16,10 +16,7 @@ from serde.relay.ir.expr import Expr, Function, If, Let, Tuple, Var, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, sequence, tensor
 from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
-from serde.relay.op.control import body as bodies
-from serde.relay.op.control import samples
-
-__all__: list[str] = []
+from serde.relay.op.control import body as bodies, samples
 
 
 def _loop_type(

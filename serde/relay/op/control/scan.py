@@ -17,10 +17,7 @@ from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, normalize_axis
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.lowering.lengths import length_of
-from serde.relay.op.control import body as bodies
-from serde.relay.op.control import samples
-
-__all__: list[str] = []
+from serde.relay.op.control import body as bodies, samples
 
 
 @dataclass(frozen=True)

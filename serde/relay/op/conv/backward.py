@@ -23,9 +23,6 @@ from serde.relay.op.conv.windows import (
 )
 from serde.relay.op.linalg.product import product_dtype, to_product_dtype
 
-__all__: list[str] = []
-
-
 _USUAL = Convolution.usual(2)
 
 

@@ -13,8 +13,6 @@ from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters
 
-__all__: list[str] = []
-
 
 def _causal_type(
     data: TensorType,

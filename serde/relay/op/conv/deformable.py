@@ -38,8 +38,6 @@ from serde.relay.op.conv.windows import (
 )
 from serde.relay.op.linalg.product import exact_operand, to_product_dtype
 
-__all__: list[str] = []
-
 
 def _deformable_type(
     data: TensorType,

@@ -16,8 +16,6 @@ from serde.relay.ir.work import filters
 from serde.relay.op.conv.direct import convolution_type, run_convolution
 from serde.relay.op.conv.windows import Convolution, padding_sides, per_axis
 
-__all__: list[str] = []
-
 _USUAL = Convolution.usual(2)
 
 

@@ -21,8 +21,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters
 from serde.relay.op.image.grid import GridSample, grid_sample
 
-__all__: list[str] = []
-
 
 def _deformed_type(
     data: TensorType,

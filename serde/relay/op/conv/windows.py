@@ -23,28 +23,11 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import exact_operand
 
 __all__ = [
-    "SPATIAL",
-    "Convolution",
-    "TransposedConvolution",
-    "column_blocks",
-    "convolve",
-    "data_array",
-    "data_shape",
-    "expand",
-    "kernel_size_of",
-    "pad_sides",
-    "padding_sides",
-    "per_axis",
-    "result_array",
-    "result_shape",
-    "taps",
-    "to_layout",
-    "transpose_convolve",
-    "weight_array",
-    "weight_in_layout",
-    "weight_shape",
-    "window_arguments",
-]
+    "SPATIAL", "Convolution", "TransposedConvolution", "column_blocks", "convolve",
+    "data_array", "data_shape", "expand", "kernel_size_of", "pad_sides", "padding_sides",
+    "per_axis", "result_array", "result_shape", "taps", "to_layout", "transpose_convolve",
+    "weight_array", "weight_in_layout", "weight_shape", "window_arguments",
+]  # fmt: skip
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """Letters of the spatial axes for each number of them."""

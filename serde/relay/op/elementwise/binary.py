@@ -22,8 +22,6 @@ from serde.relay.ir.traits import (
 )
 from serde.relay.ir.types import TensorType
 
-__all__: list[str] = []
-
 Relation = Callable[[TensorType, TensorType], TensorType]
 
 

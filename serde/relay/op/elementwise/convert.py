@@ -22,9 +22,6 @@ from serde.relay.ir.traits import (
 )
 from serde.relay.ir.types import TensorType
 
-__all__: list[str] = []
-
-
 _NIBBLES = frozenset({"int2", "uint2", "int4", "uint4"})
 
 

@@ -21,8 +21,6 @@ from serde.relay.ir.shapes import require_float
 from serde.relay.ir.traits import Elementwise, SameType
 from serde.relay.ir.types import TensorType
 
-__all__: list[str] = []
-
 _LANCZOS_SHIFT = 7.0
 _LANCZOS = (
     0.99999999999980993,

@@ -17,8 +17,6 @@ from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Moves, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.image import decompose_depth_to_space, decompose_space_to_depth
 
-__all__: list[str] = []
-
 
 def _image_shape(data: TensorType, layout: str) -> tuple[Dim, Dim, Dim, Dim]:
     axes = layout_axes(layout, "NCHW")

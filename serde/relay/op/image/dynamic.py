@@ -23,8 +23,6 @@ from serde.relay.op.image.upsampling import (
 )
 from serde.relay.op.shape.dynamic import Given, integers_of, static_type
 
-__all__: list[str] = []
-
 
 def _with_unknown_lengths(data: TensorType, layout: str, dtype: AnyValue = None) -> TensorType:
     """Return the type with unknown lengths in place of those of the spatial axes."""

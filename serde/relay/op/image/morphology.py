@@ -27,8 +27,6 @@ from serde.relay.ir.work import filters
 from serde.relay.lowering.image import decompose_dilation2d
 from serde.relay.op.conv.windows import pad_sides, padding_sides, per_axis, taps
 
-__all__: list[str] = []
-
 
 def _dilation2d_type(
     data: TensorType,

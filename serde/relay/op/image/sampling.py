@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import numpy as np
 
@@ -16,10 +15,7 @@ from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
-from serde.relay.op.image.grid import GridSample
-from serde.relay.op.image.grid import grid_sample as sample_of_planes
-
-__all__: list[str] = []
+from serde.relay.op.image.grid import GridSample, grid_sample as sample_of_planes
 
 Method = Literal["linear", "nearest", "cubic"]
 Planar = Literal["bilinear", "nearest", "bicubic"]

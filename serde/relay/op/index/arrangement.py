@@ -26,8 +26,6 @@ from serde.relay.ir.traits import (
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import positions
 
-__all__: list[str] = []
-
 
 def _nonzero_type(data: TensorType) -> TensorType:
     if data.rank == 0:

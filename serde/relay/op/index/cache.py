@@ -14,8 +14,6 @@ from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import InRange, Values
 from serde.relay.ir.types import TensorType
 
-__all__: list[str] = []
-
 
 def _scatter_type(
     data: TensorType, update: TensorType, write_indices: TensorType | None, *, axis: int, mode: str

@@ -12,8 +12,6 @@ from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.traits import Arithmetic, Float32, SameAxes
 from serde.relay.ir.types import TensorType
 
-__all__: list[str] = []
-
 
 def _scan_type(
     data: TensorType, *, axis: int | None, dtype: AnyValue, exclusive: bool

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import numpy as np
 
@@ -19,8 +18,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.lowering.sparse import decompose_sparse_to_dense
 from serde.relay.op.index.gather import index_depth, require_integers
 from serde.relay.op.shape.reshape import integers, lengths
-
-__all__: list[str] = []
 
 Places = tuple[Array, ...]
 

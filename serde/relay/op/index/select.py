@@ -22,8 +22,6 @@ from serde.relay.lowering.index import (
 from serde.relay.op.index.gather import require_integers
 from serde.relay.op.shape.reshape import integers
 
-__all__: list[str] = []
-
 
 def _argwhere_type(condition: TensorType) -> TensorType:
     return TensorType((Any(), condition.rank), "int32")

@@ -21,8 +21,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.lowering.index import from_start
 from serde.relay.op.index.gather import require_integers
 
-__all__: list[str] = []
-
 
 def _lengths(data: Expr, axes: Sequence[int], dtype: str) -> Expr:
     """Return a vector of lengths of axes, a constant where they are fixed."""

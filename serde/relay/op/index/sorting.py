@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import Literal, overload
+from typing import Any as AnyValue, Literal, overload
 
 import numpy as np
 

@@ -22,8 +22,6 @@ from serde.relay.ir.traits import (
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 
-__all__: list[str] = []
-
 
 def _compress_type(data: TensorType, condition: TensorType, *, axis: int | None) -> TensorType:
     if condition.rank != 1 or condition.dtype != "bool":

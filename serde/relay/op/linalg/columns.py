@@ -12,15 +12,9 @@ from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import positions
 
 __all__ = [
-    "identity_like",
-    "narrow_like",
-    "select_where",
-    "square_type",
-    "take_column",
-    "take_row",
-    "walk",
-    "widen_narrow",
-]
+    "identity_like", "narrow_like", "select_where", "square_type", "take_column", "take_row",
+    "walk", "widen_narrow",
+]  # fmt: skip
 
 Step = Callable[..., tuple[Sequence[Expr], Sequence[Expr]]]
 

@@ -24,8 +24,6 @@ from serde.relay.op.linalg.columns import (
 )
 from serde.relay.op.linalg.triangular import system
 
-__all__: list[str] = []
-
 REGULAR = np.array([[[0, 2, 1], [1, -1, 0.5], [3, 0.5, 1]], [[2, 1, 0], [4, -1, 1], [1, 1, 5]]])
 """Matrices of which none can be eliminated in the order of its rows."""
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any as AnyValue
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import numpy as np
 
@@ -33,8 +32,6 @@ from serde.relay.lowering.sparse import (
 )
 from serde.relay.op.linalg.product import exact_operand, to_product_dtype
 from serde.relay.op.shape.reshape import new_shape
-
-__all__: list[str] = []
 
 
 def _require_sparse(data: TensorType, indices: TensorType, indptr: TensorType) -> None:

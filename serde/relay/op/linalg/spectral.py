@@ -28,8 +28,6 @@ from serde.relay.op.linalg.columns import (
 )
 from serde.relay.op.linalg.triangular import POSITIVE
 
-__all__: list[str] = []
-
 
 def _lq_type(data: TensorType) -> tuple[TensorType, TensorType]:
     require_float(data)

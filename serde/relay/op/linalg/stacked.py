@@ -16,8 +16,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT
 from serde.relay.op.linalg.product import exact_operand, product_dtype, to_product_dtype
 
-__all__: list[str] = []
-
 
 def _stacked_type(a: TensorType, b: TensorType) -> TensorType:
     if not a.rank or not b.rank:

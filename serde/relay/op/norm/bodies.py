@@ -12,15 +12,9 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 
 __all__ = [
-    "batch_norm_body",
-    "dropout_body",
-    "group_norm_body",
-    "instance_norm_body",
-    "l2_normalize_body",
-    "layer_norm_body",
-    "lrn_body",
-    "standardize",
-]
+    "batch_norm_body", "dropout_body", "group_norm_body", "instance_norm_body",
+    "l2_normalize_body", "layer_norm_body", "lrn_body", "standardize",
+]  # fmt: skip
 
 
 def _widen(data: Expr) -> tuple[Expr, str, str]:

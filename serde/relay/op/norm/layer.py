@@ -16,8 +16,6 @@ from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_fl
 from serde.relay.ir.traits import Float32
 from serde.relay.ir.types import TensorType
 
-__all__: list[str] = []
-
 _FLOAT32 = np.dtype(np.float32)
 
 

@@ -13,8 +13,6 @@ from serde.relay.ir.shapes import normalize_axes, normalize_axis, require_float
 from serde.relay.ir.traits import SameAxes, SameType
 from serde.relay.ir.types import TensorType
 
-__all__: list[str] = []
-
 _EPSILON = 1e-9
 """What ONNX's definition adds to the deviation of MeanVarianceNormalization."""
 

@@ -17,8 +17,6 @@ from serde.relay.lowering.pool import decompose_adaptive_pool
 from serde.relay.op.conv.windows import SPATIAL
 from serde.relay.op.pool.reduction import relayout, spatial_axes, to_out_layout, total
 
-__all__: list[str] = []
-
 
 def _relation(rank: int) -> Callable[..., TensorType]:
     def infer(

@@ -21,8 +21,6 @@ from serde.relay.op.qnn.parameters import (
 )
 from serde.relay.op.qnn.rescale import multiply_by_ratio, requantize
 
-__all__: list[str] = []
-
 _INT32 = np.dtype(np.int32)
 SOFTMAX_BITS = 7
 """The result of softmax before it is requantized counts in 1 / 2**7."""

@@ -20,8 +20,6 @@ from serde.relay.ir.traits import Decompresses, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.index.gather import require_integers
 
-__all__: list[str] = []
-
 
 def _shape_of(x: Expr) -> tuple[int, ...]:
     shape = tensor_type(x).concrete_shape

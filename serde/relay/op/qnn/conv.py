@@ -26,9 +26,6 @@ from serde.relay.op.qnn.product import (
 )
 from serde.relay.op.qnn.sums import body_of_sums, channel_zero_point
 
-__all__: list[str] = []
-
-
 _USUAL, _TRANSPOSED = Convolution.usual(2), TransposedConvolution.usual(2)
 
 

@@ -21,8 +21,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.rounding import round_even_of
 from serde.relay.op.qnn.parameters import spread
 
-__all__: list[str] = []
-
 DType = np.dtype[AnyValue]
 
 _UINT8 = np.dtype(np.uint8)

@@ -15,8 +15,6 @@ from serde.relay.op.elementwise.erf import erf
 from serde.relay.op.qnn.parameters import require_dtype, require_scalars
 from serde.relay.op.qnn.rescale import dequantize, quantize
 
-__all__: list[str] = []
-
 Function = Callable[[Array], Array]
 
 

@@ -16,22 +16,10 @@ from serde.relay.ir.shapes import join_dim, normalize_axis
 from serde.relay.ir.types import TensorType
 
 __all__ = [
-    "along_axis",
-    "fixed_point",
-    "is_zero",
-    "measure_fraction",
-    "narrow_zero_point",
-    "parameter_axis",
-    "require_dtype",
-    "require_parameters",
-    "require_scalars",
-    "round_away",
-    "same_value",
-    "saturate",
-    "saturate_expr",
-    "spread",
-    "without_zero_point",
-]
+    "along_axis", "fixed_point", "is_zero", "measure_fraction", "narrow_zero_point",
+    "parameter_axis", "require_dtype", "require_parameters", "require_scalars", "round_away",
+    "same_value", "saturate", "saturate_expr", "spread", "without_zero_point",
+]  # fmt: skip
 
 LARGEST_EXPONENT = 32
 """A ratio of scales of 2**32 carries every number but zero out of int32."""

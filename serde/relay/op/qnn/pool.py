@@ -19,8 +19,6 @@ from serde.relay.op.qnn.arithmetic import requantize_expr
 from serde.relay.op.qnn.parameters import require_dtype, require_scalars, saturate, saturate_expr
 from serde.relay.op.qnn.rescale import requantize
 
-__all__: list[str] = []
-
 _USUAL = Pooling.usual(2)
 
 _PARAMETERS = (

@@ -25,21 +25,14 @@ from serde.relay.ir.registry import (
 from serde.relay.ir.traits import Fusion, FusionPattern, Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT
-from serde.relay.op.linalg.product import batch_matmul as multiply_batches
-from serde.relay.op.linalg.product import dense as multiply
+from serde.relay.op.linalg.product import batch_matmul as multiply_batches, dense as multiply
 from serde.relay.op.qnn.parameters import require_dtype, require_parameters, require_scalars
 from serde.relay.op.qnn.sums import body_of_sums
 
 __all__ = [
-    "KERNEL_NAMES",
-    "completion",
-    "int8",
-    "require_kernel",
-    "require_out_dtype",
-    "sample_parameters",
-    "subtract_zero_point",
-    "uint8",
-]
+    "KERNEL_NAMES", "completion", "int8", "require_kernel", "require_out_dtype",
+    "sample_parameters", "subtract_zero_point", "uint8",
+]  # fmt: skip
 
 Types = tuple[TensorType | None, ...]
 

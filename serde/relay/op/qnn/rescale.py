@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import Final, Literal
+from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 
@@ -36,17 +35,9 @@ from serde.relay.op.qnn.parameters import (
 )
 
 __all__ = [
-    "DTYPES",
-    "RequantizeConfig",
-    "Rounding",
-    "current_requantize_config",
-    "dequantize",
-    "multiply_by_ratio",
-    "quantize",
-    "quantize_body",
-    "requantize",
-    "requantize_config",
-]
+    "DTYPES", "RequantizeConfig", "Rounding", "current_requantize_config", "dequantize",
+    "multiply_by_ratio", "quantize", "quantize_body", "requantize", "requantize_config",
+]  # fmt: skip
 
 _ROUNDINGS: Final = ("UPWARD", "TONEAREST")
 _COMPUTE_DTYPES: Final = ("int64", "float32", "float64")

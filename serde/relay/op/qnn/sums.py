@@ -6,8 +6,7 @@ Targets multiply integers, or else float64, which holds all these sums.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 

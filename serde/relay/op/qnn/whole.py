@@ -12,8 +12,6 @@ from serde.relay.ir.registry import Array, call, get, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim
 from serde.relay.ir.types import TensorType
 
-__all__: list[str] = []
-
 DType = np.dtype[AnyValue]
 _BYTES = ("int8", "uint8")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any as AnyValue
 
-__all__: list[str] = []
-
 
 def __getattr__(name: str) -> AnyValue:
     """Return a builder, as ``tvm.relay.op.random`` has it."""

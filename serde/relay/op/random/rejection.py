@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -25,8 +24,6 @@ from serde.relay.ir.traits import BitLevel, Random
 from serde.relay.ir.types import TensorType
 from serde.relay.op.random.seeded import RandomUniform, random_uniform
 from serde.relay.op.random.threefry import sizes
-
-__all__: list[str] = []
 
 _GAMMA_ROWS: Final = (12, 12, 12, 1)
 """What is drawn for each number: for its candidates, of which at least 95 of 100 are accepted, one

@@ -25,17 +25,9 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 
 __all__ = [
-    "ONES",
-    "PARITY",
-    "ROTATIONS",
-    "TOP",
-    "multinomial",
-    "normal",
-    "sizes",
-    "threefry_key",
-    "threefry_rounds",
-    "uniform",
-]
+    "ONES", "PARITY", "ROTATIONS", "TOP", "multinomial", "normal", "sizes", "threefry_key",
+    "threefry_rounds", "uniform",
+]  # fmt: skip
 
 ROTATIONS = ((14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22), (32, 32))
 PARITY = 0x1BD11BDAA9FC1A22

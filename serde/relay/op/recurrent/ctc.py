@@ -16,8 +16,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.activation import log_softmax
 
-__all__: list[str] = []
-
 _NEVER = -1e30
 """Stands for the logarithm of 0: sums with ordinary logarithms leave it as it is."""
 

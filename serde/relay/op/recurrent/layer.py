@@ -16,15 +16,9 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent.gates import RecurrentLayer, count_directions
 
 __all__ = [
-    "Step",
-    "complete",
-    "completion",
-    "layer_types",
-    "relation",
-    "require_shape",
-    "split_bias",
+    "Step", "complete", "completion", "layer_types", "relation", "require_shape", "split_bias",
     "walk",
-]
+]  # fmt: skip
 
 Types = tuple[TensorType | None, ...]
 

@@ -18,8 +18,6 @@ from serde.relay.ir.work import STEPS
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import RecurrentLayer, count_directions
 
-__all__: list[str] = []
-
 _DEFAULTS = ("sigmoid", "tanh", "tanh")
 
 

@@ -11,8 +11,6 @@ from serde.relay.ir.work import STEPS
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import RecurrentLayer
 
-__all__: list[str] = []
-
 _DEFAULTS = ("tanh",)
 
 

@@ -15,16 +15,9 @@ from serde.relay.op.control.body import close
 from serde.relay.op.recurrent.gates import RecurrentLayer, count_directions
 
 __all__ = [
-    "UNROLLED",
-    "StepBuilder",
-    "dense",
-    "dtype_of",
-    "shape_of",
-    "split_bias",
-    "split_columns",
-    "take_direction",
-    "unroll",
-]
+    "UNROLLED", "StepBuilder", "dense", "dtype_of", "shape_of", "split_bias", "split_columns",
+    "take_direction", "unroll",
+]  # fmt: skip
 
 StepBuilder = Callable[[int, Expr, tuple[Expr, ...]], tuple[Expr, ...]]
 """As a :data:`~serde.relay.op.recurrent.layer.Step`, of expressions."""

@@ -16,8 +16,6 @@ from serde.relay.ir.traits import Fusion, FusionPattern, InRange
 from serde.relay.ir.types import TensorType
 from serde.relay.op.activation import log_softmax
 
-__all__: list[str] = []
-
 
 def _nll_loss_type(
     predictions: TensorType,

@@ -17,8 +17,6 @@ from serde.relay.ir.shapes import reduced_axes, require_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.reduce.plain import accumulator, declare, extreme_type, number_type
 
-__all__: list[str] = []
-
 Axes = tuple[int, ...]
 
 

@@ -19,8 +19,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.lowering.shape import decompose_layout_transform, decompose_repeat
 from serde.relay.op.shape.reshape import integers
 
-__all__: list[str] = []
-
 
 def _tile_type(data: TensorType, *, reps: Sequence[int]) -> TensorType:
     if any(count < 0 for count in reps):

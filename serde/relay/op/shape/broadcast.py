@@ -17,8 +17,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.lowering.shape import decompose_collapse_sum_like, decompose_collapse_sum_to
 from serde.relay.op.shape.reshape import integers, lengths
 
-__all__: list[str] = []
-
 
 def _require_fit(small: Sequence[Dim], large: Sequence[Dim]) -> None:
     """Refuse a shape that does not broadcast to exactly `large`."""

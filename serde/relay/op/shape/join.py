@@ -17,8 +17,6 @@ from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Values
 from serde.relay.ir.types import MAX_LEAVES, TensorType
 from serde.relay.lowering.shape import decompose_meshgrid
 
-__all__: list[str] = []
-
 
 def _alike(data: Sequence[TensorType]) -> tuple[int, str]:
     """Return the rank and the dtype that all fields share."""

@@ -17,8 +17,6 @@ from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Reshape, SameAxe
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.shape import decompose_mirror_pad, decompose_pad
 
-__all__: list[str] = []
-
 PadWidth = tuple[tuple[int, int], ...]
 
 

@@ -15,8 +15,6 @@ from serde.relay.op.vision.anchors import multibox_transform_loc
 from serde.relay.op.vision.rows import columns
 from serde.relay.op.vision.suppression import Boxes, suppress
 
-__all__: list[str] = []
-
 
 def _detection_type(
     cls_prob: TensorType,

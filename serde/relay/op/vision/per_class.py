@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import numpy as np
 
@@ -18,8 +17,6 @@ from serde.relay.ir.work import pairs
 from serde.relay.op.shape.create import length_of, positions_along
 from serde.relay.op.vision.rows import columns, overlap_below, scalar, take_rows
 from serde.relay.op.vision.suppression import Boxes, require_scalars, suppress
-
-__all__: list[str] = []
 
 
 def _all_class_type(

@@ -11,16 +11,9 @@ from serde.relay.ir.registry import call
 from serde.relay.lowering.lengths import sliced
 
 __all__ = [
-    "column",
-    "columns",
-    "corners_of",
-    "in_front",
-    "overlap_below",
-    "scalar",
-    "spread_by_class",
-    "stay_first",
-    "take_rows",
-]
+    "column", "columns", "corners_of", "in_front", "overlap_below", "scalar", "spread_by_class",
+    "stay_first", "take_rows",
+]  # fmt: skip
 
 
 def columns(x: Expr, begin: int, end: int, axis: int = 2) -> Expr:

@@ -15,8 +15,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.vision.suppression import Boxes, suppress
 
-__all__: list[str] = []
-
 
 def _selected_type(
     boxes: TensorType,

@@ -16,8 +16,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import BY_VALUES
 from serde.relay.op.vision.rotated import between
 
-__all__: list[str] = []
-
 LEAST = 0.1
 """The least width and height of a region, in elements."""
 

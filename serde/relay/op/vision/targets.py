@@ -12,8 +12,6 @@ from serde.relay.ir.traits import Float32, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 
-__all__: list[str] = []
-
 _LEAST = 1e-6
 """What an anchor overlaps by at least with the object that it is the best for."""
 

@@ -12,15 +12,9 @@ from serde.relay.ir.expr import Call, Expr, Function, If, Let, Op, Tuple, TupleG
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 
 __all__ = [
-    "BEGIN",
-    "DEFAULT_TARGET",
-    "END",
-    "AnnotatedRegion",
-    "AnnotatedRegionSet",
-    "compiler_of",
-    "is_begin",
-    "is_end",
-]
+    "BEGIN", "DEFAULT_TARGET", "END", "AnnotatedRegion", "AnnotatedRegionSet", "compiler_of",
+    "is_begin", "is_end",
+]  # fmt: skip
 
 BEGIN = "annotation.compiler_begin"
 END = "annotation.compiler_end"

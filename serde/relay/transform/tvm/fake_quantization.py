@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any as AnyValue
-from typing import ClassVar, Final
+from typing import Any as AnyValue, ClassVar, Final
 
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.affine_type import AffineType, TensorAffineType, TupleAffineType

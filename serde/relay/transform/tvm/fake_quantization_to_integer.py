@@ -10,8 +10,7 @@ Source: the functions registered as ``FTVMFakeQuantizationToInteger`` in TVM 0.1
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any as AnyValue
-from typing import Final, TypeVar
+from typing import Any as AnyValue, Final, TypeVar
 
 import numpy as np
 

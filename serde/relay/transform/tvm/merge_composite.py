@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any as AnyValue
-from typing import ClassVar
+from typing import Any as AnyValue, ClassVar
 
 from serde.relay.dataflow_pattern.patterns import DFPattern
 from serde.relay.dataflow_pattern.rewriting import partition

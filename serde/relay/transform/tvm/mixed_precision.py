@@ -14,8 +14,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any as AnyValue
-from typing import ClassVar, Final, TypeVar
+from typing import Any as AnyValue, ClassVar, Final, TypeVar
 
 import numpy as np
 
@@ -46,20 +45,11 @@ from serde.relay.transform.base import TvmFunctionPass
 from serde.relay.transform.context import PassContext
 
 __all__ = [
-    "DEFAULT_ALWAYS_LIST",
-    "DEFAULT_FOLLOW_LIST",
-    "DEFAULT_NEVER_LIST",
-    "MIXED_PRECISION_ALWAYS",
-    "MIXED_PRECISION_FOLLOW",
-    "MIXED_PRECISION_NEVER",
-    "ToMixedPrecision",
-    "generic_always_op",
-    "generic_follow_op",
-    "generic_never_op",
-    "get_generic_out_dtypes",
-    "register_func_to_op_list",
-    "register_mixed_precision_conversion",
-]
+    "DEFAULT_ALWAYS_LIST", "DEFAULT_FOLLOW_LIST", "DEFAULT_NEVER_LIST",
+    "MIXED_PRECISION_ALWAYS", "MIXED_PRECISION_FOLLOW", "MIXED_PRECISION_NEVER",
+    "ToMixedPrecision", "generic_always_op", "generic_follow_op", "generic_never_op",
+    "get_generic_out_dtypes", "register_func_to_op_list", "register_mixed_precision_conversion",
+]  # fmt: skip
 
 _LOG = logging.getLogger(__name__)
 

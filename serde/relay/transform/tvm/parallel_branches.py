@@ -6,8 +6,7 @@ from collections.abc import Callable, Hashable
 from functools import cached_property
 
 from serde.relay.ir.expr import Call, Expr, Function, If
-from serde.relay.ir.op_pattern import pattern_of
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, pattern_of
 from serde.relay.ir.traits import FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order

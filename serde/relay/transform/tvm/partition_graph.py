@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any as AnyValue
-from typing import ClassVar
+from typing import Any as AnyValue, ClassVar
 
 from serde.errors import RelayError
 from serde.relay.dataflow_pattern.graph import inputs_of, rebuild_with

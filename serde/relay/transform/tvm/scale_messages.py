@@ -12,18 +12,9 @@ from serde.relay.ir.types import TensorType
 from serde.relay.transform.tvm.typed import is_call
 
 __all__ = [
-    "Message",
-    "are_known",
-    "broadcasts_along",
-    "expand_to_axes",
-    "is_rectifier",
-    "is_scaled_layer",
-    "layer_axes",
-    "scale_weight",
-    "spread",
-    "squeezed_along",
-    "tensor_type",
-]
+    "Message", "are_known", "broadcasts_along", "expand_to_axes", "is_rectifier",
+    "is_scaled_layer", "layer_axes", "scale_weight", "spread", "squeezed_along", "tensor_type",
+]  # fmt: skip
 
 
 def expand_to_axes(vector: Expr, rank: int, axes: Sequence[int]) -> Expr:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any as AnyValue
-from typing import ClassVar
+from typing import Any as AnyValue, ClassVar
 
 from serde.relay.ir.expr import Call, Expr, Function, TupleGetItem
 from serde.relay.ir.registry import call

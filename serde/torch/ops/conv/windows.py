@@ -15,16 +15,9 @@ from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 
 __all__ = [
-    "SPATIAL",
-    "ConvAttributes",
-    "RelayConv",
-    "Sizes",
-    "kernel_size",
-    "over_batch",
-    "per_axis",
-    "require_real",
-    "write_conv",
-]
+    "SPATIAL", "ConvAttributes", "RelayConv", "Sizes", "kernel_size", "over_batch", "per_axis",
+    "require_real", "write_conv",
+]  # fmt: skip
 
 SPATIAL: Final = {1: "W", 2: "HW", 3: "DHW"}
 

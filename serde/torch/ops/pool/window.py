@@ -16,8 +16,7 @@ from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.pool.indices import PooledPlaces
-from serde.relay.op.pool.reduction import Pooling
-from serde.relay.op.pool.reduction import Window as RelayWindow
+from serde.relay.op.pool.reduction import Pooling, Window as RelayWindow
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.conv.windows import SPATIAL, Sizes, over_batch, per_axis

@@ -7,8 +7,7 @@ the 8-bit ones of one scale in one fused step; halves go to even.
 from __future__ import annotations
 
 import math
-from typing import Any as AnyValue
-from typing import Final, Literal
+from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 
@@ -23,16 +22,9 @@ from serde.torch.ops.table import DTYPE_CODES
 from serde.torch.quantization import Quantization
 
 __all__ = [
-    "Rounding",
-    "along",
-    "dequantize",
-    "dequantize_fused",
-    "integer_dtype",
-    "parameter",
-    "quantize",
-    "quantize_number",
-    "scale_array",
-]
+    "Rounding", "along", "dequantize", "dequantize_fused", "integer_dtype", "parameter",
+    "quantize", "quantize_number", "scale_array",
+]  # fmt: skip
 
 Rounding = Literal["fused", "before", "after"]
 """Whether the zero point is added before rounding, in one step with the product, or after it."""

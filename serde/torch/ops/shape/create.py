@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 

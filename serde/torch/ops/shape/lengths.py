@@ -12,18 +12,9 @@ from serde.relay.ir.registry import call
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 
 __all__ = [
-    "add_lengths",
-    "broadcast",
-    "count_steps",
-    "divide_length",
-    "is_at_most",
-    "multiply_lengths",
-    "reshape",
-    "restore",
-    "sizes_of",
-    "spread",
-    "subtract_lengths",
-]
+    "add_lengths", "broadcast", "count_steps", "divide_length", "is_at_most",
+    "multiply_lengths", "reshape", "restore", "sizes_of", "spread", "subtract_lengths",
+]  # fmt: skip
 
 
 def sizes_of(ctx: ImportContext, x: Expr) -> list[SymInt]:

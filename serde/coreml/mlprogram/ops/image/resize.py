@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any as AnyValue
-from typing import Final, Literal
+from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 

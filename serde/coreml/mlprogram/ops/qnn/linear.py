@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import numpy as np
 
@@ -25,8 +24,6 @@ from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import along
 from serde.walk.takes import AXES, Takes, dtypes, like
-
-__all__: list[str] = []
 
 _BYTES = ("int8", "uint8")
 _NARROW = ("int4", "uint4")

@@ -27,8 +27,7 @@ from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.image import named_dims
 from serde.walk.pairs import reads
-from serde.walk.takes import FLOATS as REALS
-from serde.walk.takes import Takes, ranks
+from serde.walk.takes import FLOATS as REALS, Takes, ranks
 
 
 @OPS.imports("pixel_shuffle")

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any as AnyValue
-from typing import Final
+from typing import Any as AnyValue, Final
 
 from serde.errors import RelayError
 from serde.relay.ir.attrs import register_op_attr
@@ -17,8 +16,6 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.layout import TensorLayout, change_layout_of_shape
 from serde.relay.ir.types import TensorType
 from serde.relay.transform.tvm.layout.passes import LayoutConfig
-
-__all__: list[str] = []
 
 Attributes = Mapping[str, AnyValue]
 Operands = Sequence[Expr]

@@ -20,19 +20,10 @@ from serde.relay.op.qnn.parameters import fixed_point
 from serde.relay.op.qnn.rescale import current_requantize_config
 
 __all__ = [
-    "cast",
-    "equals",
-    "expand_to_axis",
-    "is_number",
-    "lower_dequantize",
-    "lower_quantize",
-    "lower_requantize",
-    "multiply_by_number",
-    "require_tensor",
-    "rescale",
-    "rescale_or_widen",
+    "cast", "equals", "expand_to_axis", "is_number", "lower_dequantize", "lower_quantize",
+    "lower_requantize", "multiply_by_number", "require_tensor", "rescale", "rescale_or_widen",
     "saturate_to",
-]
+]  # fmt: skip
 
 Attributes = Mapping[str, AnyValue]
 
