@@ -78,10 +78,10 @@ release:
 # Atheris takes Python 3.11 or newer, on Linux.
 fuzz: $(TEST)
 	$(INSTALL) --no-build-isolation -e '.[fuzz]'
-	for format in coreml mxnet nnef onnx own relax relay torch; do \
-		nice $(BIN)/python -m fuzz.guided --format $$format --seconds $$(( $(MINUTES) * 30 / 8 )) || exit 1; \
+	for format in coreml mxnet nnef onnx own relax relay tflite torch; do \
+		nice $(BIN)/python -m fuzz.guided --format $$format --seconds $$(( $(MINUTES) * 30 / 9 )) || exit 1; \
 	done
-	nice $(BIN)/python -m fuzz --seconds $$(( $(MINUTES) * 30 / 8 ))
+	nice $(BIN)/python -m fuzz --seconds $$(( $(MINUTES) * 30 / 9 ))
 
 bench: $(TEST) $(TORCH_STAMP)
 	$(BIN)/python benchmarks/startup.py

@@ -54,6 +54,7 @@ SUFFIXES = {
     "onnx": ".onnx",
     "relax": "_relax",
     "relay": ".relay",
+    "tflite": ".tflite",
     "torch": "_torch",
 }
 """What the names of targets end in."""

@@ -111,6 +111,14 @@ def _torch() -> Iterator[Case]:
         )
 
 
+def _tflite() -> Iterator[Case]:
+    """Models of one operator, laid out by the flatbuffers library."""
+    from support.tflite_cases import CASES
+
+    for name, data in CASES.items():
+        yield Case.of("tflite", f"operator-{name}", {"m.tflite": data})
+
+
 def _modules(torch: Any) -> Mapping[str, Any]:
     """Small modules of images of 3 channels and 8 x 8 pixels."""
     nn = torch.nn
@@ -303,6 +311,7 @@ LIBRARIES: Final[Mapping[str, Callable[[], Iterator[Case]]]] = {
     "nnef": _nnef,
     "onnx": _onnx,
     "relay": _relay,
+    "tflite": _tflite,
     "torch": _torch,
 }
 """What makes the seeds of a format that serde has no part in."""

@@ -72,6 +72,10 @@ READERS: Final[Mapping[str, Sequence[str]]] = {
         "relay/text/containers.py", "relay/text/lexer.py", "relay/text/literals.py",
         "relay/text/names.py",
     ],
+    "tflite": [
+        "tflite/codec.py", "tflite/flatbuffer.py", "tflite/interface.py", "tflite/model.py",
+        "tflite/quantization.py", "tflite/reader.py", "tflite/schema.py", "tflite/versions.py",
+    ],
     "torch": [
         "torch/codec.py", "torch/model.py", "torch/quantization.py", "torch/strided.py",
         "torch/tensors.py", "torch/pt2/*.py", "torch/script/attributes.py",
@@ -91,7 +95,7 @@ OPERATORS: Final = "{format}/**/ops/**/*.py"
 """The tables of converters, importers and exporters alike; a row of its own."""
 
 _LARGE: Final = frozenset(
-    {"program", "network", "archive", "folder", "sample", "strict", "node", "simple"}
+    {"program", "network", "archive", "folder", "sample", "strict", "node", "operator", "simple"}
 )
 """Families of seeds of which only some are run: the many samples of operators."""
 

@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 FOLDER = HERE / ".seeds"
 
-FORMATS = ("coreml", "mxnet", "nnef", "onnx", "own", "relax", "relay", "torch")
+FORMATS = ("coreml", "mxnet", "nnef", "onnx", "own", "relax", "relay", "tflite", "torch")
 
 MOST_BYTES = 60_000
 """Larger seeds are left out: they are no better, and slow."""

@@ -106,6 +106,7 @@ from serde.relay.transform.tvm.fold_scale_axis import (
 )
 from serde.relay.transform.tvm.fuse_ops import DefuseOps as DefuseOps, FuseOps as FuseOps
 from serde.relay.transform.tvm.inline import Inline as Inline
+from serde.relay.transform.tvm.lambda_lift import LambdaLift as LambdaLift
 from serde.relay.transform.tvm.layout.inference import (
     InferCorrectLayoutOutput as InferCorrectLayoutOutput,
 )

@@ -64,6 +64,7 @@ HOMES: Final = {
     "tvm.inline": "Inline",
     "tvm.layout.passes": "AlterOpLayout ConvertLayout LayoutConfig",
     "tvm.layout.inference": "InferCorrectLayoutOutput",
+    "tvm.lambda_lift": "LambdaLift",
     "tvm.legalize": "Legalize",
     "tvm.merge_compiler_regions": "MergeCompilerRegions",
     "tvm.merge_composite": "MergeComposite",
