@@ -12,7 +12,7 @@ from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import MAX_MANIFEST_BYTES
 from serde.core.report import Report
 from serde.core.weights import numpy_dtype
-from serde.errors import OptionError, Unsupported, raise_if_refused
+from serde.errors import OptionError, TypeInferenceError, Unsupported, raise_if_refused
 from serde.relay.ir.dims import Dim, DimLike, as_dim
 from serde.relay.ir.expr import Constant, Expr, Span, Var
 from serde.relay.ir.foreign import Foreign
@@ -30,7 +30,7 @@ from serde.tflite.quantization import is_quantized, to_codes, to_numbers
 from serde.tflite.states import Handle, State, declared_states, init_graphs
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
-from serde.walk.holes import Hole
+from serde.walk.holes import Hole, Holes
 from serde.walk.importer import Graph, ImportWalk, Node
 from serde.walk.inputs import check_rank
 from serde.walk.scope import Scope as BaseScope
@@ -233,8 +233,15 @@ class _Walk(ImportWalk[int, Operator, Scope]):
             yield Node(each.name, first or f"{each.name}_{number}", each.outputs, each)
 
     def convert(self, node: Node[Operator], scope: Scope, label: str) -> Sequence[Expr]:
-        """Return what an operator gives."""
-        operator, graph = node.source, self._graphs[scope]
+        """Return what an operator gives, or holes where its codes stand for no numbers."""
+        try:
+            return self._made_by(node.source, scope, label)
+        except (Unsupported, TypeInferenceError) as error:
+            self.report.add(node.op, label, str(error))
+            return Holes(len(node.outputs))
+
+    def _made_by(self, operator: Operator, scope: Scope, label: str) -> Sequence[Expr]:
+        graph = self._graphs[scope]
         given = [None if i < 0 else graph.tensors[i] for i in operator.inputs]
         made = [None if i < 0 else graph.tensors[i] for i in operator.outputs]
         inputs = [self._value(i, label, scope) for i in operator.inputs]

@@ -87,7 +87,16 @@ def to_numbers(x: Expr, tensor: Tensor | None) -> Expr:
 
 
 def to_codes(x: Expr, tensor: Tensor) -> Expr:
-    """Return the codes of numbers."""
+    """Return the codes of numbers.
+
+    Raises:
+        Unsupported: The tensor's elements are none.
+    """
+    if tensor.dtype not in _CODES - {"int4"}:
+        raise Unsupported(
+            f"{tensor.name} has a scale, and codes are int8, uint8, int16 or int32; "
+            f"found {tensor.dtype}"
+        )
     scale, zero, axis = _constants(tensor)
     return relay.qnn.op.quantize(x, scale, zero, axis, tensor.dtype)
 

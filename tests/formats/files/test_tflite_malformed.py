@@ -101,3 +101,12 @@ def test_a_graph_that_calls_itself(tmp_path: Path) -> None:
     path.write_bytes(make_graph([condition, x, T((2,))], [node], [0, 1], [2]))
     with pytest.raises((LimitError, UnsupportedModelError, FormatError)):
         serde.to_relay(path)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64", "complex64"])
+def test_scales_of_what_is_no_code(tmp_path: Path, dtype: str) -> None:
+    path = tmp_path / "bad.tflite"
+    scaled = T((2,), dtype, scale=[0.5], zero=[0])
+    path.write_bytes(make_graph([T((2,)), scaled], [Node("ABS", [0], [1])], [0], [1]))
+    with pytest.raises(UnsupportedModelError, match=f"codes are int8.*found {dtype}"):
+        serde.to_relay(path)
