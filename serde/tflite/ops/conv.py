@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
-import numpy as np
-
 import serde.relay as relay
+from serde.core.allocation import zeros
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import split_padding
@@ -363,7 +362,7 @@ def _depthwise_filter(weight: Expr) -> Expr:
 def _bias(ctx: ExportContext, bias: Value | None, channels: int) -> Value:
     """Return the bias; older runtimes want one."""
     dtype = ctx.result_type().dtype
-    return ctx.const(np.zeros(channels), dtype) if bias is None else bias
+    return ctx.const(zeros(channels), dtype) if bias is None else bias
 
 
 @OPS.exports("nn.conv2d_transpose", when=_is_written)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import serde.relay as relay
+from serde.core.allocation import zeros
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.tflite.export_context import ExportContext, Value
@@ -61,8 +60,7 @@ def export_dense(
     rank = ctx.type(data).rank
     keep = {"keep_num_dims": rank != 2, "weights_format": 0, "fused_activation_function": 0}
     if bias is None:
-        zeros = np.zeros(ctx.static_lengths(weight, [0]))
-        bias = ctx.const(zeros, ctx.result_type().dtype)
+        bias = ctx.const(zeros(ctx.static_lengths(weight, [0])), ctx.result_type().dtype)
     return ctx.emit("FULLY_CONNECTED", data, weight, bias, **keep)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-
 import serde.relay as relay
+from serde.core.allocation import zeros
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.tflite.import_context import ImportContext
@@ -107,14 +106,14 @@ def _layer(
     hidden = ctx.static_shape(cell, 2)[1]
     dtype = ctx.type(cell).dtype
     bias = _stacked(ctx, biases)
-    zeros = ctx.const(np.zeros((1, 4 * hidden)), dtype)
+    second = ctx.const(zeros((1, 4 * hidden)), dtype)
     order = [each for each in (peepholes[0], peepholes[2], peepholes[1]) if each is not None]
     holes = relay.expand_dims(relay.concatenate(order, axis=0), axis=0) if order else None
     found = relay.serde.lstm(
         x,
         _stacked(ctx, weights),
         _stacked(ctx, recurrent),
-        relay.concatenate([bias, zeros], axis=1),
+        relay.concatenate([bias, second], axis=1),
         None,
         _direction(state, layout),
         _direction(cell, layout),
@@ -213,7 +212,7 @@ def _plain(
     if function not in _PLAIN:
         raise Unsupported(f"a recurrent layer of the activation {function}")
     hidden = ctx.static_shape(state, 2)[1]
-    both = relay.concatenate([bias, ctx.const(np.zeros(hidden), ctx.type(bias).dtype)], axis=0)
+    both = relay.concatenate([bias, ctx.const(zeros(hidden), ctx.type(bias).dtype)], axis=0)
     steps, last = relay.serde.rnn(
         x,
         relay.expand_dims(weights, axis=0),

@@ -23,6 +23,7 @@ from serde.command.cli import main
 from serde.core.weights import ArrayWeight, empty_aligned
 from serde.engine import process
 from serde.engine.channel import receive, send
+from serde.engine.idle import IdleWorkers
 from serde.errors import (
     CheckError,
     CompileError,
@@ -238,6 +239,7 @@ def test_a_second_model_is_compiled_in_the_process_of_the_first(
         return start(name, *args)
 
     monkeypatch.setattr(process, "_start", counting)
+    monkeypatch.setattr(process, "_IDLE", IdleWorkers())
     for name in ("first.so", "second.so"):
         path = serde.compile(dense_model()).save(tmp_path / name)
         agrees(serde.Runnable.load(path).run(X), X)

@@ -90,7 +90,7 @@ def test_import_and_export(case: SuiteCase) -> None:
 MXNET_LACKS = re.compile(
     r"MXNet has no arrays of|[Ss]equence|an optional|the bits of|computed at run time"
     r"|dyn\.\w+ +x\d+ +no exporter|without a constant limit|allocates it beforehand"
-    r"|no importer|the greatest parts of samples"
+    r"|no importer|the greatest part of a sample"
 )
 """Why cases are refused: dtypes, sequences, bits, and lengths that are not known beforehand."""
 
