@@ -1,6 +1,6 @@
 """What runs the files of each format, sharing no code with its bridge.
 
-ONNX Runtime, MXNet, PyTorch, TVM, the executor of ML Programs, that of layers of Core ML's
+ONNX Runtime, MXNet, PyTorch, TVM, LiteRT, the executor of ML Programs, that of layers of Core ML's
 NeuralNetworks, and NNEF's specification in NumPy over the graph that Khronos' parser reads.
 """
 
@@ -347,6 +347,29 @@ class NetworkJudge(Judge):
         return [found[each.name] for each in message.description.output]
 
 
+class TfliteJudge(Judge):
+    """LiteRT's reference kernels."""
+
+    name = format = "tflite"
+    package = "ai_edge_litert"
+    suffix = ".tflite"
+
+    def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
+        """Run a file."""
+        from serde.tflite.engine import LitertEngine
+
+        names = [each or "value" for each in model.meta.inputs]
+        if "self" in names:
+            raise NoJudge("LiteRT takes inputs as words of a method of its own")
+        engine = LitertEngine(str(path), "serving_default", names, model.meta.outputs)
+        try:
+            return engine.run(dict(zip(names, feeds, strict=True)))
+        except ValueError as error:
+            if "Invalid tensor size" in str(error):
+                raise NoJudge("LiteRT hands nothing over that is empty") from error
+            raise
+
+
 def _held(dtype: str) -> str:
     """Return the dtype of Core ML's inputs that stands for one of Relay's."""
     integers = ("bool", "int8", "int16", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -357,7 +380,7 @@ JUDGES: Mapping[str, Judge] = {
     each.name: each
     for each in (
         RelayJudge(), OnnxJudge(), MxnetJudge(), TorchJudge(), RelaxJudge(), NnefJudge(),
-        ProgramJudge(), NetworkJudge(),
+        ProgramJudge(), NetworkJudge(), TfliteJudge(),
     )
 }  # fmt: skip
 """Judges by the names of formats."""
