@@ -114,6 +114,12 @@ class OnnxJudge(Judge):
                 raise NoJudge("ONNX's reference has no other functions than the usual, nor bounds")
             if node.op_type == "MaxPool" and len(node.output) > 1:
                 raise NoJudge("ONNX's reference counts places of maxima otherwise")
+            if node.op_type == "AveragePool" and any(
+                each.name == "ceil_mode" for each in node.attribute
+            ):
+                raise NoJudge(
+                    "ONNX's reference leaves out some of a window that goes beyond the end"
+                )
             if node.op_type == "GlobalMaxPool":
                 raise NoJudge("ONNX's reference takes the maximum over two axes of any number")
             if node.op_type == "LRN":
