@@ -12,12 +12,10 @@ from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.tflite.model import Operator, Tensor
+from serde.tflite.quantization import activation_limits
 from serde.walk import import_context as walk
 
 __all__ = ["ImportContext"]
-
-_ACTIVATIONS = {1: (0.0, np.inf), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
-"""Limits of the activations that are fused into other operators."""
 
 
 class States(Protocol):
@@ -95,9 +93,7 @@ class ImportContext(walk.ImportContext):
         """
         if function == 0:
             return x
-        if function not in _ACTIVATIONS:
-            raise Unsupported(f"the fused activation {function}, which LiteRT's kernels leave out")
-        low, high = _ACTIVATIONS[function]
+        low, high = activation_limits(function)
         return relay.nn.relu(x) if high == np.inf else relay.clip(x, low, high)
 
     def update(self, operand: int, value: Expr) -> None:

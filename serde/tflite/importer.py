@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
@@ -114,13 +114,13 @@ class _Walk(ImportWalk[int, Operator, Scope]):
 
     def ordered_inputs(self) -> list[tuple[str, int]]:
         """Return inputs in the order of the graph."""
-        order = self._model.subgraphs[self._interface.subgraph].inputs
-        return sorted(self._interface.inputs.items(), key=lambda each: order.index(each[1]))
+        graph = self._model.subgraphs[self._interface.subgraph]
+        return _in_order(self._interface.inputs, graph.inputs)
 
     def ordered_outputs(self) -> list[tuple[str, int]]:
         """Return outputs in the order of the graph."""
-        order = self._model.subgraphs[self._interface.subgraph].outputs
-        return sorted(self._interface.outputs.items(), key=lambda each: order.index(each[1]))
+        graph = self._model.subgraphs[self._interface.subgraph]
+        return _in_order(self._interface.outputs, graph.outputs)
 
     def declare(
         self, entry: _Input, shape: Sequence[DimLike] | None, dtype: str | None, scope: Scope
@@ -295,6 +295,12 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         if found is None:
             raise scope.fault(f"tensor {index} is read before anything gives it", label)
         return found
+
+
+def _in_order(named: Mapping[str, int], order: Sequence[int]) -> list[tuple[str, int]]:
+    """Return names and tensors in the order in which tensors stand first in a row."""
+    places = {index: place for place, index in reversed(list(enumerate(order)))}
+    return sorted(named.items(), key=lambda each: places[each[1]])
 
 
 def _has_codes(tensors: Sequence[Tensor | None]) -> bool:

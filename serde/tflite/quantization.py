@@ -19,13 +19,24 @@ from serde.relay.ir.types import TensorType
 from serde.tflite.model import Quantization, Tensor
 
 __all__ = [
-    "is_quantized", "limited", "one_scale", "parameters", "rescaled", "rounded_twice",
-    "scale_product", "to_codes", "to_numbers", "zero_point",
+    "activation_limits", "is_quantized", "limited", "one_scale", "parameters", "rescaled",
+    "rounded_twice", "scale_product", "to_codes", "to_numbers", "zero_point",
 ]  # fmt: skip
 
 _CODES = frozenset(("int4", "int8", "uint8", "int16", "int32"))
-_LIMITS = {1: (0.0, None), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
+_LIMITS = {1: (0.0, np.inf), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
 """What fused activations limit numbers to."""
+
+
+def activation_limits(function: int) -> tuple[float, float]:
+    """Return what a fused activation limits numbers to.
+
+    Raises:
+        Unsupported: It is one that engines leave out without a word, or none.
+    """
+    if function not in _LIMITS:
+        raise Unsupported(f"the fused activation {function}, which LiteRT's kernels leave out")
+    return _LIMITS[function]
 
 
 def is_quantized(tensor: Tensor | None) -> bool:
@@ -200,13 +211,11 @@ def limited(x: Expr, made: Tensor, function: int) -> Expr:
     """
     if function == 0:
         return x
-    if function not in _LIMITS:
-        raise Unsupported(f"the fused activation {function}, which LiteRT's kernels leave out")
+    low, high = activation_limits(function)
     scale, zero = one_scale(made)
     kind = np.iinfo(made.dtype)
-    low, high = _LIMITS[function]
     least = max(kind.min, zero + _rounded(low / scale))
-    most = kind.max if high is None else min(kind.max, zero + _rounded(high / scale))
+    most = kind.max if high == np.inf else min(kind.max, zero + _rounded(high / scale))
     if (least, most) == (kind.min, kind.max):
         return x
     return relay.clip(x, float(least), float(most))

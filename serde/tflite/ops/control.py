@@ -30,14 +30,13 @@ def import_if(
     if known is not None and known.size == 1:
         taken = then_subgraph_index if known.item() else else_subgraph_index
         return ctx.subgraph(taken, *values)
-    scalar = relay.reshape(condition, newshape=()) if ctx.rank(condition) else condition
     branches = [
         ctx.subgraph(each, *values, label=label)
         for each, label in ((then_subgraph_index, "then"), (else_subgraph_index, "else"))
     ]
     single = all(len(branch) == 1 for branch in branches)
     yes, no = (branch[0] if single else Tuple(branch) for branch in branches)
-    node = If(scalar, yes, no)
+    node = If(_scalar(condition), yes, no)
     node.type = infer_if(node)
     return [node] if single else [TupleGetItem(node, i) for i in range(len(branches[0]))]
 

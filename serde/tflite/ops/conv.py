@@ -133,16 +133,24 @@ def import_depthwise_conv_2d(
     return _finish(ctx, found, bias, conv.fused_activation_function)
 
 
-def _sum_of_codes(
-    ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None, attributes: dict[str, AnyValue]
+def _codes_of(
+    ctx: ImportContext,
+    x: Expr,
+    weight: Expr,
+    bias: Expr | None,
+    attributes: dict[str, AnyValue],
+    function: int,
 ) -> Expr:
-    """Return sums of products of codes without their zero points, and the bias added to them."""
+    """Return codes of sums of products of codes without their zero points, and of the bias."""
     given, filters = ctx.tensor(0), ctx.tensor(1)
     one = ctx.const(1.0, "float32")
-    zeros = zero_point(given), zero_point(filters)
+    points = zero_point(given), zero_point(filters)
     wide = "int64" if given.dtype == "int16" else "int32"
-    found = relay.qnn.op.conv2d(x, weight, *zeros, one, one, **attributes, out_dtype=wide)
-    return found if bias is None else relay.nn.bias_add(found, bias, axis=-1)
+    found = relay.qnn.op.conv2d(x, weight, *points, one, one, **attributes, out_dtype=wide)
+    sums = found if bias is None else relay.nn.bias_add(found, bias, axis=-1)
+    made = ctx.result()
+    scale = scale_product(given, filters)
+    return rescaled(sums, scale, made, function, twice=made.dtype == "uint8")
 
 
 @INTEGERS.imports("CONV_2D", ignored=("quantized_bias_type",))
@@ -150,15 +158,7 @@ def import_integer_conv_2d(
     ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
 ) -> Expr:
     weight, attributes = _direct(ctx, x, filter_, conv)
-    sums = _sum_of_codes(ctx, x, weight, bias, attributes)
-    scale = scale_product(ctx.tensor(0), ctx.tensor(1))
-    return rescaled(
-        sums,
-        scale,
-        ctx.result(),
-        conv.fused_activation_function,
-        twice=ctx.result().dtype == "uint8",
-    )
+    return _codes_of(ctx, x, weight, bias, attributes, conv.fused_activation_function)
 
 
 @INTEGERS.imports("DEPTHWISE_CONV_2D", ignored=("depth_multiplier",))
@@ -166,15 +166,7 @@ def import_integer_depthwise_conv_2d(
     ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
 ) -> Expr:
     weight, attributes = _depthwise(ctx, x, filter_, conv)
-    sums = _sum_of_codes(ctx, x, weight, bias, attributes)
-    scale = scale_product(ctx.tensor(0), ctx.tensor(1))
-    return rescaled(
-        sums,
-        scale,
-        ctx.result(),
-        conv.fused_activation_function,
-        twice=ctx.result().dtype == "uint8",
-    )
+    return _codes_of(ctx, x, weight, bias, attributes, conv.fused_activation_function)
 
 
 @OPS.imports("CONV_3D")

@@ -18,7 +18,6 @@ def _resized(
     mode = "align_corners" if corners else "half_pixel" if centers else "asymmetric"
     rounding = "" if method == "linear" else "round" if corners else "floor"
     if method == "nearest_neighbor" and centers:
-        mode = "tf_half_pixel_for_nn" if False else "half_pixel"
         rounding = "round_prefer_ceil"
     return relay.image.resize2d(
         x,

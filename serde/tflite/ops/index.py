@@ -280,8 +280,7 @@ def export_strided_slice(
         is_all = slice_mode == "size" and end[i] < 0
         is_all = is_all or (slice_mode == "end" and by < 0 and end[i] < -_MOST // 2)
         ends = ends if is_all else ends & ~(1 << where)
-    limit = 2**31 - 1
-    parts = [ctx.ints([max(-limit, min(x, limit)) for x in each]) for each in (first, last)]
+    parts = [ctx.ints([max(-_MOST, min(x, _MOST)) for x in each]) for each in (first, last)]
     masks = {"begin_mask": begins, "end_mask": ends, "ellipsis_mask": 0}
     more = {"new_axis_mask": 0, "shrink_axis_mask": 0}
     return ctx.emit("STRIDED_SLICE", data, *parts, ctx.ints(step), **masks, **more)

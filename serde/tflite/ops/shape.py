@@ -207,6 +207,8 @@ def import_concatenation(
 
 @OPS.exports("reshape", "contrib_reverse_reshape", ignored=("newshape", "allowzero"))
 @OPS.exports("nn.batch_flatten")
+@OPS.exports("squeeze", ignored=("axis",))
+@OPS.exports("expand_dims", ignored=("axis", "num_newaxis"))
 def export_reshape(ctx: ExportContext, data: Value) -> Value:
     return _as(ctx, data, ctx.result_type())
 
@@ -218,16 +220,6 @@ def _as(ctx: ExportContext, data: Value, type_: TensorType) -> Value:
     lengths = [dim if isinstance(dim, int) else -1 for dim in type_.shape]
     shape = ctx.ints(lengths) if lengths.count(-1) < 2 else ctx.shape(type_.shape)
     return ctx.emit_as(type_, "RESHAPE", data, shape, new_shape=lengths)
-
-
-@OPS.exports("squeeze", ignored=("axis",))
-def export_squeeze(ctx: ExportContext, data: Value) -> Value:
-    return _as(ctx, data, ctx.result_type())
-
-
-@OPS.exports("expand_dims", ignored=("axis", "num_newaxis"))
-def export_expand_dims(ctx: ExportContext, data: Value) -> Value:
-    return _as(ctx, data, ctx.result_type())
 
 
 @OPS.exports("transpose")
