@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any as AnyValue
 
@@ -51,57 +52,76 @@ def open_file(path: Path, interface: Interface) -> Engine:
         CheckError: LiteRT refuses it.
     """
     require_installed("ai_edge_litert")
-    request = {
-        "path": str(path.absolute()),
-        "key": interface.key,
-        "inputs": list(interface.inputs),
-        "outputs": list(interface.outputs),
-    }
-    return ProcessEngine("litert", answer_open, request)
+    if interface.subgraph and interface.key is None:
+        raise CheckError("LiteRT runs a graph besides the first by a signature of all its values")
+    return ProcessEngine("litert", answer_open, {"path": str(path.absolute()), **asdict(interface)})
 
 
 def answer_open(request: Mapping[str, AnyValue], _arrays: Sequence[Array]) -> LitertEngine:
     """Open the interpreter in the process that was started for it."""
-    return LitertEngine(request["path"], request["key"], request["inputs"], request["outputs"])
+    own = {each.name: request[each.name] for each in fields(Interface)}
+    return LitertEngine(request["path"], Interface(**own))
 
 
 class LitertEngine(Engine):
-    """LiteRT's interpreter with its reference kernels; the optimised ones where it lacks some."""
+    """LiteRT's interpreter with its reference kernels; the optimised ones where it lacks some.
 
-    def __init__(
-        self, path: str, key: str | None, inputs: Sequence[str], outputs: Sequence[str]
-    ) -> None:
+    Whether it has all of them is known once the inputs have their shapes.
+
+    Args:
+        path: The file.
+        interface: What is run of it.
+
+    Raises:
+        CheckError: LiteRT does not open the file.
+    """
+
+    def __init__(self, path: str, interface: Interface) -> None:
         self.name = "LiteRT"
-        self._interpreter = _allocated(path)
-        self._runner = None if key is None else self._interpreter.get_signature_runner(key)
-        self._places = self._interpreter.get_input_details()
-        self.outputs = list(outputs)
-        details: Sequence[AnyValue] = self._places
-        if self._runner is not None:
-            told = self._runner.get_input_details()
-            details = [told[name] for name in inputs]
-        self.inputs = {
-            name: np.dtype(each["dtype"]).name for name, each in zip(inputs, details, strict=True)
-        }
+        self.outputs = list(interface.outputs)
+        self._interface = interface
+        self._interpreters = _opened(path)
+        details = self._interpreters[0].get_tensor_details(interface.subgraph)
+        dtypes = {each["index"]: np.dtype(each["dtype"]).name for each in details}
+        self.inputs = {name: dtypes[index] for name, index in interface.inputs.items()}
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Return the outputs."""
         given = {name: np.asarray(inputs[name], dtype) for name, dtype in self.inputs.items()}
-        if self._runner is not None:
-            found = self._runner(**given)
-            return [np.array(found[name]) for name in self.outputs]
-        for each, value in zip(self._places, given.values(), strict=True):
-            self._interpreter.resize_tensor_input(each["index"], value.shape)
-        self._interpreter.allocate_tensors()
-        for each, value in zip(self._places, given.values(), strict=True):
-            self._interpreter.set_tensor(each["index"], value)
-        self._interpreter.invoke()
-        places = self._interpreter.get_output_details()
-        return [self._interpreter.get_tensor(each["index"]).copy() for each in places]
+        run = self._run_signature if self._interface.subgraph else self._run
+        while True:
+            try:
+                return run(self._interpreters[0], given)
+            except (RuntimeError, ValueError) as error:
+                if len(self._interpreters) == 1:
+                    raise CheckError(f"LiteRT refuses the model: {first_line(error)}") from error
+                del self._interpreters[0]
+
+    def _run_signature(self, interpreter: AnyValue, given: Mapping[str, Array]) -> list[Array]:
+        found = interpreter.get_signature_runner(self._interface.key)(**given)
+        return [np.array(found[name]) for name in self.outputs]
+
+    def _run(self, interpreter: AnyValue, given: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs of the first graph, which needs no names and may give empty ones."""
+        own = self._interface
+        for name, value in given.items():
+            interpreter.resize_tensor_input(own.inputs[name], value.shape)
+        interpreter.allocate_tensors()
+        for name, value in given.items():
+            interpreter.set_tensor(own.inputs[name], value)
+        interpreter.invoke()
+        details = {each["index"]: each for each in interpreter.get_output_details()}
+        wanted = [details[index] for index in own.outputs.values()]
+        return [
+            interpreter.get_tensor(each["index"]).copy()
+            if each["shape"].all()
+            else np.empty(each["shape"], each["dtype"])
+            for each in wanted
+        ]
 
 
-def _allocated(path: str) -> AnyValue:
-    """Return an interpreter that has all kernels of a file.
+def _opened(path: str) -> list[AnyValue]:
+    """Return interpreters of a file, those to be tried first in front.
 
     Tensors keep their own memory: where RESHAPE shares that of its input, an operator behind it
     that works in place spoils what others still read (LiteRT 2.3, without XNNPACK).
@@ -111,17 +131,18 @@ def _allocated(path: str) -> AnyValue:
     """
     package = require("ai_edge_litert.interpreter")
     kinds = package.OpResolverType
-    fault = ""
-    for resolver in (kinds.BUILTIN_REF, kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
+    fault, found = "", []
+    for kind in (kinds.BUILTIN_REF, kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
         try:
-            found = package.Interpreter(
+            one = package.Interpreter(
                 model_path=path,
-                experimental_op_resolver_type=resolver,
+                experimental_op_resolver_type=kind,
                 experimental_preserve_all_tensors=True,
             )
-            found.allocate_tensors()
         except (RuntimeError, ValueError) as error:
             fault = first_line(error)
         else:
-            return found
-    raise CheckError(f"LiteRT refuses the model: {fault}")
+            found.append(one)
+    if not found:
+        raise CheckError(f"LiteRT refuses the model: {fault}")
+    return found

@@ -75,7 +75,9 @@ KERNEL_TYPES: Final = {
         ),
         _FLOAT,
     ),
-    **dict.fromkeys(("ADD", "CUMSUM", "MUL", "NEG", "REDUCE_PROD", "SUB", "SUM"), _WIDE),
+    **dict.fromkeys(
+        ("ADD", "CUMSUM", "MUL", "NEG", "REDUCE_PROD", "SUB", "SUM", "ZEROS_LIKE"), _WIDE
+    ),
     **dict.fromkeys(("ARG_MAX", "ARG_MIN", "SIGN"), ("float32", "int32")),
     **dict.fromkeys(
         ("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "MAXIMUM", "MINIMUM", "PACK"), _ORDERED

@@ -363,17 +363,11 @@ class TfliteJudge(Judge):
     def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
         """Run a file."""
         from serde.tflite.engine import LitertEngine
+        from serde.tflite.interface import chosen_interface
+        from serde.tflite.reader import read_file
 
-        names = [each or "value" for each in model.meta.inputs]
-        if "self" in names:
-            raise NoJudge("LiteRT takes inputs as words of a method of its own")
-        engine = LitertEngine(str(path), "serving_default", names, model.meta.outputs)
-        try:
-            return engine.run(dict(zip(names, feeds, strict=True)))
-        except ValueError as error:
-            if "Invalid tensor size" in str(error):
-                raise NoJudge("LiteRT hands nothing over that is empty") from error
-            raise
+        engine = LitertEngine(str(path), chosen_interface(read_file(str(path)), None))
+        return engine.run(dict(zip(engine.inputs, feeds, strict=True)))
 
 
 def _held(dtype: str) -> str:

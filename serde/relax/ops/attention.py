@@ -17,20 +17,15 @@ from serde.relax.precision import compute_wide, make_wide_expansion
 from serde.relay.ir.dims import same_length
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
-from serde.relay.op.attention import decompose_attention
+from serde.relay.op.attention import decompose_attention, has_any
 from serde.walk.takes import Takes
 
 for _name in ("serde.embedding_bag", "serde.rotary_embedding"):
     OPS.expands(_name)(make_wide_expansion(_name))
 
 
-def _find_any(scores: Expr, never: Expr) -> Expr:
-    """TVM's maximum of infinities alone is finite."""
-    return relay.any(relay.not_equal(scores, never), axis=[-1], keepdims=True)
-
-
 OPS.expands("serde.attention")(
-    make_wide_expansion("serde.attention", partial(decompose_attention, find_alive=_find_any))
+    make_wide_expansion("serde.attention", partial(decompose_attention, find_alive=has_any))
 )
 
 

@@ -12,8 +12,8 @@ from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 
 __all__ = [
-    "LAST", "length_of", "permuted", "positions", "reshaped", "scalars", "shape_vector",
-    "sliced",
+    "LAST", "bounded_lengths", "length_of", "permuted", "positions", "reshaped", "scalars",
+    "shape_vector", "sliced",
 ]  # fmt: skip
 
 
@@ -38,6 +38,12 @@ def length_of(x: Expr, axis: int, dtype: str = "int64") -> Expr:
         return const(length, dtype)
     place = const(axis % tensor_type(x).rank, "int64")
     return call("take", call("shape_of", x, dtype=dtype), place, axis=0, mode="fast")
+
+
+def bounded_lengths(lengths: Expr, x: Expr, axis: int, dtype: str = "int64") -> Expr:
+    """Return lengths of sequences along an axis of `x`: those below 1 are 1, none is beyond it."""
+    least = call("maximum", as_dtype(lengths, dtype), const(1, dtype))
+    return call("minimum", least, length_of(x, axis, dtype))
 
 
 def shape_vector(x: Expr, first: int = 0, last: int | None = None) -> Expr:

@@ -19,7 +19,7 @@ from serde.relay.ir.traits import UsuallyInRange
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 
-__all__ = ["decompose_attention", "scale_of"]
+__all__ = ["decompose_attention", "has_any", "scale_of"]
 
 
 def _attention_type(
@@ -111,6 +111,11 @@ def _by_head(product: Expr, groups: int, each: int) -> Expr:
 
 def _has_greatest(scores: Expr, never: Expr) -> Expr:
     return call("not_equal", call("max", scores, axis=(-1,), keepdims=True), never)
+
+
+def has_any(scores: Expr, never: Expr) -> Expr:
+    """Find rows with something else where a target's maximum of infinities alone is finite."""
+    return call("any", call("not_equal", scores, never), axis=(-1,), keepdims=True)
 
 
 def decompose_attention(

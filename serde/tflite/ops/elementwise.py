@@ -15,7 +15,7 @@ from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
 from serde.tflite.schema import code_names
 from serde.walk.expansion.functions import arctan2
-from serde.walk.pairs import pair
+from serde.walk.pairs import pair, reads
 
 OPS.pairs(
     pair("ABS", "abs"),
@@ -46,7 +46,7 @@ OPS.pairs(
     pair("SIGN", "sign"),
     pair("SIN", "sin"),
     pair("SQRT", "sqrt"),
-    pair("ZEROS_LIKE", "zeros_like"),
+    reads("ZEROS_LIKE", "zeros_like"),
 )
 
 

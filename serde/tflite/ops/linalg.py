@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.op.attention import decompose_attention, has_any
 from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
@@ -49,6 +52,8 @@ def _swapped(ctx: ImportContext, x: Expr, adjoint: bool) -> Expr:
     rank = ctx.rank(x)
     return relay.transpose(x, (*range(rank - 2), rank - 1, rank - 2)) if adjoint else x
 
+
+OPS.expands("serde.attention")(partial(decompose_attention, find_alive=has_any))
 
 _MOST_AXES = 5
 

@@ -11,10 +11,12 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.lengths import bounded_lengths
 from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
 from serde.tflite.schema import code_names
+from serde.tflite.versions import KERNEL_TYPES
 
 
 def pairs_of(ctx: ImportContext, x: Expr) -> list[tuple[int, int]]:
@@ -29,11 +31,12 @@ def import_reshape(
     """The operand counts where there is one; then the options; then what the file declares."""
     if shape is not None:
         dims = ctx.partial_dims(shape)
-        return relay.reshape(x, shape if dims is None else dims)
-    if new_shape is not None and len(new_shape):
-        return relay.reshape(x, tuple(map(int, new_shape)))
-    made = ctx.made[0]
-    return relay.reshape(x, () if made is None else made.shape)
+        codes = shape if dims is None else dims
+    elif new_shape is not None and len(new_shape):
+        codes = tuple(map(int, new_shape))
+    else:
+        codes = () if ctx.made[0] is None else ctx.made[0].shape
+    return relay.reshape(x, codes, allowzero=True)
 
 
 @OPS.imports("SQUEEZE")
@@ -282,6 +285,16 @@ def export_full(ctx: ExportContext, fill_value: Value) -> Value:
     return ctx.emit("FILL", ctx.shape(ctx.result_type().shape), fill_value)
 
 
+@OPS.exports("zeros_like")
+def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
+    """What ZEROS_LIKE has no kernel for is filled."""
+    type_ = ctx.type(data)
+    if type_.dtype in KERNEL_TYPES["ZEROS_LIKE"]:
+        return ctx.emit("ZEROS_LIKE", data)
+    shape = ctx.emit_as(TensorType((type_.rank,), "int32"), "SHAPE", data, out_type=2)
+    return ctx.emit("FILL", shape, ctx.const(0, type_.dtype))
+
+
 @OPS.exports("reverse")
 def export_reverse(ctx: ExportContext, data: Value, *, axis: int) -> Value:
     return ctx.emit("REVERSE_V2", data, ctx.ints([ctx.axis(data, axis)]))
@@ -292,8 +305,7 @@ def export_reverse_sequence(
     ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
     axes = {"seq_dim": ctx.axis(data, seq_axis), "batch_dim": ctx.axis(data, batch_axis)}
-    (most,) = ctx.static_lengths(data, [seq_axis])
-    seq_lengths = ctx.spell(lambda n: relay.clip(n, 0.0, float(most)), seq_lengths)
+    seq_lengths = ctx.spell(lambda n, x: bounded_lengths(n, x, seq_axis), seq_lengths, data)
     return ctx.emit("REVERSE_SEQUENCE", data, seq_lengths, **axes)
 
 

@@ -19,6 +19,7 @@ from serde.relay.ir.registry import call
 Array = np.ndarray
 RNG = np.random.default_rng(11)
 A, B, C = map(symbol, "abc")
+NOTHING = relay.const(np.array([[True], [False], [True]]))
 
 
 def draw(*shape: int) -> Array:
@@ -59,6 +60,26 @@ CASES: dict[str, tuple[Callable[..., Expr], list[tuple[tuple[object, ...], Array
         reversed_rows,
         [((5, 4, 2), draw(5, 4, 2))],
         {"coreml", "mlmodel", "mxnet", "onnx", "nnef"},
+    ),
+    "lengths outside an open axis": (
+        reversed_rows,
+        [((A, B, 2), draw(5, 4, 2))],
+        {"coreml", "mlmodel", "mxnet", "onnx", "tflite"},
+    ),
+    "a query that attends to nothing": (
+        lambda x: call("serde.attention", x, x, x, NOTHING, is_causal=True),
+        [((1, 1, 3, 2), draw(1, 1, 3, 2))],
+        {"coreml", "mlmodel", "mxnet", "nnef", "onnx", "tflite"},
+    ),
+    "no numbers of 16 bits": (
+        lambda x: relay.cast(relay.zeros_like(relay.cast(x, "int16")), "float32"),
+        [((A, 3), draw(4, 3))],
+        {"onnx", "tflite"},
+    ),
+    "nothing in another shape": (
+        lambda x: relay.reshape(x, (3, 0), allowzero=True),
+        [((0, 3), draw(0, 3))],
+        {"onnx", "relay", "tflite"},
     ),
 }
 

@@ -11,10 +11,11 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.lengths import bounded_lengths
 from serde.walk.pairs import reads
 
 
@@ -162,16 +163,6 @@ def import_sequence_reverse(
     return relay.reverse_sequence(data, lengths, seq_axis=0, batch_axis=1)
 
 
-def _bounded(lengths: Expr, moved: Expr) -> Expr:
-    """Return the lengths of sequences, none beyond the first axis."""
-    length = tensor_type(moved).shape[0]
-    if isinstance(length, int):
-        return relay.clip(lengths, 0, length)
-    first = relay.const(0, "int32")
-    most = relay.take(relay.shape_of(moved, "int32"), first, mode="fast")
-    return relay.minimum(lengths, relay.cast(most, tensor_type(lengths).dtype))
-
-
 @OPS.exports("reverse_sequence")
 def export_reverse_sequence(
     ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
@@ -183,7 +174,7 @@ def export_reverse_sequence(
     narrow = type_.dtype in ("bool", "int8", "uint8", "float16")
     wide = ("float32" if type_.dtype == "float16" else "int32") if narrow else type_.dtype
     moved = ctx.spell(lambda x: relay.transpose(relay.cast(x, wide), order), data)
-    bounded = ctx.spell(_bounded, seq_lengths, moved)
+    bounded = ctx.spell(lambda n, x: bounded_lengths(n, x, 0), seq_lengths, moved)
     reversed_ = ctx.emit(
         "SequenceReverse", moved, ctx.cast(bounded, wide), use_sequence_length=True
     )

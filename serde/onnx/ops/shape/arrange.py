@@ -17,6 +17,7 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import broadcast
+from serde.relay.lowering.lengths import bounded_lengths
 from serde.walk.pairs import reads
 
 
@@ -49,14 +50,7 @@ def export_reverse_sequence(
         return cast(ctx, transposed, dtype)
     rank = ctx.type(x).rank
     time, batch = seq_axis % rank, batch_axis % rank
-    count = to_int64(ctx, seq_lengths)
-    length = ctx.type(x).shape[time]
-    most = ctx.ints([length]) if isinstance(length, int) else ctx.axis_length(x, time)
-    if ctx.version >= 12:
-        count = ctx.emit("Min", ctx.emit("Max", count, ctx.ints([1])), most)
-    else:
-        count = ctx.emit("Where", ctx.emit("Less", count, ctx.ints([1])), ctx.ints([1]), count)
-        count = ctx.emit("Where", ctx.emit("Less", most, count), most, count)
+    count = ctx.spell(lambda n, data: bounded_lengths(n, data, time), seq_lengths, x)
     order = [batch, time, *(axis for axis in range(rank) if axis not in (batch, time))]
     if {batch, time} == {0, 1}:
         return ctx.emit("ReverseSequence", x, count, batch_axis=batch, time_axis=time)

@@ -10,7 +10,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.operators import MOVE_DTYPES, NUMBERS_OR_BOOL, cast_to, emit_in
+from serde.coreml.mlprogram.operators import MOVE_DTYPES, NUMBERS_OR_BOOL, emit_in
 from serde.coreml.mlprogram.ops.shape.reshape import expand_dims, reshape
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import MAX_RANK, Value
@@ -19,6 +19,7 @@ from serde.relay.ir.dims import Any, Dim, same_length
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.lengths import bounded_lengths
 from serde.relay.lowering.shape import decompose_repeat
 from serde.walk.pairs import reads
 
@@ -149,11 +150,7 @@ def export_reverse_sequence(
     ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
     """MIL defines lengths from 0 to that of the axis only."""
-    length = ctx.type(data).shape[seq_axis]
-    lengths = cast_to(ctx, seq_lengths, "int32")
-    if isinstance(length, int):
-        first, last = relay.const(0, "int32"), relay.const(length, "int32")
-        lengths = ctx.spell(lambda x: relay.minimum(relay.maximum(x, first), last), lengths)
+    lengths = ctx.spell(lambda n, x: bounded_lengths(n, x, seq_axis, "int32"), seq_lengths, data)
     return emit_in(
         ctx,
         MOVE_DTYPES,
