@@ -13,7 +13,6 @@ from serde.core.weights import Weight
 from serde.errors import Unsupported, raise_if_refused
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.export_context import ExportContext, require_computed
-from serde.mxnet.fold_empty import FoldEmpty
 from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES, METADATA_KEY, MxnetModel, with_input_order
 from serde.mxnet.operators import is_dynamic
 from serde.mxnet.ops import TABLE
@@ -28,6 +27,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
+from serde.relay.transform.fold_empty import FoldEmpty
 from serde.walk.export_context import Values
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk, Known

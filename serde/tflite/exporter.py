@@ -17,6 +17,7 @@ from serde.relay.ir.leaves import output_names
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.transform.fold_empty import FoldEmpty
 from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.model import Operator, Signature, Subgraph, TfliteModel
 from serde.tflite.ops import TABLE
@@ -102,8 +103,8 @@ def _lower(model: RelayModel, report: Report) -> RelayModel:
         TABLE,
         supported,
         report,
-        before=[layers],
-        after=[transform.RemoveIdentities(), *again],
+        before=[FoldEmpty(), layers],
+        after=[FoldEmpty(), transform.RemoveIdentities(), *again],
         layout=transform.TransposeToLayout(CHANNELS_LAST),
     )
 

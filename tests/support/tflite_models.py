@@ -148,4 +148,9 @@ def run_litert(
     for each, value in zip(made.get_input_details(), feed, strict=True):
         made.set_tensor(each["index"], value)
     made.invoke()
-    return [made.get_tensor(each["index"]).copy() for each in made.get_output_details()]
+    return [
+        made.get_tensor(each["index"]).copy()
+        if each["shape"].all()
+        else np.empty(each["shape"], each["dtype"])
+        for each in made.get_output_details()
+    ]

@@ -286,15 +286,19 @@ def export_strided_slice(
     return ctx.emit("STRIDED_SLICE", data, *parts, ctx.ints(step), **masks, **more)
 
 
-@OPS.exports("take", when=lambda node: node.attrs["axis"] is not None, ignored=("mode",))
+@OPS.exports("take", when=lambda node: node.attrs["axis"] is not None)
 def export_take(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, axis: int
+    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, axis: int, mode: str
 ) -> Value:
-    """Indices outside the axis are brought to its ends; kernels refuse them."""
+    """Indices outside the axis, which kernels refuse, are counted on or brought to its ends."""
     where = ctx.axis(data, axis)
     batch = batch_dims % ctx.type(indices).rank if batch_dims < 0 else batch_dims
     (length,) = ctx.static_lengths(data, [where])
-    indices = _inside(ctx, indices, length)
+    if mode == "wrap" and length:
+        times = relay.const(length, ctx.type(indices).dtype)
+        indices = ctx.spell(lambda x: relay.floor_mod(x, times), indices)
+    else:
+        indices = _inside(ctx, indices, length)
     return ctx.emit("GATHER", data, indices, axis=where, batch_dims=batch)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import bounded_lengths
 from serde.tflite.export_context import ExportContext, Value
@@ -282,7 +283,9 @@ def export_shape_of(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.exports("full", ignored=("shape", "dtype"))
 def export_full(ctx: ExportContext, fill_value: Value) -> Value:
-    return ctx.emit("FILL", ctx.shape(ctx.result_type().shape), fill_value)
+    type_ = ctx.result_type()
+    value = ctx.spell(lambda x: as_dtype(x, type_.dtype), fill_value)
+    return ctx.emit("FILL", ctx.shape(type_.shape), value)
 
 
 @OPS.exports("zeros_like")

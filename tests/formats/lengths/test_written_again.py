@@ -19,6 +19,7 @@ from serde.relay.ir.registry import call
 Array = np.ndarray
 RNG = np.random.default_rng(11)
 A, B, C = map(symbol, "abc")
+AROUND = relay.const(np.array([[-28, 2048], [1, 93]], np.int32))
 NOTHING = relay.const(np.array([[True], [False], [True]]))
 
 
@@ -75,6 +76,21 @@ CASES: dict[str, tuple[Callable[..., Expr], list[tuple[tuple[object, ...], Array
         lambda x: relay.cast(relay.zeros_like(relay.cast(x, "int16")), "float32"),
         [((A, 3), draw(4, 3))],
         {"onnx", "tflite"},
+    ),
+    "indices that wrap around": (
+        lambda x: relay.take(x, AROUND, axis=-1, mode="wrap"),
+        [((2, 3), draw(2, 3))],
+        {"coreml", "mlmodel", "mxnet", "onnx", "tflite"},
+    ),
+    "integers made of a fraction": (
+        lambda x: relay.cast(relay.full(relay.mean(x), (2, 2), "int32"), "float32"),
+        [((4,), draw(4))],
+        {"coreml", "mlmodel", "mxnet", "onnx", "tflite"},
+    ),
+    "nothing turned around": (
+        lambda x: relay.reverse(x, axis=0),
+        [((2, 0), draw(2, 0))],
+        {"mxnet", "onnx", "tflite"},
     ),
     "nothing in another shape": (
         lambda x: relay.reshape(x, (3, 0), allowzero=True),

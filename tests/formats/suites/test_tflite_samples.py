@@ -13,24 +13,14 @@ from support.tflite_samples import each_sample, judge, written
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.registry import Sample
 
-KNOWN = {
-    "arange-2": "LiteRT has no tensors without elements",
-    "serde.attention-2": "the softmax of a row that is masked whole",
-}
-"""Samples that differ, and why."""
-
 SAMPLES = [
-    pytest.param(name, given, key, id=key, marks=[pytest.mark.wide] if index else [])
+    pytest.param(name, given, id=key, marks=[pytest.mark.wide] if index else [])
     for key, name, index, given in each_sample()
 ]
 
 
-@pytest.mark.parametrize(("name", "given", "key"), SAMPLES)
-def test_litert_agrees_with_kernel(
-    name: str, given: Sample, key: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if key in KNOWN:
-        request.applymarker(pytest.mark.xfail(reason=KNOWN[key], strict=True))
+@pytest.mark.parametrize(("name", "given"), SAMPLES)
+def test_litert_agrees_with_kernel(name: str, given: Sample, tmp_path: Path) -> None:
     try:
         built, path = written(name, given, tmp_path)
     except UnsupportedModelError:

@@ -1,4 +1,4 @@
-"""Tensors without elements, which MXNet's oneDNN operators fail on, as constants."""
+"""Tensors without elements, which kernels of MXNet and LiteRT fail on, as constants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["FoldEmpty"]
 class FoldEmpty(FunctionPass):
     """Replace by constants what has no elements, and what is made of nothing else.
 
-    So goes a product over an axis of length 0, at which MXNet ends the process.
+    So goes a product over an axis of length 0, at which oneDNN ends the process.
     """
 
     name: ClassVar[str] = "FoldEmpty"
