@@ -8,6 +8,7 @@ import importlib.util
 import os
 import random
 import re
+import shutil
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -27,9 +28,18 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let processes among which the tests are divided start no threads that share their cores.
 
     Threads that wait for work in NumPy, MXNet or ONNX Runtime take CPU as those do that have it.
+    Folders of tests, which some disks take milliseconds to remove, are made in memory.
     """
     if config.getoption("numprocesses", None):
         os.environ.setdefault("OMP_NUM_THREADS", "1")
+    memory = Path("/dev/shm")
+    if memory.is_dir() and shutil.disk_usage(memory).free > 8 << 30 and not _runs_slow(config):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
+
+
+def _runs_slow(config: pytest.Config) -> bool:
+    """Whether tests are run whose files are too large for memory."""
+    return _holds(config.option.markexpr, frozenset(("slow",)))
 
 
 @pytest.hookimpl(tryfirst=True)

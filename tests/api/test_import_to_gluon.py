@@ -69,6 +69,7 @@ def test_inputs_are_in_the_order_of_the_model(mx: Any, tmp_path: Path) -> None:
     assert serde.import_model(proto)[1].inputs == ("a", "b")
 
 
+@pytest.mark.wide
 def test_the_order_of_inputs_is_kept_in_files(mx: Any, tmp_path: Path) -> None:
     """MXNet reads the files, and they lead to the same model."""
     proto = model(

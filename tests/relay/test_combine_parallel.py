@@ -210,6 +210,7 @@ def test_branches_of_an_if_stay() -> None:
     _stays(CombineParallelDense(), _module(body, x))
 
 
+@pytest.mark.wide
 def test_long_branches_are_combined() -> None:
     x = _var("x", 1, 2)
     ends = []

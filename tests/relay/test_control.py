@@ -173,6 +173,7 @@ def test_many_iterations_take_no_stack_and_little_time() -> None:
     assert stacked.shape == (100_000,)
 
 
+@pytest.mark.wide
 def test_loops_in_a_recursion_take_no_stack() -> None:
     text = """#[version = "0.0.5"]
 def @main(%n: int64) { @down(%n) }

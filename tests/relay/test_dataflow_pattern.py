@@ -584,6 +584,7 @@ def test_a_pattern_recurs_over_a_deep_expression() -> None:
     assert chain.match(deep)
 
 
+@pytest.mark.wide
 def test_a_deep_pattern_matches_a_deep_expression() -> None:
     deep: Expr = TX
     pattern: DFPattern = is_var("x")

@@ -82,6 +82,7 @@ def test_a_target_may_say_what_it_makes_of_an_operator(parts: int, kept: bool) -
     np.testing.assert_array_equal(run(result, [X]), np.split(X, parts, 1)[parts - 1])
 
 
+@pytest.mark.wide
 def test_10000_calls_in_a_row() -> None:
     x = relay.var("x", MATRIX)
     body = x

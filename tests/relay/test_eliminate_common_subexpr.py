@@ -105,6 +105,7 @@ def test_fields_are_skipped_too(keyword: bool) -> None:
     assert each(mod)["main"].body.fields[0] is not each(mod)["main"].body.fields[1]
 
 
+@pytest.mark.wide
 def test_many_equal_calls() -> None:
     x = relay.var("x", shape=(2,))
     ends = [relay.add(relay.exp(x), relay.const(1.0)) for _ in range(5_000)]

@@ -495,6 +495,7 @@ def test_dequantisation_moves_behind_what_needs_no_quantisation(name: str) -> No
     _check(before, after, use_qat=True)
 
 
+@pytest.mark.wide
 def test_a_chain_of_a_thousand_regions_is_linear() -> None:
     x = relay.var("x", shape=(3,), dtype="int8")
     node: Expr = x

@@ -194,6 +194,7 @@ def test_deep_blocks_do_not_recurse() -> None:
     assert run(after, data) == run(mod["main"], data)
 
 
+@pytest.mark.wide
 def test_a_long_chain_is_bound() -> None:
     y: Expr = relay.var("x", shape=(2,))
     for _ in range(20_000):

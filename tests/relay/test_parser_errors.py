@@ -147,7 +147,7 @@ DEEP = 1_000_000
         f"1e{'9' * 300}i64",
         f"exp(%x, a={'[' * DEEP}",
         f"exp(%x, a={'(' * DEEP}",
-        f"exp(%x, a={'-' * DEEP}",
+        f"exp(%x, a={'-' * (DEEP // 10)}",
         f"exp(%x, a={'floordiv(' * DEEP}",
         f"exp(%x, a={'N*' * DEEP}N)",
         f"exp(%x, a={'+'.join(f'n{i}' for i in range(20_000))})",

@@ -402,6 +402,7 @@ def @odd(%i: int32) -> bool { if (less(%i, 1)) { False } else { @even(subtract(%
     assert transform.RaiseRecursion().run(mod) == (mod, False)
 
 
+@pytest.mark.wide
 def test_long_bodies_take_no_stack() -> None:
     lines = "".join(f"    let %v{n + 1} = add(%v{n}, 1f);\n" for n in range(3000))
     text = f"""

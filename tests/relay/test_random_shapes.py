@@ -152,6 +152,7 @@ TOLERANCE = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}
 @pytest.mark.thin(4)
 @pytest.mark.parametrize("examples", [3, pytest.param(12, marks=pytest.mark.wide)])
 @pytest.mark.parametrize("definition", DRAWN)
+@pytest.mark.thin(2)
 def test_runtime_agrees(definition: OpDef, examples: int) -> None:
     """What ONNX Runtime, or ONNX's reference where that has no kernel, makes of the export."""
 

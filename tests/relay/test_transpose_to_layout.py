@@ -332,6 +332,7 @@ def test_symbolic_dimensions_keep_their_names() -> None:
     assert after["main"].body.checked_type == mod["main"].body.checked_type
 
 
+@pytest.mark.wide
 def test_a_long_chain_is_converted() -> None:
     values: Weights = {}
     x = relay.var("x", shape=(1, 2, 2, 3))

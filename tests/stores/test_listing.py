@@ -200,6 +200,7 @@ def test_a_pattern_that_is_none_is_one_line(tmp_path: Path, pattern: str) -> Non
         list(expand(f"{tmp_path}/{pattern}"))
 
 
+@pytest.mark.wide
 def test_folders_in_folders_by_the_thousand_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

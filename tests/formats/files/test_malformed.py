@@ -283,6 +283,7 @@ def test_the_undamaged_file_loads(case, tmp_path):
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+@pytest.mark.thin(2)
 def test_damage_is_refused_or_harmless(case, tmp_path, attack):
     outcomes = [outcome(case, tmp_path / case.name, data) for data in attack(case.make())]
     assert max(seconds for _, seconds in outcomes) < SECONDS, f"seed {SEED}"

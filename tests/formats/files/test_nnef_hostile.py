@@ -117,6 +117,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("case", TEXTS)
+@pytest.mark.thin(2)
 def test_texts_that_are_refused(case: str, tmp_path: Path) -> None:
     text, message = TEXTS[case]
     path = tmp_path / "net.nnef"

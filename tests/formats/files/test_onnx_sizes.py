@@ -50,6 +50,7 @@ def test_a_file_beyond_two_gigabytes_is_read(tmp_path: Path) -> None:
     assert model.weights["v"].array().tolist() == list(range(500))
 
 
+@pytest.mark.wide
 def test_a_large_graph_keeps_its_bytes(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Relu", [f"t{i}"], [f"t{i + 1}"], name=f"n{i}") for i in range(20_000)

@@ -114,6 +114,7 @@ def same_program(shape: tuple[Any, ...], **options: Any) -> Any:
 
 @pytest.mark.parametrize("precision", ["float32", "float16"])
 @pytest.mark.parametrize("case", ASKED)
+@pytest.mark.thin(2)
 def test_coremltools_writes_the_same(case: str, precision: str) -> None:
     ask, options, shape = ASKED[case]
     theirs = convert(same_program(shape), precision, "iOS15", **ask())

@@ -72,6 +72,11 @@ CASES: dict[str, tuple[Callable[..., Expr], list[tuple[tuple[object, ...], Array
         [((1, 1, 3, 2), draw(1, 1, 3, 2))],
         {"coreml", "mlmodel", "mxnet", "nnef", "onnx", "tflite"},
     ),
+    "integers of four bits": (
+        lambda x: relay.cast(relay.cast(relay.cast(x, "int4"), "int8"), "float32"),
+        [((4,), np.array([1, -2, 7, -8], np.float32))],
+        {"tflite"},
+    ),
     "no numbers of 16 bits": (
         lambda x: relay.cast(relay.zeros_like(relay.cast(x, "int16")), "float32"),
         [((A, 3), draw(4, 3))],

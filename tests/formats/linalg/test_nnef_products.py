@@ -60,6 +60,7 @@ def net(shape: tuple[int, ...], bias: bool, transposed: bool, path: Path) -> np.
 
 
 @pytest.mark.parametrize(("shape", "bias", "transposed"), CASES)
+@pytest.mark.thin(2)
 def test_runtimes_agree(
     shape: tuple[int, ...], bias: bool, transposed: bool, tmp_path: Path
 ) -> None:

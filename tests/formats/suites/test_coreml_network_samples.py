@@ -54,6 +54,7 @@ def test_gaps_name_cases() -> None:
 
 
 @pytest.mark.parametrize(("name", "given", "target"), samples())
+@pytest.mark.thin(2)
 def test_network_agrees_with_kernel(name: str, given: Sample, target: str) -> None:
     built = build(all_ops()[name], given)
     source = model_of(built)

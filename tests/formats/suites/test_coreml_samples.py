@@ -74,6 +74,7 @@ def held(array: np.ndarray, target: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("name", "given", "target"), samples())
+@pytest.mark.thin(2)
 def test_coreml_agrees_with_kernel(
     name: str, given: Sample, target: str, record_property: Callable[[str, object], None]
 ) -> None:

@@ -216,6 +216,7 @@ def test_mxnet_computes_over_six_axes_in_turn(tmp_path: Path) -> None:
         pytest.param(True, id="numpy_shapes"),
     ],
 )
+@pytest.mark.wide
 def test_mxnet_goes_on_behind_lengths_that_values_decide(scalar: bool, tmp_path: Path) -> None:
     """Executors of MXNet's refuse the sum, or take all to be empty; what runs Gluon does not."""
     x = relay.var("x", shape=(3, 2))

@@ -38,6 +38,7 @@ def test_gaps_name_samples() -> None:
 
 
 @pytest.mark.parametrize(("name", "given", "reason"), samples(refused=False))
+@pytest.mark.thin(2)
 def test_nnef_agrees_with_kernel(name: str, given: Sample, reason: str, tmp_path: Path) -> None:
     built, found = written(name, given, tmp_path / "net")
     check(name, built, found)

@@ -67,6 +67,7 @@ def verdict(path: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", LEAST)
+@pytest.mark.thin(2)
 def test_files_are_right(kind: str) -> None:
     files = [FOLDER / name for name, each in ROWS if each == kind]
     counts = Counter(map(verdict, files))

@@ -101,6 +101,7 @@ def test_what_is_read_agrees_with_litert(
 
 
 @pytest.mark.parametrize("name", params(5))
+@pytest.mark.thin(2)
 def test_what_is_written_agrees_with_litert(name: str, tmp_path: Path) -> None:
     if name in KNOWN:
         pytest.skip(KNOWN[name])

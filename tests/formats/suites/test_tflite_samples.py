@@ -20,6 +20,7 @@ SAMPLES = [
 
 
 @pytest.mark.parametrize(("name", "given"), SAMPLES)
+@pytest.mark.thin(2)
 def test_litert_agrees_with_kernel(name: str, given: Sample, tmp_path: Path) -> None:
     try:
         built, path = written(name, given, tmp_path)
