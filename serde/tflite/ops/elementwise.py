@@ -8,6 +8,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.tflite.export_context import ExportContext, Value
@@ -170,7 +171,8 @@ def export_cast(ctx: ExportContext, data: Value) -> Value:
     numbers = {name.lower(): number for number, name in code_names("TensorType").items()}
     source, target = ctx.type(data).dtype, ctx.result_type().dtype
     if source == "int4" and target != "float32":
-        return ctx.spell(lambda x: relay.cast(relay.cast(x, "float32"), target), data)
+        wide = ctx.spell(lambda x: relay.cast(relay.cast(x, "float32"), "int32"), data)
+        return ctx.spell(lambda x: as_dtype(x, target), wide)
     options = {"in_data_type": numbers[source], "out_data_type": numbers[target]}
     return ctx.emit("CAST", data, **options)
 
