@@ -11,8 +11,13 @@ from support.pairs import readable, verdicts, writable
 from serde.compat import import_mxnet
 
 
-@pytest.mark.wide
-@pytest.mark.parametrize("net", ["recurrent", "arcface"])
+@pytest.mark.parametrize(
+    "net",
+    [
+        pytest.param("recurrent", marks=pytest.mark.wide),
+        pytest.param("arcface", marks=pytest.mark.slow),
+    ],
+)
 def test_every_pair_of_formats(net: str, tmp_path: Path) -> None:
     found = list(verdicts(import_mxnet(), [net], tmp_path))
     assert {(each.source, each.target) for each in found} == {
