@@ -306,7 +306,7 @@ def test_what_time_does_not_allow_is_sampled_or_told(tmp_path: Path) -> None:
     assert measure_weights({"row": ArrayWeight(row)}, 0)[1] == {"row": "not read: the time was up"}
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_a_page_of_twenty_thousand_nodes_stays_small(tmp_path: Path) -> None:
     path = view_models.chain(tmp_path / "big.onnx", 5_000)
     page = serde.view(path, path=tmp_path / "big.html")

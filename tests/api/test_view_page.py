@@ -341,7 +341,7 @@ def test_light_and_dark(opened: Opened, tmp_path: Path) -> None:
     assert run(driver, colour) != before
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_twenty_thousand_nodes_open_and_answer(opened: Opened, tmp_path: Path) -> None:
     driver = opened(view_models.chain(tmp_path / "net.onnx", 5_000))
     assert run(driver, "return models[0].count") == 20_002

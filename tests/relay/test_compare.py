@@ -131,7 +131,7 @@ def test_types() -> None:
     assert first_difference(relay.TensorType((2,)), relay.TupleType([])) is not None
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_long_chains_are_compared_without_recursion() -> None:
     def chain(last: Any) -> relay.Function:
         x = relay.var("x", shape=(2,))

@@ -181,7 +181,7 @@ def test_one_variable_may_mean_different_weights_on_two_levels() -> None:
     np.testing.assert_array_equal(outer.array(), -W - W)
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_deep_expressions_and_deep_nesting_take_linear_time() -> None:
     w = relay.var("w", shape=(3,))
     data = np.zeros(3, "float32")

@@ -186,7 +186,7 @@ def test_no_clause_matches() -> None:
             value_of(text)
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_long_lists_need_no_stack() -> None:
     mod = program(
         "def @count(%n: int32, %l: List[int32]) -> List[int32] {"

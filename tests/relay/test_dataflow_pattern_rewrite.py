@@ -576,7 +576,7 @@ def test_fields_are_removed_until_one_is_left(once: bool, left: int) -> None:
     relay.assert_structural_equal(found, expected)
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_a_hundred_thousand_nodes() -> None:
     x = relay.var("x", shape=(2, 3))
     deep: Expr = x
@@ -589,7 +589,7 @@ def test_a_hundred_thousand_nodes() -> None:
     assert len(marks(parts)) == 50_000
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_a_hundred_thousand_lets() -> None:
     x = relay.var("x", shape=(2, 3))
     names = [relay.var(f"v{index}", shape=(2, 3)) for index in range(100_000)]

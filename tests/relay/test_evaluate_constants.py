@@ -58,7 +58,7 @@ def test_integer_kinds_keep_their_dtype() -> None:
     assert result.body.data.dtype == np.int8
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_a_constant_chain_of_100000() -> None:
     total: relay.Expr = relay.const(np.int32(0))
     one = relay.const(np.int32(1))

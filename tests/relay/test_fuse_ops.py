@@ -195,7 +195,7 @@ def test_composites_stay_whole() -> None:
     assert _kernels(after) == [["sqrt"]]
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_uses_far_apart_are_fused_in_time_linear_in_nodes() -> None:
     count = 20_000
     shared = [relay.exp(_x(2))]

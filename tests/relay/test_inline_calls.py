@@ -112,7 +112,7 @@ def test_a_recursive_let_stays() -> None:
     assert run(result["main"], [np.int32(1)]) == 10
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_100000_lets_in_a_row() -> None:
     x = relay.var("x", INT)
     variables = [relay.var(f"v{i}", INT) for i in range(100_000)]

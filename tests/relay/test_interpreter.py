@@ -90,7 +90,7 @@ def _counting_loop(limit: int) -> relay.Function:
     return relay.Function([x], relay.Let(loop, function, relay.Call(loop, [relay.const(1), x])))
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_a_let_bound_recursion_of_100000_turns() -> None:
     mod = InferType()(relay.IRModule.from_expr(_counting_loop(100_000)))
     count, total = relay.create_executor("vm", mod=mod).evaluate()(np.ones((2, 3), "float32"))
@@ -98,7 +98,7 @@ def test_a_let_bound_recursion_of_100000_turns() -> None:
     np.testing.assert_array_equal(total.numpy(), np.full((2, 3), 100_000, "float32"))
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_a_global_recursion_of_100000_calls_that_wait_for_each_other() -> None:
     total = relay.GlobalVar("total", relay.FuncType([INT], INT))
     k, n = relay.var("k", INT), relay.var("n", INT)
@@ -113,7 +113,7 @@ def test_a_global_recursion_of_100000_calls_that_wait_for_each_other() -> None:
     assert relay.create_executor(mod=InferType()(mod)).evaluate()(np.int32(100_000)) == 100_000
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_a_chain_of_100000_calls_and_lets() -> None:
     x = relay.var("x", relay.TensorType((), "int32"))
     one, result = relay.const(1), x

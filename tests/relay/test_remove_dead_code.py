@@ -72,7 +72,7 @@ def test_nothing_to_do_is_no_change() -> None:
     assert result is mod
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_100000_dead_lets() -> None:
     x = relay.var("x", MATRIX)
     body: relay.Expr = relay.exp(x)

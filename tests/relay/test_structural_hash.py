@@ -245,7 +245,7 @@ def test_hash_is_the_same_in_another_process() -> None:
     assert int(done.stdout) == relay.structural_hash(parse_expr(text))
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_long_and_shared_graphs_are_hashed_in_linear_time() -> None:
     x = relay.var("x", shape=(2,))
     value: Any = x

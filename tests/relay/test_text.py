@@ -414,7 +414,7 @@ def chain(length: int) -> relay.IRModule:
     return InferType()(relay.IRModule.from_expr(value))
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_long_chain() -> None:
     mod = chain(LONG)
     text = mod.astext()
@@ -424,7 +424,7 @@ def test_long_chain() -> None:
     relay.verify(found)
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_long_chain_of_lets() -> None:
     x = relay.var("x", shape=(2, 3))
     variables = [x, *[Var(f"l{i}") for i in range(LONG)]]

@@ -106,8 +106,13 @@ def test_a_small_file_takes_no_more_than_is_promised(
     assert float(done.stdout) < 1.25 * (64 + 2 * path.stat().st_size / 1e6), done.stderr
 
 
-@pytest.mark.wide
-@pytest.mark.parametrize("format", ["onnx", "coreml", "mxnet", "nnef"])
+@pytest.mark.parametrize(
+    "format",
+    [
+        pytest.param("onnx", marks=pytest.mark.wide),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("coreml", "mxnet", "nnef")),
+    ],
+)
 def test_a_node_takes_three_kilobytes(format: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", CHAIN, format, "30000", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -423,7 +423,7 @@ def test_mutants_end_in_one_error(kind: str, tmp_path: Path) -> None:
     check_mutants(kind, 0, SEEDS[kind], tmp_path)
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MORE_SEEDS)
 def test_more_mutants_end_in_one_error(kind: str, tmp_path: Path) -> None:
     check_mutants(kind, SEEDS[kind], MORE_SEEDS[kind], tmp_path)

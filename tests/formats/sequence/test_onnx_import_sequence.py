@@ -106,7 +106,7 @@ def test_a_loop_that_fills_an_empty_sequence() -> None:
     np.testing.assert_array_equal(found, [0, 0, 1, 2, 2, 4])
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_a_sequence_of_many_tensors_is_built_in_time() -> None:
     nodes = [helper.make_node("SequenceEmpty", [], ["s0"])]
     nodes += [

@@ -421,7 +421,7 @@ def test_what_is_written_is_no_expansion() -> None:
         assert len(parse(text, None, "graph.nnef").operations) == 803
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_many_invocations_of_a_fragment_take_the_time_of_a_flat_text() -> None:
     head = "fragment f(x: tensor<scalar>) -> (y: tensor<scalar>) { y = tanh(relu(x)); }"
     body = "".join(f"t{place + 1} = f(t{place});\n" for place in range(50_000))
