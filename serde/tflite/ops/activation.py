@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
 from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
-from serde.walk.pairs import pair
+from serde.walk.pairs import pair, reads
 
 OPS.pairs(
     pair("RELU", "nn.relu"),
@@ -18,24 +16,11 @@ OPS.pairs(
     pair("HARD_SWISH", "serde.hard_swish"),
     pair("LEAKY_RELU", "nn.leaky_relu", alpha=0.0),
     pair("LOG_SOFTMAX", "nn.log_softmax"),
+    pair("ELU", "serde.elu", fixed={"alpha": 1.0}),
+    reads("RELU6", "clip", fixed={"a_min": 0.0, "a_max": 6.0}),
+    reads("RELU_N1_TO_1", "clip", fixed={"a_min": -1.0, "a_max": 1.0}),
+    reads("RELU_0_TO_1", "clip", fixed={"a_min": 0.0, "a_max": 1.0}),
 )
-
-
-@OPS.imports("ELU")
-def import_elu(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.serde.elu(x)
-
-
-def _limiter(low: float, high: float) -> Callable[..., Expr]:
-    def read(ctx: ImportContext, x: Expr) -> Expr:
-        return relay.clip(x, low, high)
-
-    return read
-
-
-OPS.imports("RELU6")(_limiter(0.0, 6.0))
-OPS.imports("RELU_N1_TO_1")(_limiter(-1.0, 1.0))
-OPS.imports("RELU_0_TO_1")(_limiter(0.0, 1.0))
 
 
 @OPS.imports("GELU")
@@ -67,11 +52,6 @@ def export_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
     return ctx.spell(
         lambda x: relay.transpose(relay.nn.softmax(relay.transpose(x, tuple(order))), back), data
     )
-
-
-@OPS.exports("serde.elu", when=lambda node: node.attrs["alpha"] == 1)
-def export_elu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
-    return ctx.emit("ELU", data)
 
 
 @OPS.exports("serde.gelu")

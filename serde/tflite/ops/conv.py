@@ -16,7 +16,7 @@ from serde.relay.op.conv.windows import Convolution, TransposedConvolution
 from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import INTEGERS, OPS
-from serde.tflite.ops.window import padding_of
+from serde.tflite.ops.window import padding_of, same_padding
 from serde.tflite.quantization import rescaled, scale_product, zero_point
 from serde.walk.expansion.tensors import fixed_shape
 
@@ -306,15 +306,7 @@ def padded(
     pairs = list(zip(before, after, strict=True))
     if not any(map(any, pairs)):
         return data, 1
-    lengths = ctx.type(data).shape[1 : count + 1]
-    same = []
-    for n, k, s, d in zip(lengths, kernel, strides, dilation, strict=False):
-        reach = (k - 1) * d + 1
-        total = reach - 1 if s == 1 else -1
-        if isinstance(n, int):
-            total = max((-(-n // s) - 1) * s + reach - n, 0)
-        same.append((total // 2, total - total // 2))
-    if same == pairs:
+    if same_padding(ctx.type(data).shape[1 : count + 1], kernel, strides, dilation) == pairs:
         return data, 0
     width = [(0, 0), *pairs, (0, 0)]
     border = ctx.const(value, ctx.type(data).dtype)

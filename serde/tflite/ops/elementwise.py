@@ -16,7 +16,10 @@ from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
 from serde.tflite.schema import code_names
 from serde.walk.expansion.functions import arctan2
-from serde.walk.pairs import pair, reads
+from serde.walk.pairs import pair, reads, writes
+from serde.walk.takes import FLOATS, RESULT, Takes, dtypes
+
+_NO_ACTIVATION = {"fused_activation_function": 0}
 
 OPS.pairs(
     pair("ABS", "abs"),
@@ -47,7 +50,14 @@ OPS.pairs(
     pair("SIGN", "sign"),
     pair("SIN", "sin"),
     pair("SQRT", "sqrt"),
+    reads("SELECT_V2", "where"),
     reads("ZEROS_LIKE", "zeros_like"),
+    writes("ADD", "add", constants=_NO_ACTIVATION),
+    writes("SUB", "subtract", constants=_NO_ACTIVATION),
+    writes("MUL", "multiply", constants=_NO_ACTIVATION),
+    writes("DIV", "divide", constants=_NO_ACTIVATION, takes=Takes(**{RESULT: FLOATS})),
+    writes("DIV", "trunc_divide", constants=_NO_ACTIVATION, when=lambda node: not _is_float(node)),
+    writes("NOT_EQUAL", "logical_xor", takes=Takes(lhs=dtypes("bool"))),
 )
 
 
@@ -122,38 +132,9 @@ def import_select(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr
     return relay.where(condition, x, y)
 
 
-@OPS.imports("SELECT_V2")
-def import_select_v2(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
-    return relay.where(condition, x, y)
-
-
 def _is_float(node: Call) -> bool:
     """Whether a call is one on floats."""
     return isinstance(node.type, TensorType) and is_float(node.type.dtype)
-
-
-def _is_of_booleans(node: Call) -> bool:
-    type_ = node.args[0].type
-    return isinstance(type_, TensorType) and type_.dtype == "bool"
-
-
-_ARITHMETIC = {"add": "ADD", "subtract": "SUB", "multiply": "MUL", "divide": "DIV"}
-
-
-def _arithmetic_writer(op: str) -> Callable[..., Value]:
-    def write(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        return ctx.emit(op, lhs, rhs, fused_activation_function=0)
-
-    return write
-
-
-for _name, _op in _ARITHMETIC.items():
-    OPS.exports(_name, when=_is_float if _name == "divide" else None)(_arithmetic_writer(_op))
-
-
-@OPS.exports("trunc_divide", when=lambda node: not _is_float(node))
-def export_trunc_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-    return ctx.emit("DIV", lhs, rhs, fused_activation_function=0)
 
 
 @OPS.exports("nn.bias_add")
@@ -182,11 +163,6 @@ def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Va
     if ctx.type(condition).dtype != "bool":
         return ctx.spell(lambda c, a, b: relay.where(relay.cast(c, "bool"), a, b), condition, x, y)
     return ctx.emit("SELECT_V2", condition, x, y)
-
-
-@OPS.exports("logical_xor", when=_is_of_booleans)
-def export_logical_xor(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-    return ctx.emit("NOT_EQUAL", lhs, rhs)
 
 
 @OPS.expands("mod", "trunc_mod")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
@@ -10,50 +12,37 @@ from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
 
 
-def _resized(
-    ctx: ImportContext, x: Expr, size: Expr, method: str, corners: bool, centers: bool
-) -> Expr:
-    if corners and centers:
-        raise Unsupported("align_corners and half_pixel_centers, of which one holds")
-    mode = "align_corners" if corners else "half_pixel" if centers else "asymmetric"
-    rounding = "" if method == "linear" else "round" if corners else "floor"
-    if method == "nearest_neighbor" and centers:
-        rounding = "round_prefer_ceil"
-    return relay.image.resize2d(
-        x,
-        ctx.ints(size),
-        layout="NHWC",
-        method=method,
-        coordinate_transformation_mode=mode,
-        rounding_method=rounding,
-    )
+def _reader(method: str) -> Callable[..., Expr]:
+    def read(
+        ctx: ImportContext,
+        x: Expr,
+        size: Expr,
+        *,
+        align_corners: bool = False,
+        half_pixel_centers: bool = False,
+    ) -> Expr:
+        if align_corners and half_pixel_centers:
+            raise Unsupported("align_corners and half_pixel_centers, of which one holds")
+        mode, rounding = "asymmetric", "floor"
+        if align_corners:
+            mode, rounding = "align_corners", "round"
+        elif half_pixel_centers:
+            mode, rounding = "half_pixel", "round_prefer_ceil"
+        return relay.image.resize2d(
+            x,
+            ctx.ints(size),
+            layout="NHWC",
+            method=method,
+            coordinate_transformation_mode=mode,
+            rounding_method="" if method == "linear" else rounding,
+        )
 
-
-@OPS.imports("RESIZE_BILINEAR")
-def import_resize_bilinear(
-    ctx: ImportContext,
-    x: Expr,
-    size: Expr,
-    *,
-    align_corners: bool = False,
-    half_pixel_centers: bool = False,
-) -> Expr:
-    return _resized(ctx, x, size, "linear", align_corners, half_pixel_centers)
-
-
-@OPS.imports("RESIZE_NEAREST_NEIGHBOR")
-def import_resize_nearest_neighbor(
-    ctx: ImportContext,
-    x: Expr,
-    size: Expr,
-    *,
-    align_corners: bool = False,
-    half_pixel_centers: bool = False,
-) -> Expr:
-    return _resized(ctx, x, size, "nearest_neighbor", align_corners, half_pixel_centers)
+    return read
 
 
 _METHODS = {"linear": "RESIZE_BILINEAR", "nearest_neighbor": "RESIZE_NEAREST_NEIGHBOR"}
+OPS.imports("RESIZE_BILINEAR")(_reader("linear"))
+OPS.imports("RESIZE_NEAREST_NEIGHBOR")(_reader("nearest_neighbor"))
 _ROUNDINGS = {
     ("align_corners", "round"), ("asymmetric", "floor"), ("half_pixel", "round_prefer_ceil"),
 }  # fmt: skip

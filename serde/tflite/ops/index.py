@@ -10,12 +10,16 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
+from serde.walk.pairs import reads
 
 _MOST = 2**31 - 1
+
+OPS.pairs(reads("GATHER_ND", "serde.gather_nd"))
 
 
 @OPS.imports("SLICE")
@@ -109,11 +113,6 @@ def import_gather(
     return relay.take(x, indices, axis=ctx.axis(x, axis), batch_dims=batch)
 
 
-@OPS.imports("GATHER_ND")
-def import_gather_nd(ctx: ImportContext, x: Expr, indices: Expr) -> Expr:
-    return relay.serde.gather_nd(x, indices)
-
-
 @OPS.imports("SCATTER_ND")
 def import_scatter_nd(ctx: ImportContext, indices: Expr, updates: Expr, shape: Expr) -> Expr:
     """Updates of one place are added."""
@@ -141,21 +140,17 @@ def import_topk_v2(ctx: ImportContext, x: Expr, k: Expr) -> Sequence[Expr]:
     return list(relay.topk(x, int(ctx.item(k)), axis=-1, ret_type="both", dtype="int32"))
 
 
-def _extreme(ctx: ImportContext, x: Expr, axis: Expr, operator: str) -> Expr:
-    made = ctx.made[0]
-    find = relay.argmax if operator == "max" else relay.argmin
-    found = find(x, axis=int(ctx.item(axis)))
-    return relay.cast(found, "int64" if made is None else made.dtype)
+def _extreme_reader(operator: str) -> Callable[..., Expr]:
+    def read(ctx: ImportContext, x: Expr, axis: Expr, *, output_type: int = 0) -> Expr:
+        made = ctx.made[0]
+        found = call(operator, x, axis=(int(ctx.item(axis)),))
+        return relay.cast(found, "int64" if made is None else made.dtype)
+
+    return read
 
 
-@OPS.imports("ARG_MAX")
-def import_arg_max(ctx: ImportContext, x: Expr, axis: Expr, *, output_type: int = 0) -> Expr:
-    return _extreme(ctx, x, axis, "max")
-
-
-@OPS.imports("ARG_MIN")
-def import_arg_min(ctx: ImportContext, x: Expr, axis: Expr, *, output_type: int = 0) -> Expr:
-    return _extreme(ctx, x, axis, "min")
+OPS.imports("ARG_MAX")(_extreme_reader("argmax"))
+OPS.imports("ARG_MIN")(_extreme_reader("argmin"))
 
 
 @OPS.imports("UNIQUE")

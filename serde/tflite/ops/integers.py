@@ -22,6 +22,7 @@ from serde.tflite.quantization import (
     scale_product,
     zero_point,
 )
+from serde.walk.pairs import reads
 
 _SHIFTS = {"int8": 20, "uint8": 20, "int16": 15}
 """By how many bits codes are shifted before they are added."""
@@ -85,8 +86,8 @@ def import_integer_fully_connected(
         raise Unsupported("weights whose bytes are shuffled")
     units, columns = ctx.type(weights).shape[-2:]
     leading = ctx.type(x).shape[:-1]
-    flat = x if len(leading) == 1 and ctx.dim_at(x, -1) == columns else None
-    flat = relay.reshape(x, (-1, columns)) if flat is None else flat
+    is_matrix = len(leading) == 1 and ctx.dim_at(x, -1) == columns
+    flat = x if is_matrix else relay.reshape(x, (-1, columns))
     one = ctx.const(1.0, "float32")
     zeros = zero_point(ctx.tensor(0)), zero_point(ctx.tensor(1))
     wide = "int64" if ctx.result().dtype == "int16" else "int32"
@@ -137,16 +138,8 @@ def _as(ctx: ImportContext, x: Expr, given: Tensor, made: Tensor) -> Expr:
     return rescaled(_level(x, given), scale_product(given), made)
 
 
-def _extreme_reader(build: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
-    def read(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
-        """Codes are compared as they are, whatever the scales say."""
-        return build(x, y)
-
-    return read
-
-
-INTEGERS.imports("MAXIMUM")(_extreme_reader(relay.maximum))
-INTEGERS.imports("MINIMUM")(_extreme_reader(relay.minimum))
+# Codes are compared as they are, whatever the scales say.
+INTEGERS.pairs(reads("MAXIMUM", "maximum"), reads("MINIMUM", "minimum"))
 
 
 @INTEGERS.imports("LEAKY_RELU")

@@ -12,6 +12,8 @@ from serde.relay.op.attention import decompose_attention, has_any
 from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
+from serde.walk.pairs import writes
+from serde.walk.takes import ANY, Takes
 
 
 @OPS.imports(
@@ -88,15 +90,15 @@ def _of_matrices(a: Expr, b: Expr) -> Expr:
     return relay.squeeze(found, axis=gone) if gone else found
 
 
-@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
-def export_batch_matmul(
-    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
-) -> Value:
-    return ctx.emit("BATCH_MATMUL", tensor_a, tensor_b, adj_x=transpose_a, adj_y=transpose_b)
+_TRANSPOSED = {"adj_x": "transpose_a", "adj_y": "transpose_b"}
 
-
-@OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
-def export_matmul(
-    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
-) -> Value:
-    return ctx.emit("BATCH_MATMUL", tensor_a, tensor_b, adj_x=transpose_a, adj_y=transpose_b)
+OPS.pairs(
+    writes(
+        "BATCH_MATMUL", "nn.batch_matmul", "adj_x", "adj_y", renamed=_TRANSPOSED,
+        takes=Takes(out_dtype=ANY),
+    ),
+    writes(
+        "BATCH_MATMUL", "nn.matmul", "adj_x", "adj_y", renamed=_TRANSPOSED,
+        takes=Takes(units=ANY, out_dtype=ANY),
+    ),
+)  # fmt: skip

@@ -18,7 +18,7 @@ from serde.tflite.export_context import ExportContext, Value
 from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.conv import padded
 from serde.tflite.ops.table import INTEGERS, OPS
-from serde.tflite.ops.window import padding_of
+from serde.tflite.ops.window import padding_of, same_padding
 from serde.tflite.quantization import limited
 from serde.walk.expansion.tensors import fixed_shape
 
@@ -110,16 +110,8 @@ def _is_same(node: Call) -> bool:
 def _pads_same(node: Call) -> bool:
     pool, type_ = node.attrs, node.args[0].type
     lengths = type_.shape[1:3] if isinstance(type_, TensorType) else ()
-    before, after = split_padding(pool["padding"], 2)
-    for n, k, s, b, a in zip(
-        lengths, pool["pool_size"], pool["strides"], before, after, strict=True
-    ):
-        if not isinstance(n, int):
-            return False
-        total = max((-(-n // s) - 1) * s + k - n, 0)
-        if (b, a) != (total // 2, total - total // 2):
-            return False
-    return True
+    pairs = list(zip(*split_padding(pool["padding"], 2), strict=True))
+    return same_padding(lengths, pool["pool_size"], pool["strides"]) == pairs
 
 
 @OPS.exports("nn.avg_pool2d", when=_is_same)
@@ -135,16 +127,15 @@ def export_avg_pool2d(
     return _write_pool(ctx, data, pool, "AVERAGE_POOL_2D", 0.0)
 
 
-@OPS.exports("nn.global_avg_pool2d", ignored=("out_layout",))
-def export_global_avg_pool2d(ctx: ExportContext, data: Value, *, layout: str) -> Value:
-    axes = [layout.index("H"), layout.index("W")]
-    return ctx.emit("MEAN", data, ctx.ints(axes), keep_dims=True)
+def _global_writer(op: str) -> Callable[..., Value]:
+    def write(ctx: ExportContext, data: Value, *, layout: str) -> Value:
+        return ctx.emit(op, data, ctx.ints([layout.index("H"), layout.index("W")]), keep_dims=True)
+
+    return write
 
 
-@OPS.exports("nn.global_max_pool2d", ignored=("out_layout",))
-def export_global_max_pool2d(ctx: ExportContext, data: Value, *, layout: str) -> Value:
-    axes = [layout.index("H"), layout.index("W")]
-    return ctx.emit("REDUCE_MAX", data, ctx.ints(axes), keep_dims=True)
+OPS.exports("nn.global_avg_pool2d", ignored=("out_layout",))(_global_writer("MEAN"))
+OPS.exports("nn.global_max_pool2d", ignored=("out_layout",))(_global_writer("REDUCE_MAX"))
 
 
 def _over_two_axes(build: Callable[..., Expr]) -> Callable[..., Expr]:
@@ -168,9 +159,7 @@ def _over_two_axes(build: Callable[..., Expr]) -> Callable[..., Expr]:
     return expand
 
 
-@OPS.expands("nn.max_pool1d")
-def expand_max_pool1d(data: Expr, *, pool: Pooling) -> Expr:
-    return _over_two_axes(relay.nn.max_pool2d)(data, pool=pool)
+OPS.expands("nn.max_pool1d")(_over_two_axes(relay.nn.max_pool2d))
 
 
 @OPS.expands("nn.avg_pool1d")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
+from typing import Any as AnyValue, Literal
 
 import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import bounded_lengths
@@ -18,6 +18,26 @@ from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.table import OPS
 from serde.tflite.schema import code_names
 from serde.tflite.versions import KERNEL_TYPES
+from serde.walk.pairs import pair, reads, writes
+from serde.walk.takes import Takes
+
+OPS.pairs(
+    pair(
+        "SPACE_TO_DEPTH", "nn.space_to_depth", fixed={"layout": "NHWC"},
+        takes=Takes(mode=Literal["DCR", ""]), block_size=0,
+    ),
+    pair(
+        "DEPTH_TO_SPACE", "nn.depth_to_space", fixed={"layout": "NHWC"},
+        takes=Takes(mode=Literal["DCR", ""]), block_size=0,
+    ),
+    reads("PACK", "stack", axis=0, ignored="values_count"),
+    reads("MATRIX_SET_DIAG", "matrix_set_diag"),
+    reads(
+        "REVERSE_SEQUENCE", "reverse_sequence", seq_dim=0, batch_dim=0,
+        renamed={"seq_dim": "seq_axis", "batch_dim": "batch_axis"},
+    ),
+    writes("CONCATENATION", "concatenate", "axis", constants={"fused_activation_function": 0}),
+)  # fmt: skip
 
 
 def pairs_of(ctx: ImportContext, x: Expr) -> list[tuple[int, int]]:
@@ -69,11 +89,6 @@ def import_shape(ctx: ImportContext, x: Expr, *, out_type: int = 0) -> Expr:
 @OPS.imports("RANK")
 def import_rank(ctx: ImportContext, x: Expr) -> Expr:
     return ctx.const(ctx.rank(x), "int32")
-
-
-@OPS.imports("PACK")
-def import_pack(ctx: ImportContext, *values: Expr, axis: int = 0, values_count: int = 0) -> Expr:
-    return relay.stack(values, axis=axis)
 
 
 @OPS.imports("UNPACK")
@@ -141,23 +156,6 @@ def import_reverse_v2(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
     return x
 
 
-@OPS.imports("REVERSE_SEQUENCE")
-def import_reverse_sequence(
-    ctx: ImportContext, x: Expr, lengths: Expr, *, seq_dim: int = 0, batch_dim: int = 0
-) -> Expr:
-    return relay.reverse_sequence(x, lengths, seq_dim, batch_dim)
-
-
-@OPS.imports("SPACE_TO_DEPTH")
-def import_space_to_depth(ctx: ImportContext, x: Expr, *, block_size: int = 0) -> Expr:
-    return relay.nn.space_to_depth(x, block_size, layout="NHWC")
-
-
-@OPS.imports("DEPTH_TO_SPACE")
-def import_depth_to_space(ctx: ImportContext, x: Expr, *, block_size: int = 0) -> Expr:
-    return relay.nn.depth_to_space(x, block_size, layout="NHWC", mode="DCR")
-
-
 @OPS.imports("SPACE_TO_BATCH_ND")
 def import_space_to_batch_nd(
     ctx: ImportContext, x: Expr, block_shape: Expr, paddings: Expr
@@ -190,11 +188,6 @@ def import_matrix_diag(ctx: ImportContext, diagonal: Expr) -> Expr:
     type_ = ctx.type(diagonal)
     shape = (*type_.shape, type_.shape[-1])
     return relay.matrix_set_diag(relay.zeros(shape, type_.dtype), diagonal)
-
-
-@OPS.imports("MATRIX_SET_DIAG")
-def import_matrix_set_diag(ctx: ImportContext, x: Expr, diagonal: Expr) -> Expr:
-    return relay.matrix_set_diag(x, diagonal)
 
 
 @OPS.imports("DILATE")
@@ -233,11 +226,6 @@ def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] |
     if data.data is not None:
         return ctx.const(data.data.transpose(order))
     return ctx.emit("TRANSPOSE", data, ctx.ints(order))
-
-
-@OPS.exports("concatenate")
-def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
-    return ctx.emit("CONCATENATION", *data, axis=axis, fused_activation_function=0)
 
 
 @OPS.exports("stack")
@@ -310,20 +298,6 @@ def export_reverse_sequence(
     axes = {"seq_dim": ctx.axis(data, seq_axis), "batch_dim": ctx.axis(data, batch_axis)}
     seq_lengths = ctx.spell(lambda n, x: bounded_lengths(n, x, seq_axis), seq_lengths, data)
     return ctx.emit("REVERSE_SEQUENCE", data, seq_lengths, **axes)
-
-
-def _is_last(node: Call) -> bool:
-    return node.attrs["layout"] == "NHWC" and node.attrs.get("mode", "DCR") in ("DCR", "")
-
-
-@OPS.exports("nn.space_to_depth", when=_is_last, ignored=("layout", "mode"))
-def export_space_to_depth(ctx: ExportContext, data: Value, *, block_size: int) -> Value:
-    return ctx.emit("SPACE_TO_DEPTH", data, block_size=block_size)
-
-
-@OPS.exports("nn.depth_to_space", when=_is_last, ignored=("layout", "mode"))
-def export_depth_to_space(ctx: ExportContext, data: Value, *, block_size: int) -> Value:
-    return ctx.emit("DEPTH_TO_SPACE", data, block_size=block_size)
 
 
 @OPS.exports("nn.pad", when=lambda node: node.attrs["pad_mode"] == "constant")

@@ -5,12 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.tflite.import_context import ImportContext
 
-__all__ = ["padding_of"]
+__all__ = ["padding_of", "same_padding"]
 
 _SAME, _VALID = 0, 1
+
+
+def same_padding(
+    lengths: Sequence[Dim],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int] = (1, 1, 1),
+) -> list[tuple[int, int]] | None:
+    """Return the padding before and behind each axis that gives ``ceil(n / s)`` windows.
+
+    The odd element is behind. None where a length that bears on it is open.
+    """
+    pairs = []
+    for n, k, s, d in zip(lengths, kernel, strides, dilation, strict=False):
+        reach = (k - 1) * d + 1
+        if s == 1:
+            total = reach - 1
+        elif isinstance(n, int):
+            total = max((-(-n // s) - 1) * s + reach - n, 0)
+        else:
+            return None
+        pairs.append((total // 2, total - total // 2))
+    return pairs
 
 
 def padding_of(
@@ -23,8 +47,6 @@ def padding_of(
 ) -> tuple[int, ...]:
     """Return the padding before all spatial axes, then that behind them.
 
-    SAME gives ``ceil(n / s)`` windows, the odd element behind.
-
     Raises:
         Unsupported: A stride is below 1, or SAME needs lengths that are open.
     """
@@ -33,13 +55,9 @@ def padding_of(
     count = len(kernel)
     if padding == _VALID:
         return (0,) * (2 * count)
-    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=False)]
-    if all(stride == 1 for stride in strides):
-        total = [each - 1 for each in reach]
-    else:
-        lengths = ctx.static_lengths(x, range(1, count + 1))
-        total = [
-            max((-(-n // s) - 1) * s + r - n, 0)
-            for n, s, r in zip(lengths, strides, reach, strict=True)
-        ]
-    return (*(each // 2 for each in total), *(each - each // 2 for each in total))
+    lengths = [ctx.dim_at(x, axis) for axis in range(1, count + 1)]
+    pairs = same_padding(lengths, kernel, strides, dilation)
+    if pairs is None:
+        raise Unsupported(f"needs fixed lengths of axes, found {ctx.type(x)!r}")
+    before, after = zip(*pairs, strict=True)
+    return (*before, *after)
