@@ -19,6 +19,7 @@ from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
+from serde.relay.op.conv.deformable import Displacements
 from serde.relay.op.conv.windows import Convolution
 
 
@@ -47,22 +48,11 @@ def _is_padded_alike(node: Call) -> bool:
 
 @OPS.exports("nn.correlation", when=_is_padded_alike)
 def export_correlation(
-    ctx: ExportContext,
-    data1: Value,
-    data2: Value,
-    *,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: tuple[int, ...],
-    is_multiply: bool,
-    layout: str,
+    ctx: ExportContext, data1: Value, data2: Value, *, attrs: Displacements
 ) -> Value:
-    return ctx.emit(
-        "Correlation", data1, data2, kernel_size=kernel_size, max_displacement=max_displacement,
-        stride1=stride1, stride2=stride2, pad_size=padding[0], is_multiply=is_multiply,
-    )  # fmt: skip
+    attributes = {**vars(attrs), "pad_size": attrs.padding[0]}
+    del attributes["padding"], attributes["layout"]
+    return ctx.emit("Correlation", data1, data2, **attributes)
 
 
 @dataclass(frozen=True, kw_only=True)

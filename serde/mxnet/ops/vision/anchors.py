@@ -12,6 +12,9 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
+from serde.relay.op.vision.anchors import Decoding, Priors
+from serde.relay.op.vision.detection import Detection
+from serde.relay.op.vision.targets import Targets
 from serde.walk.takes import Takes, dtypes
 
 
@@ -44,39 +47,20 @@ def import_multibox_prior(
 
 
 @OPS.exports("vision.multibox_prior")
-def export_multibox_prior(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    sizes: tuple[float, ...],
-    ratios: tuple[float, ...],
-    steps: tuple[float, ...],
-    offsets: tuple[float, ...],
-    clip: bool,
-) -> Value:
+def export_multibox_prior(ctx: ExportContext, data: Value, *, priors: Priors) -> Value:
     """Boxes of all sizes are square, whatever the first ratio is, which MXNet gives them."""
-    return ctx.emit(
-        "_contrib_MultiBoxPrior", data, sizes=sizes, ratios=(1.0, *ratios[1:]), steps=steps,
-        offsets=offsets, clip=clip,
-    )  # fmt: skip
+    ratios = (1.0, *priors.ratios[1:])
+    return ctx.emit("_contrib_MultiBoxPrior", data, **{**vars(priors), "ratios": ratios})
 
 
 @OPS.exports("vision.multibox_transform_loc", takes=Takes(keep_background=False))
 def export_multibox_transform_loc(
-    ctx: ExportContext,
-    cls_prob: Value,
-    loc_pred: Value,
-    anchor: Value,
-    *,
-    clip: bool,
-    threshold: float,
-    variances: tuple[float, ...],
-    keep_background: bool,
+    ctx: ExportContext, cls_prob: Value, loc_pred: Value, anchor: Value, *, decoding: Decoding
 ) -> list[Value]:
     """Without a threshold of overlap MXNet's detection goes no further than this."""
     rows = ctx.emit(
-        "_contrib_MultiBoxDetection", cls_prob, loc_pred, anchor, clip=clip, threshold=threshold,
-        variances=variances, nms_threshold=-1.0,
+        "_contrib_MultiBoxDetection", cls_prob, loc_pred, anchor, clip=decoding.clip,
+        threshold=decoding.threshold, variances=decoding.variances, nms_threshold=-1.0,
     )  # fmt: skip
     classes = ctx.emit("slice_axis", rows, axis=2, begin=0, end=1)
     found = ctx.emit("sum", ctx.emit("_greater_equal_scalar", classes, scalar=0.0), axis=(1, 2))
@@ -135,18 +119,6 @@ def export_proposal(
     return ctx.emit(op, cls_prob, bbox_pred, im_info, **vars(proposals))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Detection:
-    """Attributes of a detection, in MXNet and in Relay; the defaults are those of MXNet."""
-
-    clip: bool = True
-    threshold: float = 0.01
-    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2)
-    nms_threshold: float = 0.5
-    force_suppress: bool = False
-    nms_topk: int = -1
-
-
 @OPS.imports("_contrib_MultiBoxDetection")
 def import_multibox_detection(
     ctx: ImportContext,
@@ -179,38 +151,17 @@ def import_multibox_target(
     label: Expr,
     cls_pred: Expr,
     *,
-    overlap_threshold: float = 0.5,
-    ignore_label: float = -1.0,
-    negative_mining_ratio: float = -1.0,
-    negative_mining_thresh: float = 0.5,
+    targets: Targets,
     minimum_negative_samples: int = 0,
-    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
 ) -> list[Expr]:
     """MXNet does not read `minimum_negative_samples`, and fails if mining finds too few."""
-    found = call(
-        "serde.multibox_target", anchor, label, cls_pred, overlap_threshold=overlap_threshold,
-        ignore_label=ignore_label, negative_mining_ratio=negative_mining_ratio,
-        negative_mining_thresh=negative_mining_thresh, variances=variances,
-    )  # fmt: skip
+    found = call("serde.multibox_target", anchor, label, cls_pred, **vars(targets))
     return [TupleGetItem(found, index) for index in range(3)]
 
 
 @OPS.exports("serde.multibox_target", takes=Takes(label=dtypes("float32")))
 def export_multibox_target(
-    ctx: ExportContext,
-    anchor: Value,
-    label: Value,
-    cls_pred: Value,
-    *,
-    overlap_threshold: float,
-    ignore_label: float,
-    negative_mining_ratio: float,
-    negative_mining_thresh: float,
-    variances: tuple[float, ...],
+    ctx: ExportContext, anchor: Value, label: Value, cls_pred: Value, *, targets: Targets
 ) -> tuple[Value, ...]:
-    return ctx.emit_tuple(
-        "_contrib_MultiBoxTarget", anchor, label, cls_pred, outputs=3,
-        overlap_threshold=overlap_threshold, ignore_label=ignore_label,
-        negative_mining_ratio=negative_mining_ratio,
-        negative_mining_thresh=negative_mining_thresh, variances=variances,
-    )  # fmt: skip
+    given = anchor, label, cls_pred
+    return ctx.emit_tuple("_contrib_MultiBoxTarget", *given, outputs=3, **vars(targets))

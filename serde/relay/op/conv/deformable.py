@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any as AnyValue
@@ -37,6 +38,19 @@ from serde.relay.op.conv.windows import (
     window_arguments,
 )
 from serde.relay.op.linalg.product import exact_operand, to_product_dtype
+
+
+@dataclass(frozen=True, kw_only=True)
+class Displacements:
+    """Attributes of ``nn.correlation``."""
+
+    kernel_size: int = 1
+    max_displacement: int = 1
+    stride1: int = 1
+    stride2: int = 1
+    padding: tuple[int, ...] = (0, 0)
+    is_multiply: bool = True
+    layout: str = "NCHW"
 
 
 def _deformable_type(
@@ -200,78 +214,62 @@ def deformable_conv2d(
     return np.ascontiguousarray(result.transpose(to_layout(out_layout or data_layout, 2)))
 
 
-def _correlation_type(
-    data1: TensorType,
-    data2: TensorType,
-    *,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: tuple[int, ...],
-    is_multiply: bool,
-    layout: str,
-) -> TensorType:
+def _correlation_type(data1: TensorType, data2: TensorType, *, attrs: Displacements) -> TensorType:
     """There are ``(2 * (max_displacement // stride2) + 1)**2`` displacements."""
     dtype = require_same_dtype(data1, data2)
     require_float(data1)
-    if layout != "NCHW" or data1.rank != 4 or data2.rank != 4:
-        raise TypeInferenceError(f"expected two images of layout NCHW, found {data1!r}, {layout}")
-    if kernel_size < 1 or kernel_size % 2 == 0 or min(stride1, stride2) < 1 or max_displacement < 0:
+    if attrs.layout != "NCHW" or data1.rank != 4 or data2.rank != 4:
         raise TypeInferenceError(
-            f"kernel_size {kernel_size} must be odd, strides {stride1} and {stride2} positive and "
-            f"max_displacement {max_displacement} not negative"
+            f"expected two images of layout NCHW, found {data1!r}, {attrs.layout}"
+        )
+    size, reach, strides = attrs.kernel_size, attrs.max_displacement, (attrs.stride1, attrs.stride2)
+    if size < 1 or size % 2 == 0 or min(strides) < 1 or reach < 0:
+        raise TypeInferenceError(
+            f"kernel_size {size} must be odd, strides {strides[0]} and {strides[1]} positive and "
+            f"max_displacement {reach} not negative"
         )
     batch, _, *space = (join_dim(a, b) for a, b in zip(data1.shape, data2.shape, strict=True))
-    before, after = split_padding(padding, 2)
-    border = max_displacement + kernel_size // 2
+    before, after = split_padding(attrs.padding, 2)
+    border = attrs.max_displacement + attrs.kernel_size // 2
     lengths: list[Dim] = []
     for length, b, a in zip(space, before, after, strict=True):
         room = length + (b + a - 2 * border)
         if type(room) is int and room < 1:
             raise TypeInferenceError(f"a length of {length} leaves no room for the displacements")
-        lengths.append((room + (stride1 - 1)) // stride1)
-    reach = 2 * (max_displacement // stride2) + 1
+        lengths.append((room + (attrs.stride1 - 1)) // attrs.stride1)
+    reach = 2 * (attrs.max_displacement // attrs.stride2) + 1
     return TensorType((batch, reach * reach, *lengths), dtype)
 
 
-def _decompose_correlation(
-    data1: Expr,
-    data2: Expr,
-    *,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: tuple[int, ...],
-    is_multiply: bool,
-    layout: str,
-) -> Expr:
+def _decompose_correlation(data1: Expr, data2: Expr, *, attrs: Displacements) -> Expr:
     """A mean over channels for each displacement, then one over patches of all of them."""
     dtype = tensor_type(data1).dtype
     wide = "float64" if dtype == "float64" else "float32"
-    sides = ((0, 0), (0, 0), *zip(*split_padding(padding, 2), strict=True))
+    sides = ((0, 0), (0, 0), *zip(*split_padding(attrs.padding, 2), strict=True))
     images = [call("cast", each, dtype=wide) if dtype != wide else each for each in (data1, data2)]
     if any(map(any, sides)):
         images = [call("nn.pad", each, const(0, wide), pad_width=sides) for each in images]
 
     def shifted(image: Expr, shift: Sequence[int]) -> Expr:
         """Return an image without a border, the cut moved down and to the right."""
-        begin = [max_displacement + each for each in shift]
-        end = [each - max_displacement if each < max_displacement else 2**31 - 1 for each in shift]
+        begin = [attrs.max_displacement + each for each in shift]
+        end = [
+            each - attrs.max_displacement if each < attrs.max_displacement else 2**31 - 1
+            for each in shift
+        ]
         return call("strided_slice", image, begin=begin, end=end, strides=[1, 1], axes=[2, 3])
 
-    reach, middle = max_displacement // stride2, shifted(images[0], (0, 0))
-    steps = [step * stride2 for step in range(-reach, reach + 1)]
+    reach, middle = attrs.max_displacement // attrs.stride2, shifted(images[0], (0, 0))
+    steps = [step * attrs.stride2 for step in range(-reach, reach + 1)]
     maps = []
     for shift in product(steps, repeat=2):
-        name = "multiply" if is_multiply else "subtract"
+        name = "multiply" if attrs.is_multiply else "subtract"
         likeness = call(name, middle, shifted(images[1], shift))
-        likeness = likeness if is_multiply else call("abs", likeness)
+        likeness = likeness if attrs.is_multiply else call("abs", likeness)
         maps.append(call("mean", likeness, axis=(1,), keepdims=True))
     result = call("concatenate", maps, axis=1)
-    if kernel_size > 1 or stride1 > 1:
-        size, strides = (kernel_size,) * 2, (stride1,) * 2
+    if attrs.kernel_size > 1 or attrs.stride1 > 1:
+        size, strides = (attrs.kernel_size,) * 2, (attrs.stride1,) * 2
         result = call("nn.avg_pool2d", result, pool_size=size, strides=strides)
     return result if dtype == wide else call("cast", result, dtype=dtype)
 
@@ -298,42 +296,31 @@ def _decompose_correlation(
         ),
     ),
 )  # fmt: skip
-def correlation(
-    data1: Array,
-    data2: Array,
-    *,
-    kernel_size: int = 1,
-    max_displacement: int = 1,
-    stride1: int = 1,
-    stride2: int = 1,
-    padding: tuple[int, ...] = (0, 0),
-    is_multiply: bool = True,
-    layout: str = "NCHW",
-) -> Array:
+def correlation(data1: Array, data2: Array, *, attrs: Displacements) -> Array:
     """``y[d, i] = mean_ck(data1[c, i * stride1 + k] * data2[c, i * stride1 + k + d])``.
 
     Each displacement d is a channel; k runs over a patch of `kernel_size` and c over the input
     channels. With `is_multiply` false the mean is of ``abs(data1 - data2)``. Source: FlowNet, 2015.
     """
-    before, after = split_padding(padding, 2)
+    before, after = split_padding(attrs.padding, 2)
     a = pad_sides(widen(data1), before, after)
     b = pad_sides(widen(data2), before, after)
     channels = a.shape[1]
-    border = max_displacement + kernel_size // 2
-    counts = [-(-(n - 2 * border) // stride1) for n in a.shape[2:]]
-    reach = max_displacement // stride2
-    steps = [step * stride2 for step in range(-reach, reach + 1)]
+    border = attrs.max_displacement + attrs.kernel_size // 2
+    counts = [-(-(n - 2 * border) // attrs.stride1) for n in a.shape[2:]]
+    reach = attrs.max_displacement // attrs.stride2
+    steps = [step * attrs.stride2 for step in range(-reach, reach + 1)]
     maps = []
     for down, right in product(steps, repeat=2):
         total: Array = np.zeros((a.shape[0], *counts), a.dtype)
-        for row, column in product(range(kernel_size), repeat=2):
-            y, x = max_displacement + row, max_displacement + column
-            first = _grid(a, (y, x), counts, stride1)
-            second = _grid(b, (y + down, x + right), counts, stride1)
-            likeness = first * second if is_multiply else np.abs(first - second)
+        for row, column in product(range(attrs.kernel_size), repeat=2):
+            y, x = attrs.max_displacement + row, attrs.max_displacement + column
+            first = _grid(a, (y, x), counts, attrs.stride1)
+            second = _grid(b, (y + down, x + right), counts, attrs.stride1)
+            likeness = first * second if attrs.is_multiply else np.abs(first - second)
             total += likeness.sum(1)
         maps.append(total)
-    scale = a.dtype.type(kernel_size * kernel_size * channels)
+    scale = a.dtype.type(attrs.kernel_size * attrs.kernel_size * channels)
     return (np.stack(maps, 1) / scale).astype(data1.dtype, copy=False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -18,19 +19,33 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.create import length_of, positions_along
 from serde.relay.op.vision.rows import columns, corners_of, in_front, stay_first
 
-__all__ = ["multibox_transform_loc", "prior_boxes"]
+__all__ = ["Decoding", "Priors", "multibox_transform_loc", "prior_boxes"]
 
 
-def _multibox_prior_type(
-    data: TensorType,
-    *,
-    sizes: Sequence[float],
-    ratios: Sequence[float],
-    steps: Sequence[float],
-    offsets: Sequence[float],
-    clip: bool,
-) -> TensorType:
+@dataclass(frozen=True, kw_only=True)
+class Decoding:
+    """Attributes of ``vision.multibox_transform_loc``."""
+
+    clip: bool = True
+    threshold: float = 0.01
+    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2)
+    keep_background: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Priors:
+    """Attributes of ``vision.multibox_prior``."""
+
+    sizes: tuple[float, ...] = (1.0,)
+    ratios: tuple[float, ...] = (1.0,)
+    steps: tuple[float, ...] = (-1.0, -1.0)
+    offsets: tuple[float, ...] = (0.5, 0.5)
+    clip: bool = False
+
+
+def _multibox_prior_type(data: TensorType, *, priors: Priors) -> TensorType:
     require_float(data)
+    sizes, ratios, steps, offsets = priors.sizes, priors.ratios, priors.steps, priors.offsets
     if data.rank != 4 or len(steps) != 2 or len(offsets) != 2 or not sizes or not ratios:
         raise TypeInferenceError(
             f"expected a feature map, sizes, ratios, two steps and two offsets, found {data!r}, "
@@ -42,32 +57,25 @@ def _multibox_prior_type(
     return TensorType((1, data.shape[2] * data.shape[3] * number, 4), data.dtype)
 
 
-def _decompose_prior(
-    data: Expr,
-    *,
-    sizes: Sequence[float],
-    ratios: Sequence[float],
-    steps: Sequence[float],
-    offsets: Sequence[float],
-    clip: bool,
-) -> Expr:
+def _decompose_prior(data: Expr, *, priors: Priors) -> Expr:
     """The boxes of a map of fixed lengths are a constant."""
     type_ = tensor_type(data)
     height, width = type_.shape[2:]
     if isinstance(height, int) and isinstance(width, int):
-        known = prior_boxes(height, width, sizes, ratios, steps, offsets, clip)
+        known = prior_boxes(height, width, priors)
         return Constant(known.astype(numpy_dtype(type_.dtype)))
     wide = "float64"
     h, w = (call("cast", length_of(data, axis, "int64"), dtype=wide) for axis in (2, 3))
     centres = []
     for axis, length in enumerate((h, w)):
-        given = const(steps[axis], wide)
-        step = given if steps[axis] > 0 else call("divide", const(1, wide), length)
-        place = call("add", positions_along(data, 2 + axis, wide), const(offsets[axis], wide))
+        given = const(priors.steps[axis], wide)
+        step = given if priors.steps[axis] > 0 else call("divide", const(1, wide), length)
+        start = const(priors.offsets[axis], wide)
+        place = call("add", positions_along(data, 2 + axis, wide), start)
         centre = call("multiply", place, step)
         centres.append(call("expand_dims", centre, axis=1, num_newaxis=2 - axis))
     y, x = centres
-    roots = np.sqrt(np.array(ratios[1:], np.float64))
+    sizes, roots = priors.sizes, np.sqrt(np.array(priors.ratios[1:], np.float64))
     across, down = ([*sizes, *each] for each in (sizes[0] * roots, sizes[0] / roots))
     half_w = call("multiply", const(np.array(across) / 2, wide), call("divide", h, w))
     half_h = const(np.array(down) / 2, wide)
@@ -78,7 +86,7 @@ def _decompose_prior(
         for centre, half in ((x, half_w), (y, half_h))
     ]
     found = call("stack", edges, axis=-1)
-    found = call("clip", found, a_min=0.0, a_max=1.0) if clip else found
+    found = call("clip", found, a_min=0.0, a_max=1.0) if priors.clip else found
     return call("reshape", call("cast", found, dtype=type_.dtype), newshape=(1, -1, 4))
 
 
@@ -93,39 +101,24 @@ def _decompose_prior(
         sample((1, 1, 2, 3), sizes=[0.5, 0.25], ratios=[1.25, 2.0]),
     ],
 )
-def multibox_prior(
-    data: Array,
-    *,
-    sizes: tuple[float, ...] = (1.0,),
-    ratios: tuple[float, ...] = (1.0,),
-    steps: tuple[float, ...] = (-1.0, -1.0),
-    offsets: tuple[float, ...] = (0.5, 0.5),
-    clip: bool = False,
-) -> Array:
+def multibox_prior(data: Array, *, priors: Priors) -> Array:
     """Boxes (left, top, right, bottom) around each place of a feature map, in parts of its size.
 
     At each place a box of every size in the first ratio, then one of the first size in every
     other. Places are `steps` apart (vertical first), the parts themselves where these are not
     positive.
     """
-    boxes = prior_boxes(data.shape[2], data.shape[3], sizes, ratios, steps, offsets, clip)
+    boxes = prior_boxes(data.shape[2], data.shape[3], priors)
     return boxes.astype(data.dtype)
 
 
-def prior_boxes(
-    height: int,
-    width: int,
-    sizes: Sequence[float],
-    ratios: Sequence[float],
-    steps: Sequence[float],
-    offsets: Sequence[float],
-    clip: bool,
-) -> Array:
+def prior_boxes(height: int, width: int, priors: Priors) -> Array:
     """Return the boxes of :func:`multibox_prior` in double precision.
 
     Raises:
         LimitError: They are more than the budget of the conversion affords.
     """
+    sizes, ratios, steps, offsets = priors.sizes, priors.ratios, priors.steps, priors.offsets
     allocation.allow((height, width, len(sizes) + len(ratios) - 1, 4), np.float64)
     down = steps[0] if steps[0] > 0 else 1 / height
     across = steps[1] if steps[1] > 0 else 1 / width
@@ -139,26 +132,19 @@ def prior_boxes(
     centres_y, centres_x, halves = np.meshgrid(y, x, np.arange(len(half_w)), indexing="ij")
     w, h = np.array(half_w)[halves], np.array(half_h)[halves]
     boxes = np.stack([centres_x - w, centres_y - h, centres_x + w, centres_y + h], -1)
-    return (np.clip(boxes, 0, 1) if clip else boxes).reshape(1, -1, 4)
+    return (np.clip(boxes, 0, 1) if priors.clip else boxes).reshape(1, -1, 4)
 
 
 def _transform_type(
-    cls_prob: TensorType,
-    loc_pred: TensorType,
-    anchor: TensorType,
-    *,
-    clip: bool,
-    threshold: float,
-    variances: Sequence[float],
-    keep_background: bool,
+    cls_prob: TensorType, loc_pred: TensorType, anchor: TensorType, *, decoding: Decoding
 ) -> list[TensorType]:
     """There is a row of six numbers for each anchor."""
     require_float(cls_prob)
     dtype = require_same_dtype(cls_prob, loc_pred, anchor)
-    if cls_prob.rank != 3 or loc_pred.rank != 2 or anchor.rank != 3 or len(variances) != 4:
+    if cls_prob.rank != 3 or loc_pred.rank != 2 or anchor.rank != 3 or len(decoding.variances) != 4:
         raise TypeInferenceError(
             f"expected scores, offsets, anchors and four variances, found {cls_prob!r}, "
-            f"{loc_pred!r}, {anchor!r} and {list(variances)}"
+            f"{loc_pred!r}, {anchor!r} and {list(decoding.variances)}"
         )
     batch, number = join_dim(cls_prob.shape[0], loc_pred.shape[0]), cls_prob.shape[2]
     join_dim(number, anchor.shape[1])
@@ -168,28 +154,22 @@ def _transform_type(
 
 
 def _decompose_transform(
-    cls_prob: Expr,
-    loc_pred: Expr,
-    anchor: Expr,
-    *,
-    clip: bool,
-    threshold: float,
-    variances: Sequence[float],
-    keep_background: bool,
+    cls_prob: Expr, loc_pred: Expr, anchor: Expr, *, decoding: Decoding
 ) -> Expr:
     dtype = tensor_type(cls_prob).dtype
     objects = columns(cls_prob, 1, 2**31 - 1, 1)
     score = call("max", objects, axis=(1,))
     class_ = call("cast", call("argmax", objects, axis=(1,)), dtype=dtype)
-    least = const(max(threshold, -1.0), dtype)
-    found = call("greater_equal" if threshold > -1 else "greater", score, least)
+    least = const(max(decoding.threshold, -1.0), dtype)
+    found = call("greater_equal" if decoding.threshold > -1 else "greater", score, least)
     class_ = call("where", found, class_, const(-1, dtype))
-    boxes = _offset_boxes(call("reshape", loc_pred, newshape=(0, -1, 4)), anchor, variances)
-    boxes = call("clip", boxes, a_min=0.0, a_max=1.0) if clip else boxes
+    offsets = call("reshape", loc_pred, newshape=(0, -1, 4))
+    boxes = _offset_boxes(offsets, anchor, decoding.variances)
+    boxes = call("clip", boxes, a_min=0.0, a_max=1.0) if decoding.clip else boxes
     marks = (call("expand_dims", each, axis=2) for each in (class_, score))
     rows = call("concatenate", [*marks, boxes], axis=2)
     shown = call("cast", found, dtype="int32")
-    if keep_background:
+    if decoding.keep_background:
         return Tuple([rows, call("sum", call("ones_like", shown), axis=(1,))])
     return Tuple([in_front(rows, *stay_first(found)), call("sum", shown, axis=(1,))])
 
@@ -224,14 +204,7 @@ _ANCHORS = np.array([[[0.1, 0.2, 0.5, 0.7], [0.0, 0.1, 0.3, 0.2], [0.4, 0.4, 0.9
     ],
 )
 def multibox_transform_loc(
-    cls_prob: Array,
-    loc_pred: Array,
-    anchor: Array,
-    *,
-    clip: bool = True,
-    threshold: float = 0.01,
-    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
-    keep_background: bool = False,
+    cls_prob: Array, loc_pred: Array, anchor: Array, *, decoding: Decoding
 ) -> tuple[Array, Array]:
     """Rows (class, score, left, top, right, bottom) of anchors that show objects; their count.
 
@@ -242,13 +215,13 @@ def multibox_transform_loc(
     dtype = cls_prob.dtype
     best = cls_prob[:, 1:].argmax(1)
     scores = cls_prob[:, 1:].max(1)
-    found = (scores >= dtype.type(threshold)) & (scores > -1)
-    boxes = _decode_boxes(loc_pred.reshape(len(loc_pred), -1, 4), anchor, variances)
-    if clip:
+    found = (scores >= dtype.type(decoding.threshold)) & (scores > -1)
+    boxes = _decode_boxes(loc_pred.reshape(len(loc_pred), -1, 4), anchor, decoding.variances)
+    if decoding.clip:
         boxes = np.clip(boxes, 0, 1)
     classes = np.where(found, best, -1)
     rows = np.concatenate([classes[..., None], scores[..., None], boxes], -1).astype(dtype)
-    kept = np.ones_like(found) if keep_background else found
+    kept = np.ones_like(found) if decoding.keep_background else found
     order = np.argsort(~kept, 1, kind="stable")
     result = np.where(
         np.take_along_axis(kept, order, 1)[..., None],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from serde.errors import TypeInferenceError
@@ -11,53 +13,48 @@ from serde.relay.ir.registry import Array, call, get, relay_op, sample
 from serde.relay.ir.traits import Cases, Float32, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
-from serde.relay.op.vision.anchors import multibox_transform_loc
+from serde.relay.op.vision.anchors import Decoding, multibox_transform_loc
 from serde.relay.op.vision.rows import columns
 from serde.relay.op.vision.suppression import Boxes, suppress
 
 
+@dataclass(frozen=True, kw_only=True)
+class Detection:
+    """Attributes of ``serde.multibox_detection``."""
+
+    clip: bool = True
+    threshold: float = 0.01
+    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2)
+    nms_threshold: float = 0.5
+    force_suppress: bool = False
+    nms_topk: int = -1
+
+    def decoding(self) -> Decoding:
+        """Return how boxes are made of anchors beforehand."""
+        return Decoding(clip=self.clip, threshold=self.threshold, variances=self.variances)
+
+
 def _detection_type(
-    cls_prob: TensorType,
-    loc_pred: TensorType,
-    anchor: TensorType,
-    *,
-    clip: bool,
-    threshold: float,
-    variances: tuple[float, ...],
-    nms_threshold: float,
-    force_suppress: bool,
-    nms_topk: int,
+    cls_prob: TensorType, loc_pred: TensorType, anchor: TensorType, *, detection: Detection
 ) -> TensorType:
-    if not 0 < nms_threshold <= 1:
-        raise TypeInferenceError(f"nms_threshold {nms_threshold} is not above 0 and up to 1")
-    rows: TensorType = get("vision.multibox_transform_loc").infer(
-        cls_prob, loc_pred, anchor, clip=clip, threshold=threshold, variances=variances,
-        keep_background=False,
-    )[0]  # fmt: skip
+    if not 0 < detection.nms_threshold <= 1:
+        threshold = detection.nms_threshold
+        raise TypeInferenceError(f"nms_threshold {threshold} is not above 0 and up to 1")
+    infer = get("vision.multibox_transform_loc").infer
+    rows: TensorType = infer(cls_prob, loc_pred, anchor, **vars(detection.decoding()))[0]
     return rows
 
 
 def _decompose_detection(
-    cls_prob: Expr,
-    loc_pred: Expr,
-    anchor: Expr,
-    *,
-    clip: bool,
-    threshold: float,
-    variances: tuple[float, ...],
-    nms_threshold: float,
-    force_suppress: bool,
-    nms_topk: int,
+    cls_prob: Expr, loc_pred: Expr, anchor: Expr, *, detection: Detection
 ) -> Expr:
     """Relay suppresses boxes of positive scores alone, so ranks stand for the scores."""
     type_ = cls_prob.type
     if not isinstance(type_, TensorType) or not isinstance(type_.shape[2], int):
         raise TypeInferenceError(f"needs a fixed number of anchors, found {type_!r}")
     dtype, number = type_.dtype, type_.shape[2]
-    found = call(
-        "vision.multibox_transform_loc", cls_prob, loc_pred, anchor, clip=clip,
-        threshold=threshold, variances=variances,
-    )  # fmt: skip
+    parts = cls_prob, loc_pred, anchor
+    found = call("vision.multibox_transform_loc", *parts, **vars(detection.decoding()))
     rows, counts = TupleGetItem(found, 0), TupleGetItem(found, 1)
     score = call("squeeze", columns(rows, 1, 2), axis=(2,))
     order = call("argsort", score, axis=1, is_ascend=False, dtype="int32")
@@ -71,15 +68,16 @@ def _decompose_detection(
         counts,
         order,
         const(-1, "int32"),
-        const(np.nextafter(np.float32(nms_threshold), np.float32(2)), "float32"),
-        force_suppress=force_suppress,
-        top_k=nms_topk,
+        const(np.nextafter(np.float32(detection.nms_threshold), np.float32(2)), "float32"),
+        force_suppress=detection.force_suppress,
+        top_k=detection.nms_topk,
         return_indices=False,
     )
-    if 0 < nms_topk < number:
+    best = detection.nms_topk
+    if 0 < best < number:
         first, rest = (
             call("strided_slice", x, begin=[begin], end=[end], strides=[1], axes=[1])
-            for x, begin, end in ((ordered, 0, nms_topk), (rows, nms_topk, number))
+            for x, begin, end in ((ordered, 0, best), (rows, best, number))
         )
         ordered = call("concatenate", [first, rest], axis=1)
     return call("concatenate", [columns(kept, 0, 1), columns(ordered, 1, 6)], axis=2)
@@ -102,16 +100,7 @@ _OFFSETS = np.linspace(-0.5, 0.5, 40, dtype=np.float32).reshape(2, 20)
     ],
 )
 def multibox_detection(
-    cls_prob: Array,
-    loc_pred: Array,
-    anchor: Array,
-    *,
-    clip: bool = True,
-    threshold: float = 0.01,
-    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
-    nms_threshold: float = 0.5,
-    force_suppress: bool = False,
-    nms_topk: int = -1,
+    cls_prob: Array, loc_pred: Array, anchor: Array, *, detection: Detection
 ) -> Array:
     """Rows (class, score, left, top, right, bottom) in order of their scores, -1 behind them.
 
@@ -119,15 +108,13 @@ def multibox_detection(
     overlaps by more than `nms_threshold` with a better one of its class, or with `force_suppress`
     of any; so does that of all behind the best `nms_topk`, if positive, which keep their order.
     """
-    rows, counts = multibox_transform_loc(
-        cls_prob, loc_pred, anchor, clip=clip, threshold=threshold, variances=variances
-    )
+    rows, counts = multibox_transform_loc(cls_prob, loc_pred, anchor, **vars(detection.decoding()))
     for image, count in zip(rows, counts.tolist(), strict=True):
         order = np.argsort(-image[:count, 1], kind="stable")
-        order = order[:nms_topk] if nms_topk > 0 else order
+        order = order[: detection.nms_topk] if detection.nms_topk > 0 else order
         best = image[order]
-        classes = None if force_suppress else best[:, 0]
-        kept = suppress(Boxes(best[:, 2:]), nms_threshold, strict=True, classes=classes)
+        classes = None if detection.force_suppress else best[:, 0]
+        kept = suppress(Boxes(best[:, 2:]), detection.nms_threshold, strict=True, classes=classes)
         image[: len(order)] = best
         gone = np.delete(np.arange(count), kept)
         image[gone, 0] = -1

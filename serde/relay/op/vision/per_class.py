@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue, Literal
 
 import numpy as np
@@ -17,6 +18,17 @@ from serde.relay.ir.work import pairs
 from serde.relay.op.shape.create import length_of, positions_along
 from serde.relay.op.vision.rows import columns, overlap_below, scalar, take_rows
 from serde.relay.op.vision.suppression import Boxes, require_scalars, suppress
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerClass:
+    """Attributes of ``vision.regular_non_max_suppression``."""
+
+    max_detections_per_class: int
+    max_detections: int
+    num_classes: int
+    iou_threshold: float
+    score_threshold: float
 
 
 def _all_class_type(
@@ -195,52 +207,36 @@ def build_all_class_non_max_suppression(
     return TupleWrapper(result, 2 if output_format == "onnx" else 3)
 
 
-def _regular_type(
-    boxes: TensorType,
-    scores: TensorType,
-    *,
-    max_detections_per_class: int,
-    max_detections: int,
-    num_classes: int,
-    iou_threshold: float,
-    score_threshold: float,
-) -> list[TensorType]:
+def _regular_type(boxes: TensorType, scores: TensorType, *, limits: PerClass) -> list[TensorType]:
     """The results have room for `max_detections` of each image."""
     _require_boxes(boxes)
     if scores.rank != 3:
         raise TypeInferenceError(f"expected scores of images, boxes and classes, found {scores!r}")
-    if max_detections < 1 or max_detections_per_class < 1 or num_classes < 1:
+    if limits.max_detections < 1 or limits.max_detections_per_class < 1 or limits.num_classes < 1:
         raise TypeInferenceError(
-            f"max_detections {max_detections}, max_detections_per_class "
-            f"{max_detections_per_class} and num_classes {num_classes} must be positive"
+            f"max_detections {limits.max_detections}, max_detections_per_class "
+            f"{limits.max_detections_per_class} and num_classes {limits.num_classes} "
+            "must be positive"
         )
     batch = join_dim(boxes.shape[0], scores.shape[0])
     join_dim(boxes.shape[1], scores.shape[1])
-    join_dim(scores.shape[2], num_classes)
-    shapes = ((batch, max_detections, 4), (batch, max_detections), (batch, max_detections))
+    join_dim(scores.shape[2], limits.num_classes)
+    most = limits.max_detections
+    shapes = ((batch, most, 4), (batch, most), (batch, most))
     return [TensorType(shape, "float32") for shape in (*shapes, (batch,))]
 
 
-def _decompose_regular(
-    boxes: Expr,
-    scores: Expr,
-    *,
-    max_detections_per_class: int,
-    max_detections: int,
-    num_classes: int,
-    iou_threshold: float,
-    score_threshold: float,
-) -> Expr:
+def _decompose_regular(boxes: Expr, scores: Expr, *, limits: PerClass) -> Expr:
     """The best of what stays of all classes, of equal scores the first."""
     dtype, low = tensor_type(scores).dtype, const(-np.inf, tensor_type(scores).dtype)
-    good = call("greater_equal", scores, const(score_threshold, dtype))
+    good = call("greater_equal", scores, const(limits.score_threshold, dtype))
     marks = call("transpose", call("where", good, scores, low), axes=(0, 2, 1))
     found = call(
         "serde.non_max_suppression",
         boxes,
         marks,
-        const(max_detections_per_class if iou_threshold >= 0 else 1, "int64"),
-        const(min(max(iou_threshold, 0.0), 1.0), "float32"),
+        const(limits.max_detections_per_class if limits.iou_threshold >= 0 else 1, "int64"),
+        const(min(max(limits.iou_threshold, 0.0), 1.0), "float32"),
         const(-np.inf, "float32"),
     )
     some = call("cast", call("ones_like", columns(found, 0, 1, 1)), dtype=dtype)
@@ -250,10 +246,10 @@ def _decompose_regular(
     keys = call("reshape", call("where", kept, marks, low), newshape=(0, -1))
     number = call("sum", call("cast", call("greater", keys, low), dtype="int64"), axis=(1,))
     number = call("expand_dims", number, axis=1)
-    keys = call("nn.pad", keys, low, pad_width=((0, 0), (0, max_detections)))
+    keys = call("nn.pad", keys, low, pad_width=((0, 0), (0, limits.max_detections)))
     order: Expr = call("argsort", keys, axis=1, is_ascend=False, dtype="int64")
-    order = columns(order, 0, max_detections, 1)
-    shown = call("less", const(np.arange(max_detections), "int64"), number)
+    order = columns(order, 0, limits.max_detections, 1)
+    shown = call("less", const(np.arange(limits.max_detections), "int64"), number)
     count = length_of(boxes, 1, "int64")
     class_, box = (call(name, order, count) for name in ("floor_divide", "floor_mod"))
     results = [
@@ -264,7 +260,8 @@ def _decompose_regular(
             (shown, take_rows(keys, order)),
         )
     ]
-    number = call("squeeze", call("minimum", number, const(max_detections, "int64")), axis=(1,))
+    number = call("minimum", number, const(limits.max_detections, "int64"))
+    number = call("squeeze", number, axis=(1,))
     return Tuple([*results, call("cast", number, dtype="float32")])
 
 
@@ -284,33 +281,29 @@ _TFLITE = {"max_detections_per_class": 2, "max_detections": 5, "num_classes": 3}
     ],
 )  # fmt: skip
 def regular_non_max_suppression(
-    boxes: Array,
-    scores: Array,
-    *,
-    max_detections_per_class: int,
-    max_detections: int,
-    num_classes: int,
-    iou_threshold: float,
-    score_threshold: float,
+    boxes: Array, scores: Array, *, limits: PerClass
 ) -> tuple[Array, Array, Array, Array]:
     """Boxes, classes, scores and number of the best detections of each image, as TFLite's.
 
     A box goes that scores less than `score_threshold`, or whose overlap with one of its class that
     stays is more than `iou_threshold`. Behind the last detection are zeros.
     """
-    shape = (len(boxes), max_detections)
+    shape = (len(boxes), limits.max_detections)
     found_boxes, classes = np.zeros((*shape, 4), np.float32), np.zeros(shape, np.float32)
     marks, counts = np.zeros(shape, np.float32), np.zeros(len(boxes), np.float32)
     for image, (corners, classes_) in enumerate(zip(boxes, scores, strict=True)):
         found: list[tuple[float, int, int]] = []
         for class_, column in enumerate(classes_.T):
             order = np.argsort(-column, kind="stable")
-            order = order[column[order] >= column.dtype.type(score_threshold)]
+            order = order[column[order] >= column.dtype.type(limits.score_threshold)]
             kept = suppress(
-                Boxes(corners[order]), iou_threshold, strict=True, limit=max_detections_per_class
+                Boxes(corners[order]),
+                limits.iou_threshold,
+                strict=True,
+                limit=limits.max_detections_per_class,
             )
             found += [(float(column[box]), class_, int(box)) for box in order[kept]]
-        best = sorted(found, key=lambda entry: -entry[0])[:max_detections]
+        best = sorted(found, key=lambda entry: -entry[0])[: limits.max_detections]
         for row, (score, class_, box) in enumerate(best):
             found_boxes[image, row], classes[image, row] = corners[box], class_
             marks[image, row] = score

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -20,11 +21,35 @@ LEAST = 0.1
 """The least width and height of a region, in elements."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class SensitivePooling:
+    """Attributes of ``serde.psroi_pool``."""
+
+    output_dim: int
+    pooled_size: int
+    group_size: int
+    spatial_scale: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeformablePooling:
+    """Attributes of ``serde.deformable_psroi_pool``."""
+
+    output_dim: int
+    pooled_size: int
+    group_size: int
+    part_size: int
+    sample_per_part: int = 1
+    spatial_scale: float = 1.0
+    trans_std: float = 0.0
+
+
 def _pooled_type(
-    data: TensorType, rois: TensorType, output_dim: int, pooled_size: int, group_size: int
+    data: TensorType, rois: TensorType, pool: SensitivePooling | DeformablePooling
 ) -> TensorType:
     require_float(data)
     require_same_dtype(data, rois)
+    output_dim, pooled_size, group_size = pool.output_dim, pool.pooled_size, pool.group_size
     if data.rank != 4 or rois.rank != 2 or min(output_dim, pooled_size, group_size) < 1:
         raise TypeInferenceError(
             f"expected images and regions, and lengths that are positive, found {data!r}, "
@@ -35,16 +60,8 @@ def _pooled_type(
     return TensorType((rois.shape[0], output_dim, pooled_size, pooled_size), data.dtype)
 
 
-def _psroi_type(
-    data: TensorType,
-    rois: TensorType,
-    *,
-    output_dim: int,
-    pooled_size: int,
-    group_size: int,
-    spatial_scale: float,
-) -> TensorType:
-    return _pooled_type(data, rois, output_dim, pooled_size, group_size)
+def _psroi_type(data: TensorType, rois: TensorType, *, pool: SensitivePooling) -> TensorType:
+    return _pooled_type(data, rois, pool)
 
 
 class _Graph:
@@ -100,24 +117,16 @@ class _Graph:
         return parts
 
 
-def _decompose_psroi(
-    data: Expr,
-    rois: Expr,
-    *,
-    output_dim: int,
-    pooled_size: int,
-    group_size: int,
-    spatial_scale: float,
-) -> Expr:
+def _decompose_psroi(data: Expr, rois: Expr, *, pool: SensitivePooling) -> Expr:
     """Sums over bins are products with what of each axis is in a bin."""
-    graph = _Graph(data, rois, spatial_scale, 0.0)
-    total = graph.images((output_dim,), pooled_size, group_size)
+    graph = _Graph(data, rois, pool.spatial_scale, 0.0)
+    total = graph.images((pool.output_dim,), pool.pooled_size, pool.group_size)
     counts = []
     for axis, length in enumerate(graph.space):
-        size = call("divide", graph.spans[axis], graph.number(pooled_size))
+        size = call("divide", graph.spans[axis], graph.number(pool.pooled_size))
         edges = []
         for name, first in (("floor", 0), ("ceil", 1)):
-            steps = graph.number(np.arange(first, first + pooled_size)[None])
+            steps = graph.number(np.arange(first, first + pool.pooled_size)[None])
             edge = call(name, call("add", call("multiply", size, steps), graph.starts[axis]))
             edges.append(call("expand_dims", call("clip", edge, a_min=0.0, a_max=length), axis=2))
         at = graph.number(np.arange(length).reshape(1, 1, -1))
@@ -125,12 +134,12 @@ def _decompose_psroi(
             "logical_and", call("greater_equal", at, edges[0]), call("less", at, edges[1])
         )
         within = call("cast", inside, dtype=graph.dtype)
-        place = (pooled_size, 1, 1, length) if axis == 0 else (1, pooled_size, length, 1)
+        place = (pool.pooled_size, 1, 1, length) if axis == 0 else (1, pool.pooled_size, length, 1)
         factor = call("reshape", within, newshape=(-1, 1, *place))
         pair = (factor, total) if axis == 0 else (total, factor)
         total = call("serde.matmul", *pair)
         count = call("sum", within, axis=(2,))
-        form = (-1, 1, pooled_size, 1) if axis == 0 else (-1, 1, 1, pooled_size)
+        form = (-1, 1, pool.pooled_size, 1) if axis == 0 else (-1, 1, 1, pool.pooled_size)
         counts.append(call("reshape", count, newshape=form))
     area = call("maximum", call("multiply", *counts), graph.number(1))
     return call("divide", call("squeeze", total, axis=(4, 5)), area)
@@ -158,15 +167,7 @@ def _edges(roi: Array, scale: float) -> Array:
                spatial_scale=0.5),
     ],
 )  # fmt: skip
-def psroi_pool(
-    data: Array,
-    rois: Array,
-    *,
-    output_dim: int,
-    pooled_size: int,
-    group_size: int,
-    spatial_scale: float = 1.0,
-) -> Array:
+def psroi_pool(data: Array, rois: Array, *, pool: SensitivePooling) -> Array:
     """The mean of the elements in each bin of each region, 0 in an empty one.
 
     A region is (image, left, top, right, bottom); its edges are rounded, half away from zero,
@@ -174,14 +175,15 @@ def psroi_pool(
     ``group_size``; a bin reads that of its part of the region.
     """
     height, width = data.shape[2:]
-    group = np.arange(pooled_size) * group_size // pooled_size
-    out = np.zeros((len(rois), output_dim, pooled_size, pooled_size))
+    pooled, groups = pool.pooled_size, pool.group_size
+    group = np.arange(pooled) * groups // pooled
+    out = np.zeros((len(rois), pool.output_dim, pooled, pooled))
     for roi, pooled in zip(rois, out, strict=True):
-        left, top, right, bottom = _edges(roi, spatial_scale)
-        image = data[int(roi[0])].reshape(output_dim, group_size, group_size, height, width)
-        rows = _bins(top, bottom, pooled_size, height)
-        columns = _bins(left, right, pooled_size, width)
-        for i, j in np.ndindex(pooled_size, pooled_size):
+        left, top, right, bottom = _edges(roi, pool.spatial_scale)
+        image = data[int(roi[0])].reshape(pool.output_dim, groups, groups, height, width)
+        rows = _bins(top, bottom, pooled, height)
+        columns = _bins(left, right, pooled, width)
+        for i, j in np.ndindex(pooled, pooled):
             part = image[:, group[i], group[j], rows[i], columns[j]].astype(np.float64)
             if part.size:
                 pooled[:, i, j] = part.mean((1, 2))
@@ -200,56 +202,42 @@ def _bins(
 
 
 def _deformable_type(
-    data: TensorType,
-    rois: TensorType,
-    trans: TensorType | None,
-    *,
-    output_dim: int,
-    pooled_size: int,
-    group_size: int,
-    part_size: int,
-    sample_per_part: int,
-    spatial_scale: float,
-    trans_std: float,
+    data: TensorType, rois: TensorType, trans: TensorType | None, *, pool: DeformablePooling
 ) -> TensorType:
     """Shifts are two for each class, which output channels share evenly."""
-    if min(part_size, sample_per_part) < 1:
-        raise TypeInferenceError(f"no parts or samples: {part_size} and {sample_per_part}")
+    if min(pool.part_size, pool.sample_per_part) < 1:
+        raise TypeInferenceError(
+            f"no parts or samples: {pool.part_size} and {pool.sample_per_part}"
+        )
     if trans is not None:
         if trans.rank != 4:
             raise TypeInferenceError(f"expected shifts of each class and part, found {trans!r}")
         shifts = trans.shape[1]
-        if isinstance(shifts, int) and (shifts < 2 or shifts % 2 or output_dim % (shifts // 2)):
-            raise TypeInferenceError(f"{output_dim} channels and shifts {trans!r}")
+        if isinstance(shifts, int) and (
+            shifts < 2 or shifts % 2 or pool.output_dim % (shifts // 2)
+        ):
+            raise TypeInferenceError(f"{pool.output_dim} channels and shifts {trans!r}")
         join_dim(trans.shape[0], rois.shape[0])
         for axis in (2, 3):
-            join_dim(trans.shape[axis], part_size)
-    return _pooled_type(data, rois, output_dim, pooled_size, group_size)
+            join_dim(trans.shape[axis], pool.part_size)
+    return _pooled_type(data, rois, pool)
 
 
 def _decompose_deformable(
-    data: Expr,
-    rois: Expr,
-    trans: Expr | None,
-    *,
-    output_dim: int,
-    pooled_size: int,
-    group_size: int,
-    part_size: int,
-    sample_per_part: int,
-    spatial_scale: float,
-    trans_std: float,
+    data: Expr, rois: Expr, trans: Expr | None, *, pool: DeformablePooling
 ) -> Expr:
     """Each bin of each class is an image of its own, read by a grid."""
-    graph = _Graph(data, rois, spatial_scale, 0.5)
-    pooled, samples, classes = pooled_size, sample_per_part, 1
+    graph = _Graph(data, rois, pool.spatial_scale, 0.5)
+    pooled, samples, classes = pool.pooled_size, pool.sample_per_part, 1
     if trans is not None:
         shifts_of = trans.type.shape[1] if isinstance(trans.type, TensorType) else None
         if not isinstance(shifts_of, int):
             raise TypeInferenceError(f"needs a fixed number of classes, found {trans.type!r}")
         classes = shifts_of // 2
-    each = output_dim // classes
-    shifts = None if trans is None else _shifts(trans, classes, pooled, part_size, trans_std)
+    each = pool.output_dim // classes
+    shifts = (
+        None if trans is None else _shifts(trans, classes, pooled, pool.part_size, pool.trans_std)
+    )
     places, near = [], []
     for axis, length in enumerate(graph.space):
         place = _samples(graph, axis, pooled, samples, shifts)
@@ -261,7 +249,7 @@ def _decompose_deformable(
     inside = call("logical_and", *(call("logical_and", *near[i : i + 2]) for i in (0, 2)))
     shown = call("cast", inside, dtype=graph.dtype)
     whole = [call("broadcast_to_like", place, shown) for place in places[::-1]]
-    images = graph.images((classes, each), pooled, group_size)
+    images = graph.images((classes, each), pooled, pool.group_size)
     images = call("transpose", images, axes=(0, 1, 3, 4, 2, 5, 6))
     grid = call("reshape", call("stack", whole, axis=4), newshape=(-1, 2, samples, samples))
     read = call(
@@ -276,7 +264,7 @@ def _decompose_deformable(
     total = call("sum", call("multiply", found, shown), axis=(5,))
     count = call("maximum", call("sum", shown, axis=(5,)), graph.number(1))
     mean = call("transpose", call("divide", total, count), axes=(0, 1, 4, 2, 3))
-    return call("reshape", mean, newshape=(-1, output_dim, pooled, pooled))
+    return call("reshape", mean, newshape=(-1, pool.output_dim, pooled, pooled))
 
 
 def _samples(
@@ -317,17 +305,7 @@ def _shifts(trans: Expr, classes: int, pooled: int, parts: int, factor: float) -
     ],
 )  # fmt: skip
 def deformable_psroi_pool(
-    data: Array,
-    rois: Array,
-    trans: Array | None,
-    *,
-    output_dim: int,
-    pooled_size: int,
-    group_size: int,
-    part_size: int,
-    sample_per_part: int = 1,
-    spatial_scale: float = 1.0,
-    trans_std: float = 0.0,
+    data: Array, rois: Array, trans: Array | None, *, pool: DeformablePooling
 ) -> Array:
     """The mean of the bilinear samples in each bin of each region, the bins being moved.
 
@@ -338,20 +316,21 @@ def deformable_psroi_pool(
     """
     height, width = data.shape[2:]
     classes = 1 if trans is None else trans.shape[1] // 2
-    each, steps = output_dim // classes, np.arange(sample_per_part) / sample_per_part
-    group = np.arange(pooled_size) * group_size // pooled_size
-    part = np.arange(pooled_size) * part_size // pooled_size
-    out = np.zeros((len(rois), output_dim, pooled_size, pooled_size))
+    each, steps = pool.output_dim // classes, np.arange(pool.sample_per_part) / pool.sample_per_part
+    pooled, groups = pool.pooled_size, pool.group_size
+    group = np.arange(pooled) * groups // pooled
+    part = np.arange(pooled) * pool.part_size // pooled
+    out = np.zeros((len(rois), pool.output_dim, pooled, pooled))
     for index, (roi, pooled) in enumerate(zip(rois, out, strict=True)):
-        left, top, right, bottom = _edges(roi, spatial_scale).astype(np.float64) - 0.5
+        left, top, right, bottom = _edges(roi, pool.spatial_scale).astype(np.float64) - 0.5
         high, wide = max(bottom - top, LEAST), max(right - left, LEAST)
-        image = data[int(roi[0])].reshape(output_dim, group_size, group_size, height, width)
-        for class_, i, j in np.ndindex(classes, pooled_size, pooled_size):
+        image = data[int(roi[0])].reshape(pool.output_dim, groups, groups, height, width)
+        for class_, i, j in np.ndindex(classes, pooled, pooled):
             moved = np.zeros(2)
             if trans is not None:
-                moved = trans[index, 2 * class_ : 2 * class_ + 2, part[i], part[j]] * trans_std
-            y = ((i + steps) / pooled_size + moved[1]) * high + top
-            x = ((j + steps) / pooled_size + moved[0]) * wide + left
+                moved = trans[index, 2 * class_ : 2 * class_ + 2, part[i], part[j]] * pool.trans_std
+            y = ((i + steps) / pooled + moved[1]) * high + top
+            x = ((j + steps) / pooled + moved[0]) * wide + left
             y, x = np.broadcast_arrays(y[:, None], x)
             near = (y >= -0.5) & (y <= height - 0.5) & (x >= -0.5) & (x <= width - 0.5)
             if near.any():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from serde.errors import TypeInferenceError
@@ -16,24 +18,37 @@ _LEAST = 1e-6
 """What an anchor overlaps by at least with the object that it is the best for."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Targets:
+    """Attributes of ``serde.multibox_target``.
+
+    Attributes:
+        overlap_threshold: What a match overlaps by, in parts of the union.
+        ignore_label: The class of anchors that teach nothing: those of an image without objects,
+            and those that mining does not choose.
+        negative_mining_ratio: How many anchors without object are background for one that has
+            one, rounded down; all of them unless it is positive.
+        negative_mining_thresh: What those overlap by less; the least probable backgrounds count.
+        variances: What the offsets are divided by.
+    """
+
+    overlap_threshold: float = 0.5
+    ignore_label: float = -1.0
+    negative_mining_ratio: float = -1.0
+    negative_mining_thresh: float = 0.5
+    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2)
+
+
 def _target_type(
-    anchor: TensorType,
-    label: TensorType,
-    cls_pred: TensorType,
-    *,
-    overlap_threshold: float,
-    ignore_label: float,
-    negative_mining_ratio: float,
-    negative_mining_thresh: float,
-    variances: tuple[float, ...],
+    anchor: TensorType, label: TensorType, cls_pred: TensorType, *, targets: Targets
 ) -> tuple[TensorType, TensorType, TensorType]:
     """Anchors serve all images; a label has five numbers or more."""
     require_float(label)
     require_same_dtype(anchor, label, cls_pred)
-    if (anchor.rank, label.rank, cls_pred.rank, len(variances)) != (3, 3, 3, 4):
+    if (anchor.rank, label.rank, cls_pred.rank, len(targets.variances)) != (3, 3, 3, 4):
         raise TypeInferenceError(
             f"expected anchors, labels, predictions and 4 variances, found {anchor!r}, {label!r}, "
-            f"{cls_pred!r} and {len(variances)}"
+            f"{cls_pred!r} and {len(targets.variances)}"
         )
     width = label.shape[2]
     if isinstance(width, int) and width < 5:
@@ -60,17 +75,7 @@ def _dtype(x: Expr) -> str:
     return x.type.dtype
 
 
-def _decompose_target(
-    anchor: Expr,
-    label: Expr,
-    cls_pred: Expr,
-    *,
-    overlap_threshold: float,
-    ignore_label: float,
-    negative_mining_ratio: float,
-    negative_mining_thresh: float,
-    variances: tuple[float, ...],
-) -> Expr:
+def _decompose_target(anchor: Expr, label: Expr, cls_pred: Expr, *, targets: Targets) -> Expr:
     """Matching is a loop over the objects; all else is arithmetic on the pairs."""
     dtype = _dtype(label)
     boxes = _columns(label, 1, 5)
@@ -80,26 +85,26 @@ def _decompose_target(
     overlaps = call("where", call("expand_dims", valid, axis=1), overlaps, const(-1, dtype))
     most = call("max", overlaps, axis=(2,))
     match = _match_anchors(overlaps, dtype)
-    if overlap_threshold > 0:
+    if targets.overlap_threshold > 0:
         open_ = call("less", match, const(0, "int32"))
-        near = call("greater", most, const(overlap_threshold, dtype))
+        near = call("greater", most, const(targets.overlap_threshold, dtype))
         best = call("argmax", overlaps, axis=(2,))
         match = call("where", call("logical_and", open_, near), best, match)
     positive = call("greater_equal", match, const(0, "int32"))
     other = call("logical_not", positive)
-    if negative_mining_ratio > 0:
-        small = call("less", most, const(negative_mining_thresh, dtype))
+    if targets.negative_mining_ratio > 0:
+        small = call("less", most, const(targets.negative_mining_thresh, dtype))
         choice = call("logical_and", other, small)
-        negative = _mine_negatives(cls_pred, positive, choice, negative_mining_ratio, dtype)
+        negative = _mine_negatives(cls_pred, positive, choice, targets.negative_mining_ratio, dtype)
     else:
         known = call("any", valid, axis=(1,), keepdims=True)
         negative = call("logical_and", other, known)
     places = call("maximum", match, const(0, "int32"))
     rows = call("take", label, places, axis=1, batch_dims=1, mode="fast")
     classes = call("add", _column(rows, 0), const(1, dtype))
-    rest = call("where", negative, const(0, dtype), const(ignore_label, dtype))
+    rest = call("where", negative, const(0, dtype), const(targets.ignore_label, dtype))
     shown = call("expand_dims", positive, axis=2)
-    offsets = _offsets_of(anchor, _columns(rows, 1, 5), variances, dtype)
+    offsets = _offsets_of(anchor, _columns(rows, 1, 5), targets.variances, dtype)
     kept = call("where", shown, offsets, const(0, dtype))
     mask = call("broadcast_to_like", call("cast", shown, dtype=dtype), offsets)
     flat = [call("reshape", each, newshape=(0, -1)) for each in (kept, mask)]
@@ -198,15 +203,7 @@ _LABELS = np.array([[[1, 0.1, 0.1, 0.4, 0.5], [2, 0.5, 0.5, 0.9, 0.9], [-1] * 5]
     ],
 )  # fmt: skip
 def multibox_target(
-    anchor: Array,
-    label: Array,
-    cls_pred: Array,
-    *,
-    overlap_threshold: float = 0.5,
-    ignore_label: float = -1.0,
-    negative_mining_ratio: float = -1.0,
-    negative_mining_thresh: float = 0.5,
-    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
+    anchor: Array, label: Array, cls_pred: Array, *, targets: Targets
 ) -> tuple[Array, Array, Array]:
     """Offsets of anchors from their objects, where they count, and classes (Liu et al., 2016).
 
@@ -219,13 +216,7 @@ def multibox_target(
         anchor: Boxes ``(1, anchors, 4)``.
         label: Objects ``(batch, objects, 5 or more)``.
         cls_pred: Scores before a softmax ``(batch, classes, anchors)``, the first for background.
-        overlap_threshold: What a match overlaps by, in parts of the union.
-        ignore_label: The class of anchors that teach nothing: those of an image without objects,
-            and those that mining does not choose.
-        negative_mining_ratio: How many anchors without object are background for one that has
-            one, rounded down; all of them unless it is positive.
-        negative_mining_thresh: What those overlap by less; the least probable backgrounds count.
-        variances: What the offsets are divided by.
+        targets: What is matched.
 
     Returns:
         Offsets and their mask ``(batch, 4 * anchors)``, zero where no object is shown, and
@@ -234,27 +225,27 @@ def multibox_target(
     batch, number = len(label), anchor.shape[1]
     offsets = np.zeros((batch, number, 4), label.dtype)
     mask = np.zeros_like(offsets)
-    classes = np.full((batch, number), ignore_label, label.dtype)
+    classes = np.full((batch, number), targets.ignore_label, label.dtype)
     for image, rows in enumerate(label):
         objects = rows[np.logical_and.accumulate(rows[:, 0] != -1)]
         if len(objects) == 0:
             continue
         overlaps = _overlaps(anchor[0], objects[:, 1:5])
         match, most = _pairs(overlaps), overlaps.max(1)
-        if overlap_threshold > 0:
-            near = (match < 0) & (most > label.dtype.type(overlap_threshold))
+        if targets.overlap_threshold > 0:
+            near = (match < 0) & (most > label.dtype.type(targets.overlap_threshold))
             match = np.where(near, overlaps.argmax(1), match)
         negative = np.flatnonzero(match < 0)
-        if negative_mining_ratio > 0:
-            count = np.float32((match >= 0).sum()) * np.float32(negative_mining_ratio)
-            small = most[negative] < label.dtype.type(negative_mining_thresh)
+        if targets.negative_mining_ratio > 0:
+            count = np.float32((match >= 0).sum()) * np.float32(targets.negative_mining_ratio)
+            small = most[negative] < label.dtype.type(targets.negative_mining_thresh)
             order = _by_background(cls_pred[image][:, negative[small]])
             negative = negative[small][order[: int(np.minimum(count, number))]]
         classes[image, negative] = 0
         (shown,) = np.nonzero(match >= 0)
         found = objects[match[shown]]
         classes[image, shown] = found[:, 0] + 1
-        offsets[image, shown] = _offsets(anchor[0, shown], found[:, 1:5], variances)
+        offsets[image, shown] = _offsets(anchor[0, shown], found[:, 1:5], targets.variances)
         mask[image, shown] = 1
     return offsets.reshape(batch, -1), mask.reshape(batch, -1), classes
 

@@ -16,7 +16,7 @@ from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import close
-from serde.relay.op.vision.anchors import prior_boxes
+from serde.relay.op.vision.anchors import Decoding, Priors, prior_boxes
 from serde.relay.op.vision.regions import RoiAlign
 from serde.walk.expansion.sampling import Pixels, between, linear_weights
 from serde.walk.expansion.tensors import fixed_shape
@@ -135,32 +135,17 @@ def _bin_masks(first: Expr, last: Expr, bins: int, length: int) -> tuple[Expr, E
 
 
 @OPS.expands("vision.multibox_prior")
-def expand_multibox_prior(
-    data: Expr,
-    *,
-    sizes: tuple[float, ...],
-    ratios: tuple[float, ...],
-    steps: tuple[float, ...],
-    offsets: tuple[float, ...],
-    clip: bool,
-) -> Expr:
+def expand_multibox_prior(data: Expr, *, priors: Priors) -> Expr:
     """They follow from the lengths of a feature map alone."""
     height, width = fixed_shape(data, [2, 3])
-    allocation.allow((height, width, len(sizes) + len(ratios) - 1, 4))
-    boxes = prior_boxes(height, width, sizes, ratios, steps, offsets, clip)
+    allocation.allow((height, width, len(priors.sizes) + len(priors.ratios) - 1, 4))
+    boxes = prior_boxes(height, width, priors)
     return relay.Constant(boxes.astype(numpy_dtype(tensor_type(data).dtype)))
 
 
 @OPS.expands("vision.multibox_transform_loc")
 def expand_multibox_transform_loc(
-    cls_prob: Expr,
-    loc_pred: Expr,
-    anchor: Expr,
-    *,
-    clip: bool,
-    threshold: float,
-    variances: tuple[float, ...],
-    keep_background: bool,
+    cls_prob: Expr, loc_pred: Expr, anchor: Expr, *, decoding: Decoding
 ) -> Expr:
     """The class of an anchor is the best of those behind the first, the background."""
     dtype = tensor_type(cls_prob).dtype
@@ -169,17 +154,17 @@ def expand_multibox_transform_loc(
     best = relay.cast(relay.argmax(objects, axis=(1,)), dtype)
     scores = relay.max(objects, axis=(1,))
     found = relay.logical_and(
-        relay.greater_equal(scores, number(threshold, dtype)),
+        relay.greater_equal(scores, number(decoding.threshold, dtype)),
         relay.greater(scores, number(-1, dtype)),
     )
-    boxes = _decode_boxes(relay.reshape(loc_pred, [images, anchors, 4]), anchor, variances)
+    boxes = _decode_boxes(relay.reshape(loc_pred, [images, anchors, 4]), anchor, decoding.variances)
     boxes = as_dtype(boxes, dtype)
-    if clip:
+    if decoding.clip:
         boxes = relay.clip(boxes, 0.0, 1.0)
     kinds = relay.where(found, best, number(-1, dtype))
     columns = [relay.expand_dims(each, 2) for each in (kinds, scores)]
     rows = relay.concatenate([*columns, boxes], axis=2)
-    if keep_background:
+    if decoding.keep_background:
         return Tuple([rows, relay.const(allocation.full(images, anchors, np.int32))])
     total = relay.sum(relay.cast(found, "int32"), axis=(1,))
     return Tuple([in_front(rows, found, -1), total])
