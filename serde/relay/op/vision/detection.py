@@ -53,8 +53,8 @@ def _decompose_detection(
     if not isinstance(type_, TensorType) or not isinstance(type_.shape[2], int):
         raise TypeInferenceError(f"needs a fixed number of anchors, found {type_!r}")
     dtype, number = type_.dtype, type_.shape[2]
-    parts = cls_prob, loc_pred, anchor
-    found = call("vision.multibox_transform_loc", *parts, **vars(detection.decoding()))
+    given = cls_prob, loc_pred, anchor
+    found = call("vision.multibox_transform_loc", *given, **vars(detection.decoding()))
     rows, counts = TupleGetItem(found, 0), TupleGetItem(found, 1)
     score = call("squeeze", columns(rows, 1, 2), axis=(2,))
     order = call("argsort", score, axis=1, is_ascend=False, dtype="int32")
