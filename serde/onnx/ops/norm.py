@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any as AnyValue
 
-import numpy as np
 import onnx
 from onnx import helper
 
@@ -21,20 +19,14 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
+from serde.relay.op.norm.layer import StashedNorm
 from serde.walk.pairs import pair, reads, writes
 from serde.walk.takes import SINGLE, Takes, at, dtypes
 
 
 @OPS.exports("serde.layer_norm", since=17, takes=Takes(stash_dtype=dtypes("float32", "bfloat16")))
 def export_serde_layer_norm(
-    ctx: ExportContext,
-    x: Value,
-    gamma: Value,
-    beta: Value | None,
-    *,
-    axis: int,
-    epsilon: float,
-    stash_dtype: np.dtype[AnyValue],
+    ctx: ExportContext, x: Value, gamma: Value, beta: Value | None, *, norm: StashedNorm
 ) -> tuple[Value, ...]:
     return ctx.emit_tuple(
         "LayerNormalization",
@@ -42,9 +34,9 @@ def export_serde_layer_norm(
         gamma,
         beta,
         outputs=3,
-        axis=axis,
-        epsilon=epsilon,
-        stash_type=helper.np_dtype_to_tensor_dtype(stash_dtype),
+        axis=norm.axis,
+        epsilon=norm.epsilon,
+        stash_type=helper.np_dtype_to_tensor_dtype(norm.stash_dtype),
     )
 
 

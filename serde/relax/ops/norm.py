@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any as AnyValue
-
-import numpy as np
 
 import serde.relay as relay
 from serde.core.weights import dtype_name
@@ -17,6 +14,7 @@ from serde.relax.ops.conv import cast, sum_dtype
 from serde.relax.ops.table import OPS
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
+from serde.relay.op.norm.layer import StashedNorm
 from serde.relay.op.norm.plain import ChannelNorm
 from serde.walk.takes import SINGLE, Takes, at, ranks
 
@@ -129,31 +127,24 @@ def export_rms_norm(
 
 @OPS.exports("serde.layer_norm")
 def export_last_layer_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value | None,
-    *,
-    axis: int,
-    epsilon: float,
-    stash_dtype: np.dtype[AnyValue],
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value | None, *, norm: StashedNorm
 ) -> tuple[Value, Value, Value]:
     """What nothing uses of the mean and the deviation is left out of the module."""
-    type_, stash = ctx.type(data), dtype_name(stash_dtype)
-    axes = _last_axes(ctx, data, axis)
+    type_, stash = ctx.type(data), dtype_name(norm.stash_dtype)
+    axes = _last_axes(ctx, data, norm.axis)
     wide = sum_dtype(stash, None)
     x = _through(ctx, data, type_.dtype, stash, wide)
     mean = ctx.emit("mean", x, axis=axes, keepdims=True)
     centred = ctx.emit("subtract", x, mean)
     squares = ctx.emit("multiply", centred, centred)
     power = ctx.emit("mean", squares, axis=axes, keepdims=True)
-    inverse = ctx.emit("rsqrt", ctx.emit("add", power, ctx.const(epsilon, wide)))
+    inverse = ctx.emit("rsqrt", ctx.emit("add", power, ctx.const(norm.epsilon, wide)))
     total = sum_dtype(type_.dtype, None)
     pair = [cast(ctx, each, type_.dtype, total) for each in (gamma, beta) if each is not None]
     if wide == total == "float32" and stash != "bfloat16":
         shape = ctx.shape_expr(ctx.type(gamma).shape)
         shift = pair[1:] or [ctx.emit("zeros", shape, total)]
-        made = ctx.emit("nn.layer_norm", centred, pair[0], *shift, axes=axes, epsilon=epsilon)
+        made = ctx.emit("nn.layer_norm", centred, pair[0], *shift, axes=axes, epsilon=norm.epsilon)
     else:
         made = ctx.emit("multiply", centred, inverse)
         made = ctx.emit("multiply", _through(ctx, made, wide, type_.dtype, total), pair[0])

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue, TypeVar
 
-import numpy as np
-
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import dtype_name, numpy_dtype
@@ -22,6 +20,7 @@ from serde.relay.ir.precision import as_dtype, limits, wide_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.op.norm.bodies import batch_norm_body, standardize
+from serde.relay.op.norm.layer import StashedNorm
 from serde.walk.expansion.tensors import along
 from serde.walk.takes import Takes, at, ranks
 
@@ -256,19 +255,12 @@ def export_layer_norm(
 
 @OPS.exports("serde.layer_norm")
 def export_serde_layer_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value | None = None,
-    *,
-    axis: int,
-    epsilon: float,
-    stash_dtype: np.dtype[AnyValue],
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value | None = None, *, norm: StashedNorm
 ) -> list[Value]:
     """Mean and deviation are written beside the norm; what nothing reads is dropped again."""
     type_ = ctx.type(data)
-    axes = list(range(normalize_axis(axis, type_.rank), type_.rank))
-    stash = dtype_name(stash_dtype)
+    axes = list(range(normalize_axis(norm.axis, type_.rank), type_.rank))
+    stash = dtype_name(norm.stash_dtype)
 
     def mean(x: Expr) -> Expr:
         return relay.mean(as_dtype(x, stash), axis=tuple(axes), keepdims=True)
@@ -276,9 +268,9 @@ def export_serde_layer_norm(
     def inverse(x: Expr) -> Expr:
         centred = relay.subtract(as_dtype(x, stash), mean(x))
         power = relay.mean(relay.multiply(centred, centred), axis=tuple(axes), keepdims=True)
-        return relay.rsqrt(relay.add(power, relay.const(epsilon, stash)))
+        return relay.rsqrt(relay.add(power, relay.const(norm.epsilon, stash)))
 
-    result = _layer_norm(ctx, data, gamma, beta, axes, epsilon)
+    result = _layer_norm(ctx, data, gamma, beta, axes, norm.epsilon)
     return [result, ctx.spell(mean, data), ctx.spell(inverse, data)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -17,6 +18,15 @@ from serde.relay.ir.traits import Float32
 from serde.relay.ir.types import TensorType
 
 _FLOAT32 = np.dtype(np.float32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StashedNorm:
+    """Attributes of ``serde.layer_norm``."""
+
+    axis: int = -1
+    epsilon: float = 1e-5
+    stash_dtype: np.dtype[AnyValue] = _FLOAT32
 
 
 def _rms_norm_type(data: TensorType, gamma: TensorType, *, axis: int, epsilon: float) -> TensorType:
@@ -65,21 +75,15 @@ def rms_norm(data: Array, gamma: Array, *, axis: int = -1, epsilon: float = 1e-5
 
 
 def _layer_norm_type(
-    data: TensorType,
-    gamma: TensorType,
-    beta: TensorType | None,
-    *,
-    axis: int,
-    epsilon: float,
-    stash_dtype: np.dtype[AnyValue],
+    data: TensorType, gamma: TensorType, beta: TensorType | None, *, norm: StashedNorm
 ) -> tuple[TensorType, TensorType, TensorType]:
-    stash = dtype_name(stash_dtype)
+    stash = dtype_name(norm.stash_dtype)
     if not is_float(stash):
         raise TypeInferenceError(f"stash_dtype: expected a floating-point type, found {stash}")
-    result = _rms_norm_type(data, gamma, axis=axis, epsilon=epsilon)
+    result = _rms_norm_type(data, gamma, axis=norm.axis, epsilon=norm.epsilon)
     if beta is not None:
-        result = _rms_norm_type(result, beta, axis=axis, epsilon=epsilon)
-    start = normalize_axis(axis, data.rank)
+        result = _rms_norm_type(result, beta, axis=norm.axis, epsilon=norm.epsilon)
+    start = normalize_axis(norm.axis, data.rank)
     kept = TensorType([*data.shape[:start], *[1] * (data.rank - start)], stash)
     return result, kept, kept
 
@@ -98,23 +102,15 @@ def _complete_layer_norm(
     return data, gamma or vector, beta or vector
 
 
-def _decompose_layer_norm(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr | None,
-    *,
-    axis: int,
-    epsilon: float,
-    stash_dtype: np.dtype[AnyValue],
-) -> Expr:
+def _decompose_layer_norm(data: Expr, gamma: Expr, beta: Expr | None, *, norm: StashedNorm) -> Expr:
     type_ = tensor_type(data)
-    stash, dtype, rank = dtype_name(stash_dtype), type_.dtype, type_.rank
-    axes = tuple(range(normalize_axis(axis, rank), rank))
+    stash, dtype, rank = dtype_name(norm.stash_dtype), type_.dtype, type_.rank
+    axes = tuple(range(normalize_axis(norm.axis, rank), rank))
     wide = as_dtype(data, stash)
     mean = call("mean", wide, axis=axes, keepdims=True)
     centred = call("subtract", wide, mean)
     variance = call("mean", call("multiply", centred, centred), axis=axes, keepdims=True)
-    inverse = call("rsqrt", call("add", variance, const(epsilon, stash)))
+    inverse = call("rsqrt", call("add", variance, const(norm.epsilon, stash)))
     result = call("multiply", as_dtype(call("multiply", centred, inverse), dtype), gamma)
     if beta is not None:
         result = call("add", result, beta)
@@ -135,13 +131,7 @@ def _decompose_layer_norm(
     ],
 )
 def layer_norm(
-    data: Array,
-    gamma: Array,
-    beta: Array | None,
-    *,
-    axis: int = -1,
-    epsilon: float = 1e-5,
-    stash_dtype: np.dtype[AnyValue] = _FLOAT32,
+    data: Array, gamma: Array, beta: Array | None, *, norm: StashedNorm
 ) -> tuple[Array, Array, Array]:
     """``y = (x - mean) / sqrt(var + epsilon) * gamma + beta``; mean; ``1 / sqrt(var + epsilon)``.
 
@@ -149,13 +139,17 @@ def layer_norm(
     second and third result. `gamma` and `beta` have the lengths of those axes (Ba, Kiros and
     Hinton, 2016). ``nn.layer_norm`` takes one axis, any.
     """
-    axes = tuple(range(axis % data.ndim, data.ndim))
-    wide = widen(data.astype(stash_dtype, copy=False))
+    axes = tuple(range(norm.axis % data.ndim, data.ndim))
+    wide = widen(data.astype(norm.stash_dtype, copy=False))
     mean = wide.mean(axes, keepdims=True)
     centred = wide - mean
-    power = np.square(centred).mean(axes, keepdims=True) + wide.dtype.type(epsilon)
+    power = np.square(centred).mean(axes, keepdims=True) + wide.dtype.type(norm.epsilon)
     inverse = 1 / np.sqrt(power)
     result = widen((centred * inverse).astype(data.dtype)) * widen(gamma)
     if beta is not None:
         result = result + widen(beta)
-    return result.astype(data.dtype), mean.astype(stash_dtype), inverse.astype(stash_dtype)
+    return (
+        result.astype(data.dtype),
+        mean.astype(norm.stash_dtype),
+        inverse.astype(norm.stash_dtype),
+    )

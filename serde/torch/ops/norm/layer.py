@@ -13,11 +13,12 @@ from serde.relay.ir.expr import Call, Expr, TupleGetItem, tensor_type
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, itemsize
+from serde.relay.op.norm.layer import StashedNorm
 from serde.relay.op.norm.plain import ChannelNorm
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.table import OPS
-from serde.torch.ops.written import DType, cast, dims_of, on_axis
+from serde.torch.ops.written import cast, dims_of, on_axis
 
 __all__ = ["channel_vector", "measure", "wide_dtype"]
 
@@ -155,23 +156,16 @@ def _has_wide_statistics(call: Call) -> bool:
 
 @OPS.exports("serde.layer_norm", when=_has_wide_statistics)
 def export_serde_layer_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value | None,
-    *,
-    axis: int,
-    epsilon: float,
-    stash_dtype: DType,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value | None, *, norm: StashedNorm
 ) -> tuple[Value, Value, Value]:
     """Mean and inverse deviation are computed by themselves; most models use neither."""
     type_ = ctx.type(data)
-    axes = tuple(range(axis % type_.rank, type_.rank))
-    result = _write_layer_norm(ctx, data, gamma, beta, type_.shape[axes[0] :], epsilon)
-    wide = cast(ctx, data, stash_dtype.name)
+    axes = tuple(range(norm.axis % type_.rank, type_.rank))
+    result = _write_layer_norm(ctx, data, gamma, beta, type_.shape[axes[0] :], norm.epsilon)
+    wide = cast(ctx, data, norm.stash_dtype.name)
     mean = ctx.method(wide, "mean", dims_of(axes), keepdim=True)
     spread = ctx.method(wide, "var", dims_of(axes), unbiased=False, keepdim=True)
-    return result, mean, ctx.call("torch.rsqrt", ctx.infix("+", spread, epsilon))
+    return result, mean, ctx.call("torch.rsqrt", ctx.infix("+", spread, norm.epsilon))
 
 
 @OPS.exports("serde.rms_norm")
