@@ -151,7 +151,7 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
             if named and (bridge := get_bridge(name)).detect(Path(first)):
                 return bridge
     broken: list[str] = []
-    bridges = [*_load_own(), *_load_others(broken)]
+    bridges = [*map(get_bridge, sorted(FORMATS)), *_load_others(broken)]
     for bridge in bridges:
         if bridge.accepts(source):
             return bridge
@@ -178,10 +178,6 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
     found = describe_unrecognised(first)
     told = f"no format recognises it; {hint}" if found is None else f"found {found}"
     raise FormatError(told, path=first)
-
-
-def _load_own() -> Iterator[AnyBridge]:
-    return map(get_bridge, sorted(FORMATS))
 
 
 def _load_others(broken: list[str]) -> Iterator[AnyBridge]:

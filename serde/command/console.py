@@ -266,7 +266,7 @@ def _blocks(table: Table) -> Iterator[RenderableType]:
 def _text(cell: str) -> Text:
     from rich.text import Text
 
-    return Text(printable(cell), style=_style(cell), overflow="fold")
+    return Text(printable(cell), style={"✓": "green", "✗": "red"}.get(cell, ""), overflow="fold")
 
 
 def _write(stream: TextIO, text: str) -> None:
@@ -278,10 +278,6 @@ def _write(stream: TextIO, text: str) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
-
-
-def _style(cell: str) -> str:
-    return {"✓": "green", "✗": "red"}.get(cell, "")
 
 
 class LiveReport(Report):

@@ -131,7 +131,7 @@ def tar_extract(
                 raise stream.error(f"{member.name}: expected a file, found {member.special}")
             if member.name in found:
                 raise stream.error(f"{member.name} occurs twice")
-            found[member.name] = _spool(stream, member)
+            found[member.name] = spool(stream.pieces(member.size), f"{stream.path}:{member.name}")
     return found
 
 
@@ -168,10 +168,6 @@ def tar_copy(
                 for piece in stream.pieces(member.size):
                     write_all(file.fileno(), piece)
     return found
-
-
-def _spool(stream: _Stream, member: _Member) -> SpooledFile:
-    return spool(stream.pieces(member.size), f"{stream.path}:{member.name}")
 
 
 def spool(pieces: Iterable[bytes], name: str) -> SpooledFile:

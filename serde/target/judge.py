@@ -327,12 +327,8 @@ def _attribute_fault(node: onnx.NodeProto, rule: OperatorRule, schema: AnyValue)
                 continue
             value = _plain(helper.get_attribute_value(default))
         if not _allows(allowed, value):
-            return f"{name} = {_shown(value)}"
+            return f"{name} = {list(value) if isinstance(value, tuple) else value!s}"
     return None
-
-
-def _shown(value: AnyValue) -> str:
-    return str(list(value) if isinstance(value, tuple) else value)
 
 
 def _plain(value: AnyValue) -> AnyValue:

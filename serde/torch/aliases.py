@@ -274,7 +274,7 @@ class Values(Scope[str, AnyValue]):
             raise Unsupported(state.value)
         path, here, found = self._path(view, state, home)
         for each in path:
-            level = _inner(here, each.scope)
+            level = here if here.depth >= each.scope.depth else each.scope
             if each.look is None:
                 raise Unsupported("a view that cannot be computed")
             found = each.look(level, level.lift(found, here, view.storage.name))
@@ -362,10 +362,6 @@ def _unfold(state: State, home: Values) -> None:
         before = home.lift(view.parent.first, view.parent.scope, view.storage.name)
         state.value = view.put(home, before, state.value)
         state.view = view.parent
-
-
-def _inner(one: Values, other: Values) -> Values:
-    return one if one.depth >= other.depth else other
 
 
 def has_handle(values: Collection[AnyValue]) -> bool:

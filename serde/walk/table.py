@@ -496,7 +496,7 @@ class ConverterTable:
                 f"{self.format_name}: {ctx.node} ({op}-{ctx.version}): "
                 f"{type(error).__name__}: {error}"
             ) from error
-        return _as_list(result)
+        return list(result) if isinstance(result, (TupleWrapper, tuple, list)) else [result]
 
     def bind_export(self, node: Call, version: int) -> tuple[Converter, dict[str, AnyValue]]:
         """Find the exporter of a call and its keyword arguments.
@@ -591,7 +591,3 @@ def _present(definition: OpDef, operands: Sequence[AnyValue]) -> list[AnyValue]:
     optional += [False] * (len(operands) - len(optional))
     pairs = zip(operands, optional, strict=True)
     return [None if may and operand == () else operand for operand, may in pairs]
-
-
-def _as_list(result: AnyValue) -> list[Expr]:
-    return list(result) if isinstance(result, (TupleWrapper, tuple, list)) else [result]

@@ -138,12 +138,8 @@ def _usual_kernel(node: Call, data_layout: str) -> str:
     return (
         f"{channels}{space}"
         if data_layout.startswith("NC")
-        else f"{space}{_sort_letters(channels)}"
+        else f"{space}{''.join(sorted(channels))}"
     )
-
-
-def _sort_letters(letters: str) -> str:
-    return "".join(sorted(letters))
 
 
 def _unless_same(

@@ -211,7 +211,7 @@ def _judge(places: Sequence[_Place]) -> Iterator[_Candidate]:
         lines = size + len(runs[0].members)
         parameters = len(_columns(runs))
         saved = len(runs) * (lines - 2) - lines - _OVERHEAD - 2 * parameters
-        if not _has_member(runs[0].body[0]):
+        if not isinstance(runs[0].body[0].value, (tree.Submodule, tree.Chain)):
             saved -= 1  # An activation goes better behind a layer than before the next.
         if len(runs) < 2 or not runs[0].members or saved < _LEAST_SAVED:
             continue
@@ -228,10 +228,6 @@ def _calls_unit(made: ClassDef, each: tree.Assign) -> bool:
     """Whether a statement calls a large block, which goes into a list rather than another."""
     member = made.members[each.value.name] if isinstance(each.value, tree.Submodule) else None
     return isinstance(member, BlockMember) and len(member.made_of.body) >= _UNIT
-
-
-def _has_member(each: tree.Assign) -> bool:
-    return isinstance(each.value, (tree.Submodule, tree.Chain))
 
 
 def _escapes(text: _Text, run: Run) -> tuple[int, ...]:

@@ -32,16 +32,12 @@ GREY = np.array([0.299, 0.587, 0.114], np.float32)
 LIMITS = {"uint8": (0.0, 255.0), "int8": (-128.0, 127.0)}
 
 
-def _number(ctx: ImportContext, like: Expr, value: float) -> Expr:
-    return relay.const(value, ctx.type(like).dtype)
-
-
 @OPS.imports("_image_to_tensor")
 def import_to_tensor(ctx: ImportContext, data: Expr) -> Expr:
     """Halves are divided as such."""
     rank, dtype = ctx.type(data).rank, ctx.type(data).dtype
     wide = data if dtype == "float16" else as_dtype(data, "float32")
-    parts = as_dtype(relay.divide(wide, _number(ctx, wide, 255)), "float32")
+    parts = as_dtype(relay.divide(wide, relay.const(255, ctx.type(wide).dtype)), "float32")
     return relay.transpose(parts, (*range(rank - 3), rank - 1, rank - 3, rank - 2))
 
 

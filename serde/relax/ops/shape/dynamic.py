@@ -43,11 +43,7 @@ def compute_lengths(
 
 
 def _export(ctx: ExportContext, shape: Value, *, op: str, dtype: AnyValue) -> Value:
-    return ctx.emit(op, _shape(ctx, shape), str(dtype))
-
-
-def _shape(ctx: ExportContext, shape: Value) -> AnyValue:
-    return ctx.framework.relax.ShapeExpr(ctx.wide(ctx.read_shape(shape)))
+    return ctx.emit(op, ctx.framework.relax.ShapeExpr(ctx.wide(ctx.read_shape(shape))), str(dtype))
 
 
 OPS.exports("dyn.zeros")(partial(_export, op="zeros"))

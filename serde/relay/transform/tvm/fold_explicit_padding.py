@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from serde.relay.dataflow_pattern import DFPatternCallback, is_op, rewrite, wildcard
 from serde.relay.dataflow_pattern.rewriting import NodeMap
-from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function
+from serde.relay.ir.expr import Call, Constant, Expr, Function
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
 from serde.relay.transform.tvm.simplify_shapes import any_of, calls_of
@@ -85,16 +85,12 @@ def _padded_attrs(node: Call, pad: Call) -> dict[str, object] | None:
     if sides is None or len(sides) != len(own):
         return None
     total = tuple(more + padding for more, padding in zip(sides, own, strict=True))
-    attrs: dict[str, object] = {**_attributes(node.attrs), "padding": total}
+    attrs: dict[str, object] = {**node.attrs, "padding": total}
     if not node.attrs.get("count_include_pad", True):
         if any(own):
             return None
         attrs["count_include_pad"] = True
     return attrs
-
-
-def _attributes(attrs: Attrs) -> dict[str, object]:
-    return dict(attrs.items())
 
 
 def _image_sides(widths: Sequence[Sequence[int]], layout: str) -> list[int] | None:

@@ -36,7 +36,7 @@ class Inline(Pass):
         calls = find_callees(mod)
         order = callees_first(calls)
         recursive = recursive_functions(calls, order)
-        called = _called_names(mod)
+        called = {name for function in mod.functions.values() for name in _global_names(function)}
         ready: dict[str, Function] = {}
         final: dict[GlobalVar, Function] = {}
         for variable in order:
@@ -68,10 +68,6 @@ def _is_marked(function: Function) -> bool:
 def _global_names(function: Function) -> set[str]:
     used = (node.op if isinstance(node, Call) else node for node in all_nodes(function))
     return {each.name_hint for each in used if isinstance(each, GlobalVar)}
-
-
-def _called_names(mod: IRModule) -> set[str]:
-    return {name for function in mod.functions.values() for name in _global_names(function)}
 
 
 def _inline(function: Function, ready: Mapping[str, Function]) -> Function:
