@@ -175,15 +175,15 @@ def psroi_pool(data: Array, rois: Array, *, pool: SensitivePooling) -> Array:
     ``group_size``; a bin reads that of its part of the region.
     """
     height, width = data.shape[2:]
-    pooled, groups = pool.pooled_size, pool.group_size
-    group = np.arange(pooled) * groups // pooled
-    out = np.zeros((len(rois), pool.output_dim, pooled, pooled))
+    size, groups = pool.pooled_size, pool.group_size
+    group = np.arange(size) * groups // size
+    out = np.zeros((len(rois), pool.output_dim, size, size))
     for roi, pooled in zip(rois, out, strict=True):
         left, top, right, bottom = _edges(roi, pool.spatial_scale)
         image = data[int(roi[0])].reshape(pool.output_dim, groups, groups, height, width)
-        rows = _bins(top, bottom, pooled, height)
-        columns = _bins(left, right, pooled, width)
-        for i, j in np.ndindex(pooled, pooled):
+        rows = _bins(top, bottom, size, height)
+        columns = _bins(left, right, size, width)
+        for i, j in np.ndindex(size, size):
             part = image[:, group[i], group[j], rows[i], columns[j]].astype(np.float64)
             if part.size:
                 pooled[:, i, j] = part.mean((1, 2))
@@ -317,20 +317,20 @@ def deformable_psroi_pool(
     height, width = data.shape[2:]
     classes = 1 if trans is None else trans.shape[1] // 2
     each, steps = pool.output_dim // classes, np.arange(pool.sample_per_part) / pool.sample_per_part
-    pooled, groups = pool.pooled_size, pool.group_size
-    group = np.arange(pooled) * groups // pooled
-    part = np.arange(pooled) * pool.part_size // pooled
-    out = np.zeros((len(rois), pool.output_dim, pooled, pooled))
+    size, groups = pool.pooled_size, pool.group_size
+    group = np.arange(size) * groups // size
+    part = np.arange(size) * pool.part_size // size
+    out = np.zeros((len(rois), pool.output_dim, size, size))
     for index, (roi, pooled) in enumerate(zip(rois, out, strict=True)):
         left, top, right, bottom = _edges(roi, pool.spatial_scale).astype(np.float64) - 0.5
         high, wide = max(bottom - top, LEAST), max(right - left, LEAST)
         image = data[int(roi[0])].reshape(pool.output_dim, groups, groups, height, width)
-        for class_, i, j in np.ndindex(classes, pooled, pooled):
+        for class_, i, j in np.ndindex(classes, size, size):
             moved = np.zeros(2)
             if trans is not None:
                 moved = trans[index, 2 * class_ : 2 * class_ + 2, part[i], part[j]] * pool.trans_std
-            y = ((i + steps) / pooled + moved[1]) * high + top
-            x = ((j + steps) / pooled + moved[0]) * wide + left
+            y = ((i + steps) / size + moved[1]) * high + top
+            x = ((j + steps) / size + moved[0]) * wide + left
             y, x = np.broadcast_arrays(y[:, None], x)
             near = (y >= -0.5) & (y <= height - 0.5) & (x >= -0.5) & (x <= width - 0.5)
             if near.any():
