@@ -108,7 +108,7 @@ def multibox_detection(
     overlaps by more than `nms_threshold` with a better one of its class, or with `force_suppress`
     of any; so does that of all behind the best `nms_topk`, if positive, which keep their order.
     """
-    rows, counts = multibox_transform_loc(cls_prob, loc_pred, anchor, **vars(detection.decoding()))
+    rows, counts = multibox_transform_loc(cls_prob, loc_pred, anchor, decoding=detection.decoding())
     for image, count in zip(rows, counts.tolist(), strict=True):
         order = np.argsort(-image[:count, 1], kind="stable")
         order = order[: detection.nms_topk] if detection.nms_topk > 0 else order
