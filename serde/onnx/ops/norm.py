@@ -245,13 +245,6 @@ def export_instance_norm(
     return _restore_axes(ctx, result, order)
 
 
-@OPS.imports("InstanceNormalization", since=(1, 6, 22), ignored=("consumed_inputs",))
-def import_instance_norm(
-    ctx: ImportContext, x: Expr, scale: Expr, b: Expr, *, epsilon: float = 1e-5
-) -> Expr:
-    return relay.nn.instance_norm(x, scale, b, axis=1, epsilon=epsilon)
-
-
 @OPS.exports("nn.layer_norm", since=17, takes=Takes(data=SINGLE, axis=at(-1), scale=True))
 def export_layer_norm(
     ctx: ExportContext, x: Value, gamma: Value, beta: Value, *, norm: RelayNorm
@@ -415,4 +408,12 @@ OPS.pairs(
         takes=Takes(data=dtypes("float32")),
     ),
     pair("LpNormalization", "serde.lp_normalization", since=(1, 22), axis=-1, p=2),
+    reads(
+        "InstanceNormalization",
+        "nn.instance_norm",
+        since=(1, 6, 22),
+        fixed={"axis": 1},
+        ignored="consumed_inputs",
+        epsilon=1e-5,
+    ),
 )

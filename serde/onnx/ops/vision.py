@@ -8,7 +8,6 @@ from typing import Final, Literal
 
 import numpy as np
 
-import serde.relay as relay
 from serde.core.allocation import arange
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
@@ -26,6 +25,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.aligned import AlignedRegions
 from serde.relay.op.vision.boxes import BoxSuppression
 from serde.relay.op.vision.regions import RoiAlign
+from serde.walk.pairs import reads
 from serde.walk.takes import Takes, between, dtypes
 
 
@@ -282,16 +282,13 @@ def export_roi_pool(
     )
 
 
-@OPS.imports("MaxRoiPool", since=(1, 22))
-def import_max_roi_pool(
-    ctx: ImportContext,
-    x: Expr,
-    rois: Expr,
-    *,
-    pooled_shape: tuple[int, ...],
-    spatial_scale: float = 1.0,
-) -> Expr:
-    return relay.vision.roi_pool(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
+OPS.pairs(
+    reads(
+        "MaxRoiPool", "vision.roi_pool", "pooled_shape", since=(1, 22), fixed={"layout": "NCHW"},
+        renamed={"pooled_shape": "pooled_size"}, spatial_scale=1.0,
+    ),
+    reads("NonMaxSuppression", "serde.non_max_suppression", since=(10, 11), center_point_box=False),
+)  # fmt: skip
 
 
 @OPS.exports("serde.roi_align", takes=Takes(half_pixel=False))
@@ -385,26 +382,4 @@ def export_serde_non_max_suppression(
         as_dtype(ctx, scores, "float32"),
         *given,
         center_point_box=int(center_point_box) or None,
-    )
-
-
-@OPS.imports("NonMaxSuppression", since=(10, 11))
-def import_non_max_suppression(
-    ctx: ImportContext,
-    boxes: Expr,
-    scores: Expr,
-    max_output_boxes_per_class: Expr | None = None,
-    iou_threshold: Expr | None = None,
-    score_threshold: Expr | None = None,
-    *,
-    center_point_box: bool = False,
-) -> Expr:
-    return call(
-        "serde.non_max_suppression",
-        boxes,
-        scores,
-        max_output_boxes_per_class,
-        iou_threshold,
-        score_threshold,
-        center_point_box=center_point_box,
     )

@@ -16,11 +16,9 @@ from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TupleType
+from serde.walk.pairs import writes
 
-
-@OPS.exports("concatenate")
-def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
-    return ctx.emit("Concat", *data, axis=axis)
+OPS.pairs(writes("Concat", "concatenate", "axis", since=(4, 11, 13), target=1))
 
 
 @OPS.imports("Concat", since=1)

@@ -21,6 +21,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.vision.aligned import AlignedRegions
 from serde.relay.op.vision.regions import RoiAlign
+from serde.walk.pairs import reads
 
 
 @dataclass(frozen=True)
@@ -273,17 +274,9 @@ def export_roi_pool(
     return emit_loops(ctx, "roi_pool", write, [data, rois], forms, 1)[0]
 
 
-@OPS.imports("relax.vision.roi_pool")
-def import_roi_pool(
-    ctx: ImportContext,
-    data: Expr,
-    rois: Expr,
-    *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-    layout: Literal["NCHW", "NHWC"],
-) -> Expr:
-    return relay.vision.roi_pool(data, rois, pooled_size, spatial_scale, layout=layout)
+OPS.pairs(
+    reads("relax.vision.roi_pool", "vision.roi_pool", "pooled_size", "spatial_scale", "layout")
+)
 
 
 @OPS.imports("relax.vision.roi_align")

@@ -24,6 +24,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order
 from serde.relay.transform.purity import unpacks
 from serde.walk.expansion.tensors import along
+from serde.walk.pairs import reads
 
 
 @OPS.imports("constexpr_cast", since=(16, 18))
@@ -74,11 +75,16 @@ def import_constexpr_lut_to_dense_v16(
     return relay.serde.lut_to_dense(places, relay.reshape(lut, [1] * len(lengths) + [-1, 1]))
 
 
-@OPS.imports("constexpr_lut_to_dense", since=18)
-def import_constexpr_lut_to_dense(
-    ctx: ImportContext, indices: Expr, lut: Expr, *, vector_axis: int | None = None
-) -> Expr:
-    return relay.serde.lut_to_dense(indices, lut, vector_axis=vector_axis)
+OPS.pairs(
+    reads(
+        "constexpr_lut_to_dense", "serde.lut_to_dense", since=18, operands="indices lut",
+        vector_axis=None,
+    ),
+    reads(
+        "constexpr_sparse_to_dense", "serde.sparse_to_dense", since=18,
+        operands="nonzero_data mask",
+    ),
+)  # fmt: skip
 
 
 @OPS.imports("constexpr_sparse_to_dense", since=16)
@@ -88,11 +94,6 @@ def import_constexpr_sparse_to_dense_v16(
     """One bit a place."""
     marks = ctx.unpacked(mask, _lengths(ctx, shape), 1)
     return relay.serde.sparse_to_dense(nonzero_data, marks)
-
-
-@OPS.imports("constexpr_sparse_to_dense", since=18)
-def import_constexpr_sparse_to_dense(ctx: ImportContext, nonzero_data: Expr, mask: Expr) -> Expr:
-    return relay.serde.sparse_to_dense(nonzero_data, mask)
 
 
 @OPS.imports("constexpr_lut_to_sparse", since=18)
