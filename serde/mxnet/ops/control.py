@@ -14,10 +14,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.bodies import arrange, choose, only_result
-from serde.mxnet.builder import Subgraph, Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.builder import Subgraph
+from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.mxnet.rows import as_rows, from_row, from_rows, to_row
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Function, If, TupleGetItem, Var

@@ -11,13 +11,10 @@ from typing import Any as AnyValue, Literal
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.direct import layouts, per_axis
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.elementwise.unary import import_cbrt
-from serde.mxnet.ops.table import COMPUTED, FLOATS, OPS
+from serde.mxnet.ops.table import COMPUTED, FLOATS, OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import split_padding

@@ -1,13 +1,16 @@
-"""The table of MXNet's converters, and the dtypes in which it computes windows."""
+"""The table of MXNet's converters, what these work with, and dtypes of windows."""
 
 from __future__ import annotations
 
 from serde.mxnet.attributes import decode_attribute
+from serde.mxnet.builder import Value
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.operators import BESIDE, FORWARD, OPTIMIZERS
 from serde.walk.table import ConverterTable
 from serde.walk.takes import dtypes
 
-__all__ = ["COMPUTED", "FLOATS", "OPS"]
+__all__ = ["COMPUTED", "FLOATS", "OPS", "ExportContext", "ImportContext", "Value"]
 
 OPS = ConverterTable(
     "mxnet",

@@ -6,9 +6,8 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.nnef.export_context import EXACT, ExportContext, Value, is_exact
-from serde.nnef.import_context import ImportContext
-from serde.nnef.ops.table import OPS
+from serde.nnef.export_context import EXACT, is_exact
+from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.walk.pairs import pair, reads
 from serde.walk.takes import FLOATS, Takes

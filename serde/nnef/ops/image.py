@@ -15,11 +15,9 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import ConverterBug, Unsupported
-from serde.nnef.export_context import ExportContext, Value
-from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.conv.windows import per_axis
 from serde.nnef.ops.pool.window import PoolAttributes, import_box
-from serde.nnef.ops.table import OPS
+from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.schema import gather

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.nnef.export_context import EXACT, ExportContext, Value, is_exact
-from serde.nnef.import_context import ImportContext
+from serde.nnef.export_context import EXACT, is_exact
 from serde.nnef.ops.pool.window import PoolAttributes, import_box
-from serde.nnef.ops.table import OPS
+from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call

@@ -11,10 +11,9 @@ import serde.relay as relay
 from serde.core.lossy import QUANTISED_AS_FLOATS
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
-from serde.nnef.export_context import ExportContext, Quantized, Value, is_spoken
-from serde.nnef.import_context import ImportContext
+from serde.nnef.export_context import Quantized, is_spoken
 from serde.nnef.model import Quantization
-from serde.nnef.ops.table import OPS
+from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.nnef.quantization import LinearCodes, MinMaxCodes, linear_axis
 from serde.relay.ir.expr import Constant, Expr, tensor_type
 from serde.relay.ir.registry import call

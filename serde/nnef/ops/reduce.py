@@ -11,12 +11,10 @@ from typing import Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.nnef.export_context import ExportContext, Value
-from serde.nnef.import_context import ImportContext
 from serde.nnef.model import Ref
 from serde.nnef.ops.elementwise.arithmetic import SCALARS, narrow_as_scalars
 from serde.nnef.ops.index.gather import require_exact
-from serde.nnef.ops.table import OPS
+from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, reduced_axes

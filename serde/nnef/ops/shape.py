@@ -14,9 +14,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
-from serde.nnef.export_context import ExportContext, Value, is_spoken
-from serde.nnef.import_context import ImportContext
-from serde.nnef.ops.table import OPS
+from serde.nnef.export_context import is_spoken
+from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple, tensor_type
 from serde.relay.ir.registry import OpDef, call

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.nnef.import_context import ImportContext
-from serde.nnef.ops.table import OPS
+from serde.nnef.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
 
 

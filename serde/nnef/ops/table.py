@@ -1,4 +1,4 @@
-"""The table of converters of NNEF, both directions.
+"""The table of converters of NNEF, both directions, and what these work with.
 
 Importers have the names of fragments; parameters that are tensors are positional, under the
 standard's names, all others are keywords with the standard's defaults (``lambda`` is ``lambda_``).
@@ -6,8 +6,10 @@ standard's names, all others are keywords with the standard's defaults (``lambda
 
 from __future__ import annotations
 
+from serde.nnef.export_context import ExportContext, Value
+from serde.nnef.import_context import ImportContext
 from serde.walk.table import ConverterTable
 
-__all__ = ["OPS"]
+__all__ = ["OPS", "ExportContext", "ImportContext", "Value"]
 
 OPS = ConverterTable("nnef", home="serde.nnef.ops", usual_layouts=True)

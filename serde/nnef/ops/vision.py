@@ -17,9 +17,7 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.nnef.export_context import ExportContext, Value
-from serde.nnef.import_context import ImportContext
-from serde.nnef.ops.table import OPS
+from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, Tuple
 

@@ -11,11 +11,9 @@ import numpy as np
 import serde.relay as relay
 from serde.core.allocation import arange
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, const_int32, scalar_like
 from serde.onnx.ops.linalg.product import build_matmul
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, TupleGetItem
 from serde.relay.ir.registry import call

@@ -12,12 +12,10 @@ import serde.relay as relay
 from serde.core.allocation import iterations
 from serde.errors import Unsupported
 from serde.onnx.builder import SEQUENCE_SUBGRAPHS, ValueType, require_sequences
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.interface import declared_shape
 from serde.onnx.ops.sequence import is_empty
 from serde.onnx.ops.shape.reshape import as_scalar
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.onnx.undecided import differ_in_rank
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var

@@ -15,13 +15,11 @@ import onnx
 from onnx import helper
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.bitwise import combine_bits
 from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.op.random.seeded import RandomNormal, RandomUniform

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import as_dtype
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.op.recurrent.gates import PARAMETERS, Direction, RecurrentLayer, count_directions

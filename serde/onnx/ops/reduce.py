@@ -12,11 +12,9 @@ import serde.relay as relay
 from serde.core.allocation import ones
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, compute_dtype, scalar_like
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Call, Expr, If
 from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call

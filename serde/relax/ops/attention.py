@@ -10,9 +10,7 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.export_context import ExportContext, Value
-from serde.relax.import_context import ImportContext
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relax.precision import compute_wide, make_wide_expansion
 from serde.relay.ir.dims import same_length
 from serde.relay.ir.expr import Call, Expr, tensor_type

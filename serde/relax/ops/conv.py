@@ -11,10 +11,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core.weights import dtype_name
-from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.import_context import ImportContext
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import split_padding
 from serde.relay.lowering.conv import CONVOLUTIONS, TRANSPOSED

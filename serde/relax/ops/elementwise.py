@@ -12,10 +12,8 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import Unsupported
-from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.import_context import ImportContext, Scalar
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
 from serde.relax.precision import NARROW, compute_wide, widen
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relax.export_context import ExportContext, Value
-from serde.relax.import_context import ImportContext
 from serde.relax.ops.conv import cast, sum_dtype
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.op.norm.layer import StashedNorm

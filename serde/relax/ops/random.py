@@ -12,10 +12,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.import_context import ImportContext
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
 from serde.relay.op.random.threefry import PARITY, ROTATIONS

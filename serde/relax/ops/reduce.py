@@ -11,9 +11,7 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.export_context import ExportContext, Value
-from serde.relax.import_context import ImportContext, Shape
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Shape, Value
 from serde.relax.precision import compute_wide, make_wide_expansion, widen
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call

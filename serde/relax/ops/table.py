@@ -1,4 +1,4 @@
-"""The table of converters of Relax, both directions.
+"""The table of converters of Relax, both directions, and what these work with.
 
 Importers have the names of operators (``relax.nn.relu``): their operands are positional, the
 attributes of the call are keywords.
@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any as AnyValue, Final, get_args
 
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.import_context import ImportContext
 from serde.relax.lengths import Scalar, Shape
 from serde.walk.table import ConverterTable
 
-__all__ = ["OPS"]
+__all__ = ["OPS", "ExportContext", "ImportContext", "Scalar", "Shape", "Value"]
 
 _OWN: Final = {Shape, Scalar}
 """Annotations that are classes of ours: arguments of calls, which may be anything."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
-from serde.tflite.export_context import ExportContext, Value
-from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import OPS
+from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.walk.pairs import pair, reads
 
 OPS.pairs(

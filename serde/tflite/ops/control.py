@@ -13,8 +13,7 @@ from serde.relay.ir.infer import infer_function, infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import join, results
-from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import OPS
+from serde.tflite.ops.table import OPS, ImportContext
 
 
 @OPS.imports("IF")

@@ -11,9 +11,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.tflite.export_context import ExportContext, Value
-from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import OPS
+from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.tflite.schema import code_names
 from serde.walk.expansion.functions import arctan2
 from serde.walk.pairs import pair, reads, writes

@@ -7,9 +7,7 @@ from collections.abc import Callable
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
-from serde.tflite.export_context import ExportContext, Value
-from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import OPS
+from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 
 
 def _reader(method: str) -> Callable[..., Expr]:

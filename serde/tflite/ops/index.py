@@ -12,9 +12,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.tflite.export_context import ExportContext, Value
-from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import OPS
+from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.walk.pairs import reads
 
 _MOST = 2**31 - 1

@@ -9,11 +9,10 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
-from serde.tflite.import_context import ImportContext
 from serde.tflite.model import Tensor
 from serde.tflite.ops.pool import PoolOptions
 from serde.tflite.ops.shape import pairs_of
-from serde.tflite.ops.table import INTEGERS
+from serde.tflite.ops.table import INTEGERS, ImportContext
 from serde.tflite.quantization import (
     limited,
     one_scale,

@@ -9,9 +9,7 @@ from serde.core.allocation import zeros
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.op.attention import decompose_attention, has_any
-from serde.tflite.export_context import ExportContext, Value
-from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import OPS
+from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.walk.pairs import writes
 from serde.walk.takes import ANY, Takes
 

@@ -14,10 +14,8 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.op.pool.reduction import Pooling
-from serde.tflite.export_context import ExportContext, Value
-from serde.tflite.import_context import ImportContext
 from serde.tflite.ops.conv import padded
-from serde.tflite.ops.table import INTEGERS, OPS
+from serde.tflite.ops.table import INTEGERS, OPS, ExportContext, ImportContext, Value
 from serde.tflite.ops.window import padding_of, same_padding
 from serde.tflite.quantization import limited
 from serde.walk.expansion.tensors import fixed_shape

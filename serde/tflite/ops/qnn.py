@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
-from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import OPS
+from serde.tflite.ops.table import OPS, ImportContext
 
 
 @OPS.imports("DEQUANTIZE")

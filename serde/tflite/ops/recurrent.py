@@ -9,8 +9,7 @@ import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import OPS
+from serde.tflite.ops.table import OPS, ImportContext
 
 Layout = Literal["TNC", "NTC"]
 

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.op.reduce.plain import ReducedAxes
-from serde.tflite.export_context import ExportContext, Value
-from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import OPS
+from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 
 _REDUCTIONS = {
     "MEAN": "mean",

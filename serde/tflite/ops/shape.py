@@ -13,9 +13,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import bounded_lengths
-from serde.tflite.export_context import ExportContext, Value
-from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import OPS
+from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.tflite.schema import code_names
 from serde.tflite.versions import KERNEL_TYPES
 from serde.walk.pairs import pair, reads, writes

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 
 from serde.relay.ir.expr import Expr
-from serde.tflite.import_context import ImportContext
-from serde.tflite.ops.table import OPS
+from serde.tflite.ops.table import OPS, ImportContext
 from serde.tflite.states import Handle, handle_name
 
 

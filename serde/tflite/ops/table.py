@@ -1,4 +1,4 @@
-"""The table of converters of TFLite.
+"""The table of converters of TFLite, and what these work with.
 
 Importers have the names of operators in the schema; parameters that are tensors are positional,
 options are keywords under the schema's names. Versions of an operator grow with the types that it
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from serde.tflite.export_context import ExportContext, Value
+from serde.tflite.import_context import ImportContext
 from serde.walk.table import ConverterTable
 
-__all__ = ["CODES", "INTEGERS", "OPS"]
+__all__ = ["CODES", "INTEGERS", "OPS", "ExportContext", "ImportContext", "Value"]
 
 OPS = ConverterTable("tflite", home="serde.tflite.ops")
 """Operators on numbers."""

@@ -15,12 +15,11 @@ from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.elementwise.unary import clip_limits
-from serde.torch.export_context import ExportContext, Value, number_of
-from serde.torch.import_context import ImportContext, Scalar
+from serde.torch.export_context import number_of
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import as_float
 from serde.torch.ops.elementwise.paired import round_once
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
 from serde.torch.ops.written import FIRST_BIT, in_computed_dtype
 from serde.walk.pairs import reads, writes
 from serde.walk.takes import FLOATS, SIGNED, Fact, Takes

@@ -13,10 +13,8 @@ from serde.errors import Unsupported
 from serde.relay.ir.dims import same_length
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.norm.layer import import_layer_norm
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 
 _OF_QUERIES, _OF_KEYS, _OF_ALL = range(3)
 """What a mask is of: (queries, keys), (batch, keys), or (batch, heads, queries, keys)."""

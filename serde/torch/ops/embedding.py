@@ -8,9 +8,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.reduce.norm import vector_norm
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext, SymInt
 
 _MODES: Final = ("sum", "mean", "max")
 

@@ -14,12 +14,10 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import PLACEMENT
 from serde.torch.ops.shape.create import DType, Size, fill
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 from serde.torch.ops.written import cast
 from serde.walk.pairs import reads
 

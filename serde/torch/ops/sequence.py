@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, Value
 
 
 @OPS.exports("serde.sequence_construct")

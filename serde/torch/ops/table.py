@@ -1,4 +1,4 @@
-"""The table of PyTorch's converters.
+"""The table of PyTorch's converters, and what these work with.
 
 Importers have the names of operators, with an overload where it alone is meant: ``aten::add`` is
 every overload of it that has no entry of its own. Parameters have the names of the schema: tensors,
@@ -20,9 +20,13 @@ from typing import Any as AnyValue, Final
 import numpy as np
 
 from serde.relay.ir.schema import attribute_converter
+from serde.torch.export_context import ExportContext, Value
+from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.walk.table import ConverterTable
 
-__all__ = ["DTYPE_CODES", "OPS"]
+__all__ = [
+    "DTYPE_CODES", "OPS", "ExportContext", "ImportContext", "Scalar", "SymInt", "Value",
+]  # fmt: skip
 
 
 def _check_hint(value: AnyValue, hint: AnyValue) -> None:

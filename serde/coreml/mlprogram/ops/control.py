@@ -9,13 +9,10 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.operators import NUMBERS, cast_to, compute_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import transpose
-from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.coreml.mlprogram.tensor_lists import give_shape, is_shapeless, operand_of
-from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.bodies import instantiate
 from serde.relay.ir.dims import Any, Dim

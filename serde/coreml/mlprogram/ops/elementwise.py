@@ -10,8 +10,6 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.operators import (
     FLOATS,
     NUMBERS,
@@ -21,8 +19,7 @@ from serde.coreml.mlprogram.operators import (
     emit_in,
 )
 from serde.coreml.mlprogram.ops.shape.arrange import spread, spread_as
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, tensor_type

@@ -9,11 +9,8 @@ from typing import Any as AnyValue, TypeVar
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import dtype_name, numpy_dtype
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.elementwise import like
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, TupleGetItem, tensor_type
 from serde.relay.ir.precision import as_dtype, limits, wide_dtype

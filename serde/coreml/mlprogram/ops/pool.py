@@ -10,8 +10,6 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.conv import (
     USUAL,
     Padding,
@@ -19,8 +17,7 @@ from serde.coreml.mlprogram.ops.conv import (
     to_relay_padding,
     window_lengths,
 )
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr

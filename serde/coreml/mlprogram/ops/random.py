@@ -8,11 +8,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core.weights import dtype_name
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.operators import HALVES
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.precision import as_dtype

@@ -6,11 +6,8 @@ from functools import partial
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.operators import NUMBERS, cast_to, compute_dtype, emit_in
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.export_context import ExportContext
-from serde.coreml.neuralnetwork.import_context import ImportContext, number
+from serde.coreml.neuralnetwork.import_context import number
 from serde.coreml.neuralnetwork.message_view import MessageView, layer_outputs, layers_of
-from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.value import Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any as AnyDim
 from serde.relay.ir.expr import Constant, Expr, If, Tuple, TupleGetItem, Var

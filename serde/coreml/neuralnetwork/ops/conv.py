@@ -8,13 +8,11 @@ from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.conv import ConvAttributes, Padding, to_relay_padding
-from serde.coreml.neuralnetwork.export_context import ExportContext
-from serde.coreml.neuralnetwork.import_context import ImportContext, images
+from serde.coreml.neuralnetwork.import_context import images
 from serde.coreml.neuralnetwork.layer_weights import LayerWeights
 from serde.coreml.neuralnetwork.layers import value_weight
 from serde.coreml.neuralnetwork.message_view import MessageView
-from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.value import Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.registry import call

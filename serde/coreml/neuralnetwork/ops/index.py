@@ -10,10 +10,8 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.coreml.neuralnetwork.export_context import ExportContext
-from serde.coreml.neuralnetwork.import_context import ImportContext, number
-from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.value import Value
+from serde.coreml.neuralnetwork.import_context import number
+from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
-from serde.coreml.neuralnetwork.export_context import ExportContext
-from serde.coreml.neuralnetwork.import_context import ImportContext
 from serde.coreml.neuralnetwork.layer_weights import LayerWeights
-from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
-from serde.coreml.value import Value
+from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.export_context import ExportContext
-from serde.coreml.neuralnetwork.import_context import ImportContext, images, number
+from serde.coreml.neuralnetwork.import_context import images, number
 from serde.coreml.neuralnetwork.message_view import MessageView
-from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.value import Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType

@@ -8,8 +8,7 @@ from typing import Any as AnyValue, Literal
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
 from serde.coreml.mlprogram.ops.pool import PoolAttributes
-from serde.coreml.neuralnetwork.export_context import ExportContext
-from serde.coreml.neuralnetwork.import_context import ImportContext, images
+from serde.coreml.neuralnetwork.import_context import images
 from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.conv import (
     Window,
@@ -22,8 +21,7 @@ from serde.coreml.neuralnetwork.ops.conv import (
     pad_type,
     volume_fields,
 )
-from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
-from serde.coreml.value import Value
+from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call

@@ -11,12 +11,9 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.recurrent.layer import RecurrentAttributes
-from serde.coreml.neuralnetwork.export_context import ExportContext
-from serde.coreml.neuralnetwork.import_context import ImportContext
 from serde.coreml.neuralnetwork.layers import Parameter, value_weight
 from serde.coreml.neuralnetwork.message_view import MessageView
-from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.value import Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.types import TensorType

@@ -8,10 +8,8 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.reduce import EXTREMES, REDUCTIONS
-from serde.coreml.neuralnetwork.export_context import ExportContext
-from serde.coreml.neuralnetwork.import_context import ImportContext, number
-from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.value import Value
+from serde.coreml.neuralnetwork.import_context import number
+from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call

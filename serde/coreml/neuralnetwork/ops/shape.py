@@ -8,16 +8,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
-from serde.coreml.neuralnetwork.export_context import ExportContext
-from serde.coreml.neuralnetwork.import_context import (
-    ImportContext,
-    add_leading_axis,
-    drop_leading_axis,
-    is_lifted,
-)
+from serde.coreml.neuralnetwork.import_context import add_leading_axis, drop_leading_axis, is_lifted
 from serde.coreml.neuralnetwork.message_view import MessageView
-from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
-from serde.coreml.value import Value
+from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import same_shape
 from serde.relay.ir.expr import Call, Expr

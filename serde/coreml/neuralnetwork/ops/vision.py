@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from serde.coreml.mlprogram.ops.vision.suppression import suppress
-from serde.coreml.neuralnetwork.export_context import ExportContext
-from serde.coreml.neuralnetwork.import_context import ImportContext
-from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.value import Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay import cast
 from serde.relay.ir.expr import Expr

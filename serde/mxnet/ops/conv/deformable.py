@@ -10,11 +10,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.direct import ConvAttributes, is_computed
-from serde.mxnet.ops.table import FLOATS, OPS
+from serde.mxnet.ops.table import FLOATS, OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call

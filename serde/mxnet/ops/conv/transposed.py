@@ -9,9 +9,6 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.direct import (
     IGNORED,
     LAYOUTS,
@@ -21,7 +18,7 @@ from serde.mxnet.ops.conv.direct import (
     layouts,
     per_axis,
 )
-from serde.mxnet.ops.table import FLOATS, OPS
+from serde.mxnet.ops.table import FLOATS, OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.shapes import split_padding
 from serde.relay.lowering.conv import TRANSPOSED, convolution_on_floats, cut_behind, dtypes_of

@@ -21,9 +21,6 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.axis_groups import MOST_GROUPS, align
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import (
     dtype_of,
     in_floats,
@@ -32,7 +29,7 @@ from serde.mxnet.ops.elementwise.scalars import (
     truth,
     with_scalar,
 )
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.shapes import is_float
 from serde.walk.expansion.functions import arctan2, greatest_divisor

@@ -12,10 +12,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.mxnet.axis_groups import align
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.elementwise.scalars import dtype_of
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ExportContext, Value
 from serde.relay.ir.expr import Constant, Expr
 
 BITWISE = {

@@ -12,10 +12,9 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.binary import arithmetic
 from serde.mxnet.ops.elementwise.scalars import scalar_like, truth, with_scalar
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 

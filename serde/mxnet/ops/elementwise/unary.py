@@ -13,11 +13,8 @@ import serde.relay as relay
 from serde.core.allocation import iterations
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import in_floats, in_singles, scalar_like
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.walk.pairs import pair, reads, writes

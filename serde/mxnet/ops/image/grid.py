@@ -9,10 +9,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.table import COMPUTED, OPS
+from serde.mxnet.ops.table import COMPUTED, OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
 from serde.walk.pairs import pair

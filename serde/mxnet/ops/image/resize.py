@@ -12,11 +12,8 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.transposed import conv_transpose
-from serde.mxnet.ops.table import COMPUTED, FLOATS, OPS
+from serde.mxnet.ops.table import COMPUTED, FLOATS, OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.precision import as_dtype

@@ -17,11 +17,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.index.gather import as_index, wrap_indices
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.types import TensorType

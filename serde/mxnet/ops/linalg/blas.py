@@ -11,8 +11,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 

@@ -7,11 +7,8 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.linalg.blas import TriangularFactor, product_of, scale_by, transpose_if
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
 
 

@@ -13,7 +13,6 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.index.gather import import_embedding
 from serde.mxnet.ops.pool import PoolAttributes, import_pooling
 from serde.mxnet.ops.qnn.fused import Calibration, levels_of, scale_of, split_inputs
@@ -31,7 +30,7 @@ from serde.mxnet.ops.qnn.parameters import (
     symmetric,
     whole,
 )
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.types import TensorType
 

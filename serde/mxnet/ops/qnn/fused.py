@@ -15,7 +15,6 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import decode_attribute
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.model import Graph
 from serde.mxnet.ops.qnn.parameters import (
     LEVELS,
@@ -28,7 +27,7 @@ from serde.mxnet.ops.qnn.parameters import (
     step,
     whole,
 )
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
 
 __all__ = [

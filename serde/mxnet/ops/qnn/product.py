@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.qnn.fused import (
     Calibration,
     Step,
@@ -33,7 +32,7 @@ from serde.mxnet.ops.qnn.parameters import (
     step,
     whole,
 )
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 

@@ -7,7 +7,6 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.qnn.fused import Calibration
 from serde.mxnet.ops.qnn.parameters import (
     LEVELS,
@@ -23,7 +22,7 @@ from serde.mxnet.ops.qnn.parameters import (
     step,
     symmetric,
 )
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
 
 OutType = Literal["auto", "int8", "uint8"]

@@ -11,11 +11,10 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.random import distributions
 from serde.mxnet.ops.random.distributions import Distribution, Sample
 from serde.mxnet.ops.random.samplers import DType, Size, dtype_or_float32, lengths, sample_like
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import broadcast
 from serde.relay.ir.types import TensorType

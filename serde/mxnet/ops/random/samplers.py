@@ -11,10 +11,9 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.random import distributions
 from serde.mxnet.ops.random.distributions import Distribution, Sample
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
 
 __all__ = ["DType", "Size", "dtype_or_float32", "lengths", "sample_like"]

@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import serde.relay as relay
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ExportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
 from serde.relay.op.random.seeded import RandomNormal, RandomUniform

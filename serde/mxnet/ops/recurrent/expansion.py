@@ -10,11 +10,9 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.recurrent.layer import ORDER, Mode, in_order
 from serde.mxnet.ops.recurrent.stack import STACK, stack
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ExportContext, Value
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.walk.expansion.recurrent import LAYERS, layer_expansion
 from serde.walk.expansion.tensors import fixed_shape

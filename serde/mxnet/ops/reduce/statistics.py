@@ -16,8 +16,7 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, reduced_axes
 

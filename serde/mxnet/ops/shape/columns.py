@@ -7,11 +7,8 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.direct import Window
-from serde.mxnet.ops.table import COMPUTED, OPS
+from serde.mxnet.ops.table import COMPUTED, OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding

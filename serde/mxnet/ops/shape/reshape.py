@@ -11,10 +11,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes

@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
 
 Form = Literal["corner", "center"]

@@ -7,8 +7,6 @@ from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.nnef.export_context import ExportContext, Value
-from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.conv.direct import OWN_DTYPE, add_bias, bias_row, spatial_rank, widened
 from serde.nnef.ops.conv.windows import (
     SPATIAL,
@@ -20,7 +18,7 @@ from serde.nnef.ops.conv.windows import (
     same_padding,
     steps,
 )
-from serde.nnef.ops.table import OPS
+from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import split_padding
 from serde.relay.lowering.conv import TRANSPOSED, cut_behind

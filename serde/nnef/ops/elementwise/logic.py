@@ -7,10 +7,8 @@ from functools import partial
 from typing import Final
 
 import serde.relay as relay
-from serde.nnef.export_context import ExportContext, Value
-from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.elementwise.arithmetic import SCALARS, emit_binary, export_binary, import_binary
-from serde.nnef.ops.table import OPS
+from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.walk.pairs import pair
 from serde.walk.takes import Takes

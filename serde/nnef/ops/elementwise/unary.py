@@ -14,10 +14,9 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.nnef.export_context import ExportContext, Value, element_type
-from serde.nnef.import_context import ImportContext
+from serde.nnef.export_context import element_type
 from serde.nnef.ops.elementwise.arithmetic import are_integers, join_root
-from serde.nnef.ops.table import OPS
+from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
 from serde.relay.ir.shapes import is_float
 from serde.walk.pairs import pair, reads, writes

@@ -12,13 +12,11 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.nnef.export_context import ExportContext, Value
-from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.conv.transposed import transpose_windows
 from serde.nnef.ops.conv.windows import pad_border, steps
 from serde.nnef.ops.pool.unpool import UnpoolAttributes, read_unpool
 from serde.nnef.ops.pool.window import PoolAttributes, Windows, max_windows, read_windows, volume_of
-from serde.nnef.ops.table import OPS
+from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Call, Expr, TupleGetItem, tensor_type
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.shapes import split_padding

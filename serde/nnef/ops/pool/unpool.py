@@ -10,11 +10,10 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.conv.transposed import continue_input, transpose_windows, unpooled_geometry
 from serde.nnef.ops.conv.windows import per_axis
 from serde.nnef.ops.pool.window import Axis, PoolAttributes, Windows, slide, volume_of
-from serde.nnef.ops.table import OPS
+from serde.nnef.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
 
 __all__ = ["UnpoolAttributes", "read_unpool"]

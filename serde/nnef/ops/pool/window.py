@@ -9,8 +9,6 @@ from typing import Any as AnyValue, NamedTuple, TypeAlias
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.nnef.export_context import ExportContext, Value
-from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.conv.windows import (
     SPATIAL,
     WindowAttributes,
@@ -20,7 +18,7 @@ from serde.nnef.ops.conv.windows import (
     same_padding,
     steps,
 )
-from serde.nnef.ops.table import OPS
+from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call

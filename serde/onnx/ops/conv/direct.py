@@ -11,8 +11,6 @@ import serde.relay as relay
 from serde.core.allocation import indices
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import (
     SPATIAL,
     ConvAttributes,
@@ -35,7 +33,7 @@ from serde.onnx.ops.image.sampling import (
     sample,
 )
 from serde.onnx.ops.shape.reshape import unsqueeze
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call

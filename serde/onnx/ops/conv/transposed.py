@@ -7,8 +7,6 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import (
     SPATIAL,
     ConvAttributes,
@@ -17,7 +15,7 @@ from serde.onnx.ops.conv.windows import (
     require_dtype,
     require_fixed,
 )
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.lowering.conv import TRANSPOSED

@@ -8,10 +8,9 @@ from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import const_int64
 from serde.onnx.ops.linalg.product import BYTE_DTYPES
+from serde.onnx.ops.table import ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call

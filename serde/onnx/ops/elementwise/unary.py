@@ -8,10 +8,8 @@ from functools import partial
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, emit_shape, emit_wide, fill, scalar_like
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import limits
 from serde.relay.ir.shapes import is_float

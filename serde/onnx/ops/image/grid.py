@@ -12,8 +12,6 @@ import numpy as np
 
 from serde.core.allocation import iterations
 from serde.core.weights import numpy_dtype
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import to_onnx_pads
 from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.image.sampling import (
@@ -27,7 +25,7 @@ from serde.onnx.ops.image.sampling import (
     sample,
 )
 from serde.onnx.ops.shape.reshape import unsqueeze
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import lowest

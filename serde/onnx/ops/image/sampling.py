@@ -11,13 +11,11 @@ import numpy as np
 import serde.relay as relay
 from serde.core.allocation import arange
 from serde.core.weights import Array
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.image.resize import ResizeAttributes, build_resize
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 

@@ -11,8 +11,7 @@ import serde.relay as relay
 from serde.core.allocation import full, iterations, zeros
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
 
 

@@ -11,8 +11,6 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import (
     as_dtype,
     cast,
@@ -24,7 +22,7 @@ from serde.onnx.ops.elementwise.convert import (
 from serde.onnx.ops.index.scan import ScanInput, Step, emit_scan
 from serde.onnx.ops.index.slicing import END
 from serde.onnx.ops.shape.reshape import unsqueeze
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.walk.pairs import pair, reads
 

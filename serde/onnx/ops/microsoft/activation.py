@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.activation import apply_to_rows
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.table import MICROSOFT
+from serde.onnx.ops.table import MICROSOFT, ImportContext
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 

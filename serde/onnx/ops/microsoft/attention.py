@@ -8,7 +8,6 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.attention import (
     ImplicitMask,
     arange_like,
@@ -22,7 +21,7 @@ from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg.product import build_matmul
 from serde.onnx.ops.microsoft.qnn import build_real_matmul
 from serde.onnx.ops.shape.reshape import as_scalar
-from serde.onnx.ops.table import MICROSOFT
+from serde.onnx.ops.table import MICROSOFT, ImportContext
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 

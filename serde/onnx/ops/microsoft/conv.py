@@ -6,11 +6,10 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.direct import import_causal_conv, import_conv
 from serde.onnx.ops.conv.windows import ConvAttributes
 from serde.onnx.ops.microsoft.activation import apply_activation
-from serde.onnx.ops.table import MICROSOFT
+from serde.onnx.ops.table import MICROSOFT, ImportContext
 from serde.relay.ir.expr import Expr
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.table import MICROSOFT
+from serde.onnx.ops.table import MICROSOFT, ImportContext
 from serde.relay.ir.expr import Expr
 
 

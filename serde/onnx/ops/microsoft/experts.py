@@ -7,11 +7,10 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.microsoft.activation import SwigluAttributes, split_last_axis
 from serde.onnx.ops.microsoft.linalg import dequantize_rows, unpack_bits
-from serde.onnx.ops.table import MICROSOFT
+from serde.onnx.ops.table import MICROSOFT, ImportContext
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 

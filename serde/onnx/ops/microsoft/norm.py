@@ -10,10 +10,9 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.attention import arange_like
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.table import MICROSOFT
+from serde.onnx.ops.table import MICROSOFT, ImportContext
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 

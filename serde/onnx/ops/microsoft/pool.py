@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.microsoft.conv import to_channels_first, to_channels_last
 from serde.onnx.ops.pool.geometry import DilatedPoolAttributes
 from serde.onnx.ops.pool.window import import_max_pool
-from serde.onnx.ops.table import MICROSOFT
+from serde.onnx.ops.table import MICROSOFT, ImportContext
 from serde.relay.ir.expr import Expr
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.activation import apply_to_rows
 from serde.onnx.ops.conv.windows import ConvAttributes
 from serde.onnx.ops.elementwise.convert import scalar_like
@@ -18,7 +17,7 @@ from serde.onnx.ops.pool.window import import_average_pool
 from serde.onnx.ops.qnn.conv import import_qlinear_conv
 from serde.onnx.ops.qnn.linear import import_dequantize_linear, import_quantize_linear
 from serde.onnx.ops.qnn.product import build_integer_matmul, requantize, to_row
-from serde.onnx.ops.table import MICROSOFT
+from serde.onnx.ops.table import MICROSOFT, ImportContext
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 

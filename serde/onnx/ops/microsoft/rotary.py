@@ -7,7 +7,6 @@ import numpy as np
 import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.attention import (
     arange_like,
     import_rotary_embedding,
@@ -16,7 +15,7 @@ from serde.onnx.ops.attention import (
     split_heads,
 )
 from serde.onnx.ops.elementwise.convert import const_int32
-from serde.onnx.ops.table import MICROSOFT
+from serde.onnx.ops.table import MICROSOFT, ImportContext
 from serde.relay.ir.expr import Expr
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.shape.reshape import as_scalar
-from serde.onnx.ops.table import MICROSOFT
+from serde.onnx.ops.table import MICROSOFT, ImportContext
 from serde.relay.ir.expr import Expr
 
 

@@ -11,8 +11,7 @@ import onnx
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.table import ML
+from serde.onnx.ops.table import ML, ImportContext
 from serde.relay.ir.expr import Expr
 
 _STRINGS = "a tensor of strings has no counterpart in Relay"

@@ -12,11 +12,10 @@ import serde.relay as relay
 from serde.core.allocation import bincount, full, zeros
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.scores import refuse_transform, to_feature_rows, transform
 from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest, find_leaves
-from serde.onnx.ops.table import ML
+from serde.onnx.ops.table import ML, ImportContext
 from serde.relay.ir.expr import Expr
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.scores import (
     pick_labels,
@@ -17,7 +16,7 @@ from serde.onnx.ops.ml.scores import (
     to_feature_rows,
     transform,
 )
-from serde.onnx.ops.table import ML
+from serde.onnx.ops.table import ML, ImportContext
 from serde.relay.ir.expr import Expr
 
 

@@ -9,10 +9,9 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.scores import cast_to_float32
-from serde.onnx.ops.table import ML
+from serde.onnx.ops.table import ML, ImportContext
 from serde.relay.ir.expr import Expr
 
 

@@ -17,7 +17,6 @@ import serde.relay as relay
 from serde.core.allocation import eye, full, iterations, zeros
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.scores import (
     pick_labels,
@@ -26,7 +25,7 @@ from serde.onnx.ops.ml.scores import (
     to_feature_rows,
     transform,
 )
-from serde.onnx.ops.table import ML
+from serde.onnx.ops.table import ML, ImportContext
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType

@@ -11,7 +11,6 @@ import onnx
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.ensemble import Leaves
 from serde.onnx.ops.ml.scores import (
@@ -23,7 +22,7 @@ from serde.onnx.ops.ml.scores import (
     transform,
 )
 from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest, find_nodes
-from serde.onnx.ops.table import ML
+from serde.onnx.ops.table import ML, ImportContext
 from serde.relay.ir.expr import Expr
 
 _UNUSED = ("nodes_hitrates", "nodes_hitrates_as_tensor")

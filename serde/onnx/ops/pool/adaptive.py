@@ -11,13 +11,11 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core.allocation import arange, repeat
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import SPATIAL, require_fixed
 from serde.onnx.ops.elementwise.convert import cast, comparison_dtype, compute_dtype
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import unsqueeze
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float

@@ -12,8 +12,6 @@ import numpy as np
 from serde.core.allocation import arange, ones
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import (
     SPATIAL,
     AutoPad,
@@ -23,6 +21,7 @@ from serde.onnx.ops.conv.windows import (
     to_onnx_pads,
 )
 from serde.onnx.ops.shape.columns import Windows
+from serde.onnx.ops.table import ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import pool_dim

@@ -11,8 +11,6 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import pad_same, per_axis, to_onnx_pads
 from serde.onnx.ops.elementwise.convert import (
     as_dtype,
@@ -31,7 +29,7 @@ from serde.onnx.ops.pool.geometry import (
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.columns import Windows
 from serde.onnx.ops.shape.reshape import emit_lengths, reshape_along
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call

@@ -11,8 +11,6 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import (
     EXACT_DEPTH,
     ConvAttributes,
@@ -31,7 +29,7 @@ from serde.onnx.ops.qnn.product import (
     runs_in_runtime,
     to_scalar,
 )
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call

@@ -11,10 +11,8 @@ import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import FLOAT8
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.onnx.schemas import require_dtype
 from serde.relay.ir.expr import Expr, TupleGetItem, const, tensor_type
 from serde.relay.ir.registry import call

@@ -9,11 +9,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.linalg.product import BYTE_DTYPES
 from serde.onnx.ops.shape.reshape import to_attribute
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Any, Dim, product
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call

@@ -10,8 +10,6 @@ import onnx
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import (
     as_dtype,
     cast,
@@ -22,7 +20,7 @@ from serde.onnx.ops.elementwise.convert import (
     to_int64,
 )
 from serde.onnx.ops.shape.reshape import as_scalar
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.walk.pairs import reads

@@ -10,10 +10,8 @@ import numpy as np
 import serde.relay as relay
 from serde.core.allocation import iterations
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.shape.reshape import unsqueeze
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TupleType
 from serde.walk.pairs import writes

@@ -11,11 +11,9 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, scalar_like, to_int64
 from serde.onnx.ops.shape.reshape import as_scalar, emit_lengths, unsqueeze
-from serde.onnx.ops.table import OPS
+from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes

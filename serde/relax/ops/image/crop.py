@@ -10,11 +10,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core.weights import dtype_name, numpy_dtype
-from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.import_context import ImportContext
 from serde.relax.ops.image.interpolation import as_float, number_of, truncate
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float, split_padding

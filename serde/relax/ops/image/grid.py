@@ -9,12 +9,10 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.import_context import ImportContext, Shape
 from serde.relax.ops.conv import cast, sum_dtype
 from serde.relax.ops.image.interpolation import as_float, cubic_weights, linear_weights, round_even
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Shape, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.op.image.grid import GridSample

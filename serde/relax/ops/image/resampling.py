@@ -10,7 +10,6 @@ from typing import Any as AnyValue, Final
 
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.ops.image.interpolation import (
     AxisReading,
@@ -21,7 +20,7 @@ from serde.relax.ops.image.interpolation import (
     number_of,
     round_even,
 )
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, tensor_type
 from serde.relay.ir.precision import limits

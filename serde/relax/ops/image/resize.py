@@ -11,9 +11,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.import_context import ImportContext, Shape
 from serde.relax.ops.image.interpolation import (
     AxisReading,
     as_float,
@@ -23,7 +21,7 @@ from serde.relax.ops.image.interpolation import (
     number_of,
     truncate,
 )
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Shape, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.op.image.resize import ImageResize

@@ -7,11 +7,9 @@ from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.export_context import ExportContext, Value
-from serde.relax.import_context import ImportContext
 from serde.relax.ops.shape.dynamic import compute_lengths
 from serde.relax.ops.shape.reshape import flatten
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr, Tuple
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axis

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any as AnyValue
 
-from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.shape.reshape import flatten
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, Value
 from serde.relax.precision import NARROW
 from serde.walk.pairs import reads
 

@@ -7,10 +7,8 @@ from typing import Any as AnyValue, Final, Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.export_context import ExportContext, Value
-from serde.relax.import_context import ImportContext
 from serde.relax.ops.index.gather import widen_indices
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relax.precision import NARROW
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, Tuple, tensor_type

@@ -7,10 +7,8 @@ from typing import Any as AnyValue, Final
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.relax.export_context import ExportContext, Value
-from serde.relax.import_context import ImportContext, Scalar
 from serde.relax.ops.shape.dynamic import compute_lengths
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
 from serde.relay.ir.dims import Any, Dim, SymDim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis

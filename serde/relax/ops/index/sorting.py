@@ -10,12 +10,10 @@ from collections.abc import Callable
 from typing import Any as AnyValue, Final
 
 import serde.relay as relay
-from serde.relax.export_context import ExportContext, Value
-from serde.relax.import_context import ImportContext, Scalar
 from serde.relax.ops.index.gather import read_scalar
 from serde.relax.ops.index.slicing import cut
 from serde.relax.ops.shape.reshape import flatten
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
 from serde.relay.ir.expr import Call, Expr, TupleGetItem, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 
-from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.ops.linalg.stacks import Matrix, exchange, write_of_stacks
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, Value
 
 
 def _copy(framework: Framework, source: Matrix, target: Matrix) -> None:

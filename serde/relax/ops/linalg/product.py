@@ -9,9 +9,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core.weights import dtype_name
-from serde.relax.export_context import ExportContext, Value
-from serde.relax.import_context import ImportContext
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relax.precision import NARROW, widen
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.registry import call

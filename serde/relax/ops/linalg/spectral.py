@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue, Final, Literal
 
-from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.ops.linalg.stacks import Matrix, write_of_stacks
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, Value
 
 _MOST_SWEEPS: Final = 60
 """Of Jacobi's method, which needs about ten for matrices of a thousand rows."""

@@ -6,10 +6,8 @@ from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
 from serde.relax.dynamic import make_spread
-from serde.relax.export_context import ExportContext, Value
-from serde.relax.import_context import ImportContext, Shape
 from serde.relax.ops.shape.reshape import flatten
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Shape, Value
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Tuple
 from serde.walk.pairs import reads

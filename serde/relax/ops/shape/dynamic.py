@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any as AnyValue
 
-from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.shape.arrange import spread
 from serde.relax.ops.shape.create import fill
 from serde.relax.ops.shape.pad import pad_with
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, Value
 
 __all__ = ["compute_lengths"]
 

@@ -9,9 +9,7 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.export_context import ExportContext, Value
-from serde.relax.import_context import ImportContext, Scalar, Shape
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Shape, Value
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import get

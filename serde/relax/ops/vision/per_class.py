@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.import_context import ImportContext
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relax.ops.vision.boxes import choose_best, emit_loops, one_number, overlap
 from serde.relay.ir.expr import Expr
 

@@ -9,10 +9,8 @@ from typing import Any as AnyValue, Literal
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.import_context import ImportContext
-from serde.relax.ops.table import OPS
+from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relax.ops.vision.boxes import emit_loops
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr

@@ -12,8 +12,7 @@ from serde.relay.ir.types import SequenceType, TensorType, Type
 from serde.relay.op.control.body import join, results
 from serde.torch import program as tree
 from serde.torch.aliases import Storage, Values
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext
+from serde.torch.ops.table import ExportContext, ImportContext, Value
 from serde.walk.assembly import closed_over
 
 

@@ -11,9 +11,8 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, If, Tuple, TupleGetItem
 from serde.relay.ir.infer import infer_if
 from serde.torch.aliases import Storage
-from serde.torch.import_context import ImportContext
 from serde.torch.model import Graph
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext
 from serde.walk.holes import Hole
 
 

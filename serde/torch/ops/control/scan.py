@@ -13,11 +13,9 @@ from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.op.control.body import results
 from serde.torch import program as tree
 from serde.torch.aliases import Values
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext
 from serde.torch.model import Graph
 from serde.torch.ops.control.body import HINT, begin_state, param_type, repeat, stack
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.walk.export_context import Writing
 
 

@@ -10,8 +10,6 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.lowering.conv import CONVOLUTIONS, convolution_on_floats, is_on_floats
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.conv.transposed import convolve_transposed
 from serde.torch.ops.conv.windows import (
     SPATIAL,
@@ -25,7 +23,7 @@ from serde.torch.ops.conv.windows import (
     write_conv,
 )
 from serde.torch.ops.shape.pad import flat_widths
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 
 
 @OPS.imports("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::_convolution_mode")

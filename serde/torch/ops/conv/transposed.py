@@ -9,8 +9,6 @@ import serde.relay as relay
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import split_padding
 from serde.relay.lowering.conv import TRANSPOSED, is_on_floats, transposed_on_floats
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.conv.windows import (
     SPATIAL,
     ConvAttributes,
@@ -22,7 +20,7 @@ from serde.torch.ops.conv.windows import (
     require_real,
     write_conv,
 )
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 
 __all__ = ["convolve_transposed"]
 

@@ -11,8 +11,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.op.conv.windows import Convolution
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, SymInt
+from serde.torch.ops.table import ExportContext, ImportContext, SymInt, Value
 
 __all__ = [
     "SPATIAL", "ConvAttributes", "RelayConv", "Sizes", "kernel_size", "over_batch", "per_axis",

@@ -10,9 +10,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, Scalar
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
 from serde.torch.ops.written import FIRST_BIT, in_computed_dtype
 
 Rounding = Literal["trunc", "floor"] | None

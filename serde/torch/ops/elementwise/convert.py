@@ -8,9 +8,7 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, Scalar
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
 from serde.torch.ops.written import DType, cast
 
 PLACEMENT = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "copy")

@@ -14,10 +14,9 @@ from serde.relay.ir.expr import Expr, If
 from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import widen
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext, Scalar
 from serde.walk.expansion.functions import arctan2, greatest_divisor, has_sign, log_add_exp
 
 Pair = Callable[[ImportContext, Expr, Expr], Expr]

@@ -16,8 +16,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
-from serde.torch.import_context import ImportContext
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext
 
 BOUND = 20.0
 """Where the power series ends and the expansion begins."""

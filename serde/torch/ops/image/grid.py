@@ -8,9 +8,7 @@ from typing import Final, Literal
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.op.image.grid import GridSample
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, SymInt
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
 
 _METHODS: Final = ("linear", "nearest", "cubic")

@@ -19,12 +19,10 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resampling import Resampling
 from serde.relay.op.image.resize import ImageResize
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.image.interpolation import Resizing
 from serde.torch.ops.image.resize import Scales, resize, resize_nearest, resize_smoothly
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 from serde.torch.ops.written import cast
 from serde.walk.takes import Takes
 

@@ -12,12 +12,10 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
 from serde.relay.lowering.index import from_start
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.index.gather import as_index
 from serde.torch.ops.shape.arrange import transpose
 from serde.torch.ops.shape.lengths import broadcast, multiply_lengths, reshape, sizes_of, spread
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
 
 __all__ = ["count_from_start", "index_tensor"]
 

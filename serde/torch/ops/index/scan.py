@@ -11,11 +11,9 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.elementwise.convert import widen
 from serde.torch.ops.reduce.plain import DType, as_summed
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
 from serde.torch.ops.written import in_signed
 from serde.walk.expansion.functions import log_add_exp
 

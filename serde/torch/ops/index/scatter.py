@@ -12,11 +12,9 @@ from serde.errors import Unsupported
 from serde.relay.ir.dims import same_shape
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.index.gather import as_index, at_least_vector, from_start
 from serde.torch.ops.shape.lengths import broadcast, reshape, sizes_of
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
 from serde.torch.ops.written import cast, in_signed
 from serde.torch.promotion import category
 

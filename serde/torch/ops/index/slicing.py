@@ -14,8 +14,6 @@ from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
 from serde.relay.op.index.dynamic import DynamicTopK
 from serde.relay.op.index.slicing import StridedSlice
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.shape.lengths import (
     add_lengths,
     broadcast,
@@ -24,7 +22,7 @@ from serde.torch.ops.shape.lengths import (
     sizes_of,
     subtract_lengths,
 )
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 from serde.torch.ops.written import cast, in_signed
 
 __all__ = ["FAR", "cut"]

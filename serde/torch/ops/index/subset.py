@@ -10,13 +10,11 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.index.gather import at_least_vector
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.arrange import move_axes
 from serde.torch.ops.shape.lengths import broadcast, multiply_lengths, reshape, sizes_of, spread
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 from serde.torch.ops.written import in_signed
 
 

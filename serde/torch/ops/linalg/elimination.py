@@ -11,11 +11,9 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import broadcast
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.linalg.product import power_of
 from serde.torch.ops.shape.matrix import identity_like
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.torch.ops.written import cast, widen
 from serde.walk.pairs import reads
 

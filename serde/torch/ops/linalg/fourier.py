@@ -16,9 +16,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.op.linalg.fourier import ShortTimeFourier
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.torch.ops.written import cast, widen
 
 Norm = Literal["backward", "ortho", "forward"]

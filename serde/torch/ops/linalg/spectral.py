@@ -12,12 +12,10 @@ from serde.relay.ir.expr import Constant, Expr, TupleGetItem, TupleWrapper
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.linalg.elimination import make_parts_exporter, swap_last
 from serde.torch.ops.linalg.product import build_matmul
 from serde.torch.ops.shape.matrix import identity_like
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
 from serde.torch.ops.written import cast, widen
 
 

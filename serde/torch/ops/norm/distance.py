@@ -9,11 +9,9 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.reduce.norm import vector_norm
 from serde.torch.ops.shape.matrix import places_of
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.torch.ops.written import dims_of, on_axis
 
 __all__ = ["measure_pairs"]

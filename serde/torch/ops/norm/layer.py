@@ -15,9 +15,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, itemsize
 from serde.relay.op.norm.layer import StashedNorm
 from serde.relay.op.norm.plain import ChannelNorm
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, SymInt
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 from serde.torch.ops.written import cast, dims_of, on_axis
 
 __all__ = ["channel_vector", "measure", "wide_dtype"]

@@ -10,11 +10,9 @@ from serde.core.weights import numpy_dtype
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.op.norm.plain import ChannelNorm, GroupNorm
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.norm.layer import channel_vector, measure
 from serde.torch.ops.reduce.plain import count
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.torch.ops.written import on_axis
 
 

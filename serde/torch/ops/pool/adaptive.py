@@ -13,11 +13,9 @@ from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.conv.windows import SPATIAL, Sizes, over_batch, per_axis
 from serde.torch.ops.pool.geometry import UNKNOWN_PLACES, has_fixed_lengths
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 
 
 def _adaptive_pool(ctx: ImportContext, x: Expr, kind: str, ndim: int, output_size: Sizes) -> Expr:

@@ -12,10 +12,9 @@ from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.conv.windows import over_batch
 from serde.torch.ops.pool.geometry import PoolAttributes
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext
 
 
 @OPS.imports(

@@ -17,13 +17,11 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.pool.indices import PooledPlaces
 from serde.relay.op.pool.reduction import Pooling, Window as RelayWindow
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.conv.windows import SPATIAL, Sizes, over_batch, per_axis
 from serde.torch.ops.pool.geometry import UNKNOWN_PLACES, PoolAttributes, Window, has_fixed_lengths
 from serde.torch.ops.reduce.plain import count
 from serde.torch.ops.shape.pad import flat_widths
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.torch.ops.written import cast
 from serde.walk.takes import FLOATS, Takes
 

@@ -13,7 +13,6 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
-from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.linalg.product import build_matmul
 from serde.torch.ops.pool.adaptive import make_adaptive_avg_pool
 from serde.torch.ops.pool.geometry import PoolAttributes
@@ -21,7 +20,7 @@ from serde.torch.ops.pool.window import make_avg_pool, make_max_pool
 from serde.torch.ops.qnn.parameters import dequantize, dequantize_fused, quantize, quantize_number
 from serde.torch.ops.reduce.plain import Axes, DType, import_mean
 from serde.torch.ops.shape.pad import import_pad
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext, Scalar, SymInt
 from serde.torch.quantization import Quantization
 
 Activate = Callable[[Expr], Expr] | None

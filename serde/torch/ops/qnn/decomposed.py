@@ -17,8 +17,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
-from serde.torch.import_context import ImportContext
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext
 from serde.torch.promotion import category
 
 DType = np.dtype[AnyValue]

@@ -16,10 +16,9 @@ from serde.relay.ir.expr import Expr, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import close
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.qnn.layers import Input, scale_products, sum_products
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext
 from serde.torch.quantization import PackedCell, PackedParams
 
 _LEAST_SCALE = 6.1e-5

@@ -13,9 +13,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.qnn.parameters import dequantize, quantize, quantize_number
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext, Scalar
 from serde.torch.quantization import Quantization
 
 

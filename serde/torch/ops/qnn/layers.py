@@ -14,13 +14,12 @@ from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.embedding import build_bags
 from serde.torch.ops.norm.layer import import_layer_norm
 from serde.torch.ops.norm.plain import import_batch_norm, import_group_norm, import_instance_norm
 from serde.torch.ops.qnn.parameters import along, dequantize, parameter, quantize, scale_array
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext
 from serde.torch.quantization import PackedParams, Quantization
 
 

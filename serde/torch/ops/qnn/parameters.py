@@ -17,8 +17,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
-from serde.torch.import_context import ImportContext
-from serde.torch.ops.table import DTYPE_CODES
+from serde.torch.ops.table import DTYPE_CODES, ImportContext
 from serde.torch.quantization import Quantization
 
 __all__ = [

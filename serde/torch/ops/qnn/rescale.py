@@ -8,9 +8,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.qnn.parameters import dequantize, integer_dtype, quantize
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext
 from serde.torch.quantization import Quantization
 
 

@@ -9,9 +9,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.reduce.loss import MEAN, NONE, Reduction
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext
 
 
 def _ctc_loss(

@@ -12,10 +12,8 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.recurrent.stack import STACK, gates_in_order, stack
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.walk.expansion.recurrent import LAYERS, layer_expansion
 
 __all__ = ["MODES", "Mode", "Stack", "run_stack"]

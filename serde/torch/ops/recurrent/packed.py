@@ -11,10 +11,9 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.recurrent.layer import MODES, Mode, Stack, run_stack
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext, Scalar, SymInt
 from serde.torch.sequences import PackedSequences
 
 

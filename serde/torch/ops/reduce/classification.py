@@ -9,10 +9,8 @@ import serde.relay as relay
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.reduce.loss import MEAN, NONE, SUM, Reduction, reduce_loss
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
 from serde.torch.ops.written import cast
 
 _NAMES: Final[dict[int, Literal["none", "mean", "sum"]]] = {NONE: "none", MEAN: "mean", SUM: "sum"}

@@ -8,9 +8,8 @@ from typing import Final, Literal
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.norm.distance import measure_pairs
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext
 
 __all__ = ["MEAN", "NONE", "SUM", "Reduction", "reduce_loss"]
 

@@ -10,11 +10,9 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.elementwise.convert import widen
 from serde.torch.ops.reduce.plain import Axes, DType, Reduction, as_floats, make_sum_exporter
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
 from serde.torch.ops.written import dims_of, in_signed
 
 MATRIX = (-2, -1)

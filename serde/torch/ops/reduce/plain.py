@@ -16,10 +16,8 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.reduce.plain import ReducedAxes
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.elementwise.convert import widen
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
 from serde.torch.ops.written import dims_of, in_signed
 from serde.walk.takes import FLOATS, Takes
 

@@ -8,10 +8,9 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.torch.import_context import ImportContext
 from serde.torch.ops.elementwise.paired import import_lerp
 from serde.torch.ops.reduce.plain import count
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ImportContext
 
 Interpolation = Literal["linear", "lower", "higher", "midpoint", "nearest"]
 

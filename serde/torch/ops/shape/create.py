@@ -16,11 +16,9 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.elementwise.convert import PLACEMENT, as_float
 from serde.torch.ops.shape.lengths import count_steps, restore
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
 from serde.torch.ops.written import cast, integers
 
 DType = np.dtype[AnyValue] | None

@@ -12,13 +12,11 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.index.gather import at_least_vector
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.lengths import add_lengths
 from serde.torch.ops.shape.reshape import at_least
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 
 _MOST_PARTS: Final = 50_000
 """Most parts of a tensor: as many as a tuple of Relay's has."""

@@ -15,13 +15,11 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.elementwise.convert import PLACEMENT
 from serde.torch.ops.shape.arrange import move_axes
 from serde.torch.ops.shape.create import DType, fill, fill_like
 from serde.torch.ops.shape.lengths import reshape, sizes_of
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
 from serde.walk.takes import CONSTANT, Takes
 
 __all__ = ["diagonal_of"]

@@ -11,11 +11,9 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.lengths import add_lengths, restore, subtract_lengths
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
 from serde.torch.ops.written import cast, integers
 
 _MODES: Final = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}

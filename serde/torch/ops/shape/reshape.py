@@ -12,10 +12,8 @@ from serde.relay.ir.dims import Any, Dim, SymDim, product, same_length, symbol
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import get
 from serde.relay.ir.types import TensorType
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.shape.lengths import multiply_lengths, reshape, sizes_of
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 from serde.torch.ops.written import DType, dims_of, integers, unsqueeze
 
 __all__ = ["at_least", "insert_axes", "join_axes"]

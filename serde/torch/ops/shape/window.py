@@ -15,11 +15,9 @@ from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Reshape
 from serde.relay.op.shape.columns import Columns
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.shape.arrange import move_axes
 from serde.torch.ops.shape.lengths import multiply_lengths, reshape, sizes_of
-from serde.torch.ops.table import OPS
+from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 from serde.torch.strided import span
 
 

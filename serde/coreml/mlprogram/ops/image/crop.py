@@ -9,12 +9,9 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.image.resize import Sampling
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr, tensor_type

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.operators import NUMBERS, cast_to, compute_dtype, emit_in
 from serde.coreml.mlprogram.ops.shape.reshape import reshape
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, Value
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import running
 from serde.walk.pairs import reads

@@ -6,9 +6,8 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.elementwise import DTYPES
-from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.ops.table import OPS, ImportContext
 from serde.coreml.mlprogram.tensor_lists import give_shape, is_shapeless, length_of, operand_of
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim, same_length

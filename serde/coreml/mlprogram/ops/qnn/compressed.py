@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import Held, Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.value import Held
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.precision import as_dtype

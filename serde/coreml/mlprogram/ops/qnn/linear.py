@@ -10,12 +10,9 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.lossy import QUANTISED_AS_FLOATS
 from serde.core.weights import dtype_name, numpy_dtype
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.qnn.compressed import dequantize
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.precision import as_dtype

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.recurrent.layer import (
     FUNCTIONS,
     Activation,
@@ -22,8 +20,7 @@ from serde.coreml.mlprogram.ops.recurrent.layer import (
     row_of,
     stack_directions,
 )
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.op.recurrent.gates import count_directions
 

@@ -11,8 +11,7 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.value import Value
+from serde.coreml.mlprogram.ops.table import ExportContext, Value
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleWrapper, tensor_type
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType

@@ -8,12 +8,10 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.operators import MOVE_DTYPES, NUMBERS_OR_BOOL, emit_in
 from serde.coreml.mlprogram.ops.shape.reshape import expand_dims, reshape
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import MAX_RANK, Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.value import MAX_RANK
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim, same_length
 from serde.relay.ir.expr import Expr, tensor_type

@@ -8,8 +8,6 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.operators import (
     FLOATS,
     MOVE_DTYPES,
@@ -19,8 +17,7 @@ from serde.coreml.mlprogram.operators import (
     emit_in,
 )
 from serde.coreml.mlprogram.ops.shape.reshape import transpose
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import normalize_axis

@@ -8,8 +8,6 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.operators import (
     NUMBERS,
     NUMBERS_OR_BOOL,
@@ -19,8 +17,7 @@ from serde.coreml.mlprogram.operators import (
 )
 from serde.coreml.mlprogram.ops.shape.arrange import spread
 from serde.coreml.mlprogram.ops.shape.reshape import reshape
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
 from serde.relay.ir.registry import call

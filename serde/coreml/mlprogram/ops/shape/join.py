@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.operators import NUMBERS_OR_BOOL, cast_to, compute_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import expand_dims
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis

@@ -9,11 +9,9 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.operators import MOVE_DTYPES, cast_to, compute_dtype
-from serde.coreml.mlprogram.ops.table import OPS
-from serde.coreml.value import MAX_RANK, Value
+from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.value import MAX_RANK
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim, product, same_shape
 from serde.relay.ir.expr import Call, Expr
