@@ -12,51 +12,29 @@ from serde.tflite.model import Operator, Subgraph
 
 __all__ = ["KERNEL_TYPES", "OPTIONS", "POSITIONS", "version_of"]
 
+_WITH_OPTIONS: Final = (
+    "ADD ARG_MAX ARG_MIN CAST CONCATENATION CONV_2D CONV_3D CUMSUM DEPTHWISE_CONV_2D "
+    "DEPTH_TO_SPACE DIV FULLY_CONNECTED GATHER GELU LEAKY_RELU LOCAL_RESPONSE_NORMALIZATION "
+    "MIRROR_PAD MUL ONE_HOT PACK RESHAPE RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR "
+    "REVERSE_SEQUENCE SHAPE SOFTMAX SPACE_TO_DEPTH SPLIT SPLIT_V SQUEEZE STRIDED_SLICE SUB "
+    "TRANSPOSE_CONV UNPACK"
+)
+"""Operators that have options of their own."""
+
+
+def _options_of(op: str) -> str:
+    words = (word if word[0].isdigit() else word.capitalize() for word in op.split("_"))
+    return f"{''.join(words)}Options"
+
+
 OPTIONS: Final = {
-    "ADD": "AddOptions",
-    "ARG_MAX": "ArgMaxOptions",
-    "ARG_MIN": "ArgMinOptions",
-    "AVERAGE_POOL_2D": "Pool2DOptions",
+    **{op: _options_of(op) for op in _WITH_OPTIONS.split()},
+    **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D"), "Pool2DOptions"),
     "BATCH_MATMUL": "BatchMatMulOptions",
-    "CAST": "CastOptions",
-    "CONCATENATION": "ConcatenationOptions",
-    "CONV_2D": "Conv2DOptions",
-    "CONV_3D": "Conv3DOptions",
-    "CUMSUM": "CumsumOptions",
-    "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
-    "DEPTH_TO_SPACE": "DepthToSpaceOptions",
-    "DIV": "DivOptions",
-    "FULLY_CONNECTED": "FullyConnectedOptions",
-    "GATHER": "GatherOptions",
-    "GELU": "GeluOptions",
-    "LEAKY_RELU": "LeakyReluOptions",
-    "LOCAL_RESPONSE_NORMALIZATION": "LocalResponseNormalizationOptions",
-    "MAX_POOL_2D": "Pool2DOptions",
-    "MEAN": "ReducerOptions",
-    "MIRROR_PAD": "MirrorPadOptions",
-    "MUL": "MulOptions",
-    "ONE_HOT": "OneHotOptions",
-    "PACK": "PackOptions",
-    "REDUCE_ALL": "ReducerOptions",
-    "REDUCE_ANY": "ReducerOptions",
-    "REDUCE_MAX": "ReducerOptions",
-    "REDUCE_MIN": "ReducerOptions",
-    "REDUCE_PROD": "ReducerOptions",
-    "RESHAPE": "ReshapeOptions",
-    "RESIZE_BILINEAR": "ResizeBilinearOptions",
-    "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions",
-    "REVERSE_SEQUENCE": "ReverseSequenceOptions",
-    "SHAPE": "ShapeOptions",
-    "SOFTMAX": "SoftmaxOptions",
-    "SPACE_TO_DEPTH": "SpaceToDepthOptions",
-    "SPLIT": "SplitOptions",
-    "SPLIT_V": "SplitVOptions",
-    "SQUEEZE": "SqueezeOptions",
-    "STRIDED_SLICE": "StridedSliceOptions",
-    "SUB": "SubOptions",
-    "SUM": "ReducerOptions",
-    "TRANSPOSE_CONV": "TransposeConvOptions",
-    "UNPACK": "UnpackOptions",
+    **dict.fromkeys(
+        ("MEAN", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM"),
+        "ReducerOptions",
+    ),
 }
 """Names of the tables of options."""
 
