@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from serde.core.limits import MAX_NAME_BYTES
 from serde.core.weights import ArrayWeight, FileWeight, OpenFile, Weight, numpy_dtype
 from serde.errors import FormatError
 
@@ -137,6 +138,21 @@ class Cursor:
     def u64(self, what: str) -> int:
         """Return an unsigned number of eight bytes."""
         return self.numbers("Q", what)[0]
+
+    def name(self) -> str:
+        """Return a name in UTF-8, which follows the number of its bytes.
+
+        Raises:
+            FormatError: It is too long, or not UTF-8.
+        """
+        length = self.u64("length of a name")
+        if length > MAX_NAME_BYTES:
+            raise self.error(f"a name of {length} bytes, at most {MAX_NAME_BYTES}", back=8)
+        raw = self.take(length, "name")
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise self.error("a name that is not UTF-8", back=length) from None
 
     def weight(self, shape: tuple[int, ...], dtype: str, what: str) -> Weight:
         """Return the array that begins here, without reading its values, and pass over it."""

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from serde.core.limits import MAX_NAME_BYTES, MAX_TENSORS
+from serde.core.limits import MAX_TENSORS
 from serde.core.progress import expect
 from serde.core.weights import OpenFile, Weight, numpy_dtype
 from serde.io.atomic import write_all, write_weight
@@ -73,22 +73,11 @@ def _read_names(cursor: Cursor) -> dict[str, None]:
         raise cursor.error(f"{count} names do not fit into {cursor.left} bytes", back=8)
     names: dict[str, None] = {}
     for _ in range(count):
-        name = _read_name(cursor)
+        name = cursor.name()
         if name in names:
             raise cursor.error(f"the name {name!r} occurs twice")
         names[name] = None
     return names
-
-
-def _read_name(cursor: Cursor) -> str:
-    length = cursor.u64("length of a name")
-    if length > MAX_NAME_BYTES:
-        raise cursor.error(f"a name of {length} bytes, at most {MAX_NAME_BYTES}", back=8)
-    raw = cursor.take(length, "name")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise cursor.error("a name that is not UTF-8", back=length) from None
 
 
 def _read_array(cursor: Cursor, name: str, codes: ElementCodes) -> Weight:

@@ -24,7 +24,7 @@ import os
 import struct
 from collections.abc import Callable, Mapping
 
-from serde.core.limits import MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS
+from serde.core.limits import MAX_RANK, MAX_TENSORS
 from serde.core.progress import expect
 from serde.core.weights import OpenFile, Weight
 from serde.errors import Unsupported
@@ -93,22 +93,11 @@ def _read_names(cursor: Cursor, arrays: int) -> list[str] | None:
         return None
     names: dict[str, None] = {}
     for _ in range(count):
-        name = _read_name(cursor)
+        name = cursor.name()
         if name in names:
             raise cursor.error(f"the name {name!r} occurs twice")
         names[name] = None
     return list(names)
-
-
-def _read_name(cursor: Cursor) -> str:
-    length = cursor.u64("length of a name")
-    if length > MAX_NAME_BYTES:
-        raise cursor.error(f"a name of {length} bytes, at most {MAX_NAME_BYTES}", back=8)
-    raw = cursor.take(length, "name")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise cursor.error("a name that is not UTF-8", back=length) from None
 
 
 def _read_array(cursor: Cursor) -> Weight | None:

@@ -11,7 +11,7 @@ from serde.nnef.options import NnefImportOptions
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.leaves import leaf_types
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import call
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.types import TensorType
 from serde.walk.interface import Inner, rewrite_interface
 
@@ -40,17 +40,11 @@ def expected_of(model: RelayModel, native: NnefModel) -> RelayModel:
         if name == param.name_hint and found == type_:
             return None
         outside = Var(name, found, param.span)
-        return outside, _as_dtype(outside, type_.dtype)
+        return outside, as_dtype(outside, type_.dtype)
 
     def outer(index: int, x: Expr, _type: TensorType) -> Expr:
-        return _as_dtype(x, outputs[index].dtype)
+        return as_dtype(x, outputs[index].dtype)
 
     changed = rewrite_interface(model, inner, outer)
     meta = replace(model.meta, inputs=native.inputs, outputs=native.outputs)
     return changed.evolve(meta=meta)
-
-
-def _as_dtype(x: Expr, dtype: str) -> Expr:
-    if isinstance(x.type, TensorType) and x.type.dtype == dtype:
-        return x
-    return call("cast", x, dtype=dtype)

@@ -32,6 +32,7 @@ def _emit_random(
     ctx: ExportContext,
     op: str,
     like: Value | None,
+    *,
     shape: tuple[int, ...] | None,
     dtype: DType | None,
     **attrs: float | None,
@@ -49,16 +50,7 @@ def _emit_random(
 def export_random_uniform(
     ctx: ExportContext, like: Value | None, *, random: RandomUniform
 ) -> Value:
-    return _emit_random(
-        ctx,
-        "RandomUniform",
-        like,
-        random.shape,
-        random.dtype,
-        low=random.low,
-        high=random.high,
-        seed=random.seed,
-    )
+    return _emit_random(ctx, "RandomUniform", like, **vars(random))
 
 
 @OPS.imports("RandomUniform", since=(1, 22))
@@ -77,16 +69,7 @@ def import_random_uniform(
 
 @OPS.exports("serde.random_normal")
 def export_random_normal(ctx: ExportContext, like: Value | None, *, random: RandomNormal) -> Value:
-    return _emit_random(
-        ctx,
-        "RandomNormal",
-        like,
-        random.shape,
-        random.dtype,
-        mean=random.mean,
-        scale=random.scale,
-        seed=random.seed,
-    )
+    return _emit_random(ctx, "RandomNormal", like, **vars(random))
 
 
 @OPS.imports("RandomNormal", since=(1, 22))

@@ -16,6 +16,7 @@ from serde.relay.ir.refs import RefRead, RefWrite
 from serde.relay.ir.types import FuncType, TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, kinds, post_order, rebuild, rewrite_function
 from serde.relay.transform.base import FunctionPass, Pass
+from serde.relay.transform.purity import has_symbol
 
 __all__ = ["InlineCalls", "ToGraphNormalForm", "symbols_agree"]
 
@@ -117,13 +118,7 @@ def symbols_agree(function: Function, args: Sequence[Expr]) -> bool:
     if all(wanted == given for wanted, given in pairs if isinstance(wanted, SymDim)):
         return True
     calls = (node for node in all_nodes(function.body) if isinstance(node, Call))
-    return not any(_has_symbol(value) for call in calls for value in call.attrs.values())
-
-
-def _has_symbol(value: object) -> bool:
-    if isinstance(value, tuple):
-        return any(map(_has_symbol, value))
-    return isinstance(value, SymDim)
+    return not any(has_symbol(value) for call in calls for value in call.attrs.values())
 
 
 class ToGraphNormalForm(FunctionPass):

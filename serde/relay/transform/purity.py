@@ -11,7 +11,10 @@ from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.traits import Decompresses, Foreign, Random, Trait
 from serde.relay.ir.visit import children, post_order
 
-__all__ = ["closed_nodes", "compressed", "is_random", "is_unrepeatable", "must_wait", "unpacks"]
+__all__ = [
+    "closed_nodes", "compressed", "has_symbol", "is_random", "is_unrepeatable", "must_wait",
+    "unpacks",
+]  # fmt: skip
 
 
 def is_random(call: Call) -> bool:
@@ -95,12 +98,12 @@ def _is_plain(node: Expr) -> bool:
     if isinstance(node, Call):
         if not isinstance(node.op, OpDef) or must_wait(node):
             return False
-        return not any(map(_has_symbol, node.attrs.values()))
+        return not any(map(has_symbol, node.attrs.values()))
     return isinstance(node, (Tuple, TupleGetItem)) and not isinstance(node, Var)
 
 
-def _has_symbol(value: object) -> bool:
+def has_symbol(value: object) -> bool:
     """Whether an attribute has a length that only the inputs tell."""
     if isinstance(value, tuple):
-        return any(map(_has_symbol, value))
+        return any(map(has_symbol, value))
     return isinstance(value, SymDim)

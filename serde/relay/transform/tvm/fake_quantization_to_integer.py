@@ -175,11 +175,13 @@ def _rescale_to_int32(x: Expr, found: TensorAffineType, wanted: TensorAffineType
 
 
 @_rule("nn.adaptive_avg_pool1d")
-def convert_adaptive_avg_pool1d(expr: Call, types: Types) -> Result:
+@_rule("nn.global_avg_pool2d")
+def convert_pooled_mean(expr: Call, types: Types) -> Result:
     """Average what is rescaled beforehand, in int32."""
     found, wanted = _tensor(types, expr.args[0]), _tensor(types, expr)
     level = _rescale_to_int32(expr.args[0], found, wanted)
-    mean = call("nn.adaptive_avg_pool1d", level, **expr.attrs)
+    name = expr.op.name if isinstance(expr.op, Op) else ""
+    mean = call(name, level, **expr.attrs)
     return [mean, TensorAffineType(wanted.scale, wanted.zero_point, "int32", wanted.axis)]
 
 
@@ -193,15 +195,6 @@ def convert_avg_pool2d(expr: Call, types: Types) -> Result:
         mean = call("clip", mean, a_min=float(info.min), a_max=float(info.max))
         mean = call("cast", mean, dtype=wanted.dtype)
     return [mean, wanted]
-
-
-@_rule("nn.global_avg_pool2d")
-def convert_global_avg_pool2d(expr: Call, types: Types) -> Result:
-    """Average what is rescaled beforehand, in int32."""
-    found, wanted = _tensor(types, expr.args[0]), _tensor(types, expr)
-    level = _rescale_to_int32(expr.args[0], found, wanted)
-    mean = call("nn.global_avg_pool2d", level, **expr.attrs)
-    return [mean, TensorAffineType(wanted.scale, wanted.zero_point, "int32", wanted.axis)]
 
 
 @_rule("broadcast_to")

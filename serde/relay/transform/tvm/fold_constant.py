@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from serde.core.weights import numpy_dtype
+from serde.relay.analysis.forms import check_constant
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType
@@ -134,22 +135,11 @@ class ConstantFolder:
             return False
         if name.startswith("qnn.") and not self.fold_qnn:
             return False
-        return all(map(_is_constant, node.args))
+        return all(map(check_constant, node.args))
 
 
 _STATEFUL = ("nn.dropout", "device_copy")
 _NOT_COMPUTED = ("annotation.", "memory.", "vm.", "on_device")
-
-
-def _is_constant(node: Expr) -> bool:
-    pending = [node]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, Tuple):
-            pending.extend(each.fields)
-        elif not isinstance(each, Constant):
-            return False
-    return True
 
 
 def _measure(old: Call, new: Call) -> Expr:
