@@ -40,17 +40,10 @@ from serde.walk.expansion.tensors import fixed_shape
 
 @OPS.expands("qnn.conv2d")
 def expand_conv2d(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    weight_zero_point: Expr,
-    input_scale: Expr,
-    weight_scale: Expr,
-    *,
-    out_dtype: np.dtype[AnyValue],
-    **conv: AnyValue,
+    data: Expr, weight: Expr, *parameters: Expr, out_dtype: np.dtype[AnyValue], **conv: AnyValue
 ) -> Expr:
     """ConvInteger sums bytes; other integers are a product of windows with filters."""
+    input_zero_point, weight_zero_point, _input_scale, _weight_scale = parameters
     dtype = out_dtype.name
     points = byte_points((data, input_zero_point), (weight, weight_zero_point))
     fits = dtype == "int32" or (dtype == "int64" and math.prod(fixed_shape(weight)) < EXACT_DEPTH)
@@ -104,11 +97,7 @@ def _sum_windows(
 def expand_conv2d_transpose(
     data: Expr,
     weight: Expr,
-    input_zero_point: Expr,
-    weight_zero_point: Expr,
-    input_scale: Expr,
-    weight_scale: Expr,
-    *,
+    *parameters: Expr,
     strides: tuple[int, ...],
     output_padding: tuple[int, ...],
     padding: tuple[int, ...],
@@ -118,6 +107,7 @@ def expand_conv2d_transpose(
     **_conv: AnyValue,
 ) -> Expr:
     """A convolution of the flipped weight with data between which zero points are put."""
+    input_zero_point, weight_zero_point, input_scale, weight_scale = parameters
     x, w = data, _flip_filters(weight, groups)
     zero = narrow_zero_point(input_zero_point, tensor_type(x).dtype)
     value, wide = 0.0, "int64" if out_dtype == np.int64 else "int32"
@@ -295,17 +285,12 @@ def expand_qlinear_conv2d(
     data: Expr,
     weight: Expr,
     bias: Expr | None,
-    data_scale: Expr,
-    data_zero: Expr,
-    weight_scale: Expr,
-    weight_zero: Expr,
-    out_scale: Expr,
-    out_zero: Expr,
-    *,
+    *parameters: Expr,
     out_dtype: np.dtype[AnyValue],
     **window: AnyValue,
 ) -> Expr:
     """The sums stay integers where ONNX Runtime has no operator for the whole."""
+    data_scale, data_zero, weight_scale, weight_zero, out_scale, out_zero = parameters
     padding = split_padding(window["padding"], 2)
     window["padding"] = (*padding[0], *padding[1])
     zeros = (None if is_zero(each) else each for each in (data_zero, weight_zero))

@@ -100,17 +100,10 @@ def byte_points(*sides: tuple[Expr, Expr]) -> list[Expr | None] | None:
 
 @OPS.expands("qnn.dense")
 def expand_dense(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    weight_zero_point: Expr,
-    input_scale: Expr,
-    weight_scale: Expr,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue],
+    data: Expr, weight: Expr, *parameters: Expr, units: Dim | None, out_dtype: np.dtype[AnyValue]
 ) -> Expr:
     """MatMulInteger sums bytes in int32, a MatMul other integers."""
+    input_zero_point, weight_zero_point, input_scale, weight_scale = parameters
     points = byte_points((data, input_zero_point), (weight, weight_zero_point))
     if points is None or out_dtype != np.int32:
         given = (data, weight, input_zero_point, weight_zero_point, input_scale, weight_scale)
@@ -120,17 +113,9 @@ def expand_dense(
 
 @OPS.expands("qnn.batch_matmul")
 def expand_batch_matmul(
-    x: Expr,
-    y: Expr,
-    x_zero_point: Expr,
-    y_zero_point: Expr,
-    x_scale: Expr,
-    y_scale: Expr,
-    *,
-    transpose_a: bool,
-    transpose_b: bool,
-    **out: AnyValue,
+    x: Expr, y: Expr, *parameters: Expr, transpose_a: bool, transpose_b: bool, **out: AnyValue
 ) -> Expr:
+    x_zero_point, y_zero_point, x_scale, y_scale = parameters
     points = byte_points((x, x_zero_point), (y, y_zero_point))
     turns = {"transpose_a": transpose_a, "transpose_b": transpose_b}
     if points is None:

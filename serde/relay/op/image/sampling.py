@@ -122,11 +122,7 @@ def grid_sample(
 
 
 def _affine_type(
-    theta: TensorType,
-    shape: TensorType | None,
-    *,
-    size: tuple[int, ...] | None,
-    align_corners: bool,
+    theta: TensorType, shape: TensorType | None, *, size: tuple[int, ...] | None, **_: AnyValue
 ) -> TensorType:
     require_float(theta)
     if (shape is None) == (size is None):

@@ -355,30 +355,18 @@ def build_einsum(data: Expr | Iterable[Expr], equation: str) -> Expr:
 
 
 def _dense_pack_type(
-    data: TensorType,
-    weight: TensorType,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
-    weight_layout: str,
+    data: TensorType, weight: TensorType, *, weight_layout: str, **attrs: AnyValue
 ) -> Type:
     if data.rank != 2:
         raise TypeInferenceError(f"expected data of rank 2, found {data!r}")
     plain = TensorType(LayoutPlan(weight.shape, weight_layout, "NC").shape, weight.dtype)
-    result: Type = get("nn.dense").infer(data, plain, units=units, out_dtype=out_dtype)
+    result: Type = get("nn.dense").infer(data, plain, **attrs)
     return result
 
 
-def _as_dense(
-    data: Expr,
-    weight: Expr,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
-    weight_layout: str,
-) -> Expr:
+def _as_dense(data: Expr, weight: Expr, *, weight_layout: str, **attrs: AnyValue) -> Expr:
     plain = call("layout_transform", weight, src_layout=weight_layout, dst_layout="NC")
-    return call("nn.dense", data, plain, units=units, out_dtype=out_dtype)
+    return call("nn.dense", data, plain, **attrs)
 
 
 @relay_op(

@@ -30,29 +30,15 @@ def _pair(scale: float, zero_point: int) -> tuple[Array, Array]:
     return np.array(scale, np.float32), np.array(zero_point, np.int32)
 
 
-def _leaky_relu_type(
-    data: TensorType,
-    input_scale: TensorType,
-    input_zero_point: TensorType,
-    output_scale: TensorType,
-    output_zero_point: TensorType,
-    *,
-    alpha: float,
-) -> TensorType:
+def _leaky_relu_type(data: TensorType, *parameters: TensorType, alpha: float) -> TensorType:
+    input_scale, input_zero_point, output_scale, output_zero_point = parameters
     require_dtype(data, ("int8", "uint8"), "data")
     require_scalars((input_scale, input_zero_point), (output_scale, output_zero_point))
     return data
 
 
-def _as_leaky_relu(
-    data: Expr,
-    input_scale: Expr,
-    input_zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    *,
-    alpha: float,
-) -> Expr:
+def _as_leaky_relu(data: Expr, *parameters: Expr, alpha: float) -> Expr:
+    input_scale, input_zero_point, output_scale, output_zero_point = parameters
     target = (output_scale, output_zero_point)
     wide = call("cast", data, dtype="int32")
     level = requantize_expr(wide, input_scale, input_zero_point, *target)
@@ -111,31 +97,17 @@ def build_leaky_relu(
     return call("qnn.leaky_relu", x, *parameters, alpha=alpha)
 
 
-def _softmax_type(
-    data: TensorType,
-    scale: TensorType,
-    zero_point: TensorType,
-    output_scale: TensorType,
-    output_zero_point: TensorType,
-    *,
-    axis: int,
-) -> TensorType:
+def _softmax_type(data: TensorType, *parameters: TensorType, axis: int) -> TensorType:
+    scale, zero_point, output_scale, output_zero_point = parameters
     require_dtype(data, ("int8",), "data")
     require_scalars((scale, zero_point), (output_scale, output_zero_point))
     normalize_axis(axis, data.rank)
     return data
 
 
-def _as_softmax(
-    data: Expr,
-    scale: Expr,
-    zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    *,
-    axis: int,
-) -> Expr:
+def _as_softmax(data: Expr, *parameters: Expr, axis: int) -> Expr:
     """Spell the shifts of :func:`softmax` as divisions and products by powers of two."""
+    scale, zero_point, output_scale, output_zero_point = parameters
     if not isinstance(scale, Constant) or float(scale.data) > 1:
         raise TypeInferenceError("the scale must be a constant of at most 1")
 
@@ -159,8 +131,8 @@ def _as_softmax(
     power = call("multiply", rest, call("take", powers, shift, axis=0, mode="fast"))
     inverse = call("divide", of(1 << 30), reduced("sum", power))
     share = down(call("multiply", inverse, power), 30 - SOFTMAX_BITS)
-    parameters = (const(2.0**-SOFTMAX_BITS, "float32"), of(0), output_scale, output_zero_point)
-    return call("qnn.requantize", share, *parameters, axis=0, out_dtype="int8")
+    rescaling = (const(2.0**-SOFTMAX_BITS, "float32"), of(0), output_scale, output_zero_point)
+    return call("qnn.requantize", share, *rescaling, axis=0, out_dtype="int8")
 
 
 def _softmax_unit(scale: Array) -> Array:

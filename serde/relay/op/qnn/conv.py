@@ -131,14 +131,9 @@ def conv2d(
 
 
 def _conv2d_transpose_type(
-    data: TensorType,
-    weight: TensorType,
-    input_zero_point: TensorType,
-    weight_zero_point: TensorType,
-    input_scale: TensorType,
-    weight_scale: TensorType,
-    **attrs: AnyValue,
+    data: TensorType, weight: TensorType, *parameters: TensorType, **attrs: AnyValue
 ) -> TensorType:
+    input_zero_point, weight_zero_point, input_scale, weight_scale = parameters
     require_dtype(data, ("int8", "uint8", "int16", "uint16"), "data")
     require_dtype(weight, ("int8", "uint8"), "weight")
     # A vector of one number serves as a scalar here, as in TVM.

@@ -43,13 +43,8 @@ TABLE_INPUTS = {"int8": np.arange(-128, 128), "uint8": np.arange(256)}
 """Every number of a dtype, in ascending order."""
 
 
-def _unary_type(
-    data: TensorType,
-    scale: TensorType,
-    zero_point: TensorType,
-    output_scale: TensorType,
-    output_zero_point: TensorType,
-) -> TensorType:
+def _unary_type(data: TensorType, *parameters: TensorType) -> TensorType:
+    scale, zero_point, output_scale, output_zero_point = parameters
     require_dtype(data, tuple(TABLE_INPUTS), "data")
     require_scalars((scale, zero_point), (output_scale, output_zero_point))
     return data

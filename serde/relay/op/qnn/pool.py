@@ -29,29 +29,15 @@ _PARAMETERS = (
 )
 
 
-def _avg_pool_type(
-    data: TensorType,
-    input_scale: TensorType,
-    input_zero_point: TensorType,
-    output_scale: TensorType,
-    output_zero_point: TensorType,
-    **attrs: AnyValue,
-) -> TensorType:
+def _avg_pool_type(data: TensorType, *parameters: TensorType, **attrs: AnyValue) -> TensorType:
+    input_scale, input_zero_point, output_scale, output_zero_point = parameters
     require_dtype(data, ("int8", "uint8"), "data")
     require_scalars((input_scale, input_zero_point), (output_scale, output_zero_point))
     pooled = get("nn.avg_pool2d").infer(data, **attrs)
     return TensorType(pooled.shape, data.dtype)
 
 
-def _as_avg_pool(
-    data: Expr,
-    input_scale: Expr,
-    input_zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    **attrs: AnyValue,
-) -> Expr:
-    parameters = (input_scale, input_zero_point, output_scale, output_zero_point)
+def _as_avg_pool(data: Expr, *parameters: Expr, **attrs: AnyValue) -> Expr:
     mean = call("nn.avg_pool2d", requantize_expr(data, *parameters), **attrs)
     return saturate_expr(mean, tensor_type(data).dtype)
 

@@ -117,14 +117,11 @@ def completion(name: str) -> Callable[..., Types]:
 def _dense_type(
     data: TensorType,
     weight: TensorType,
-    input_zero_point: TensorType,
-    weight_zero_point: TensorType,
-    input_scale: TensorType,
-    weight_scale: TensorType,
-    *,
+    *parameters: TensorType,
     units: Dim | None,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> TensorType:
+    input_zero_point, weight_zero_point, input_scale, weight_scale = parameters
     require_dtype(data, ("int8", "uint8", "int16", "uint16"), "data")
     require_dtype(weight, ("int8", "uint8"), "weight")
     require_out_dtype(out_dtype, ("int32", "int64"))
@@ -179,26 +176,19 @@ def _dense_pack_type(
     data: TensorType,
     weight: TensorType,
     *parameters: TensorType,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
     weight_layout: str,
+    **attrs: AnyValue,
 ) -> TensorType:
     if data.rank != 2:
         raise TypeInferenceError(f"expected data of rank 2, found {data!r}")
-    plain = _unpack_weight(weight, weight_layout)
-    return _dense_type(data, plain, *parameters, units=units, out_dtype=out_dtype)
+    return _dense_type(data, _unpack_weight(weight, weight_layout), *parameters, **attrs)
 
 
 def _as_dense(
-    data: Expr,
-    weight: Expr,
-    *parameters: Expr,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
-    weight_layout: str,
+    data: Expr, weight: Expr, *parameters: Expr, weight_layout: str, **attrs: AnyValue
 ) -> Expr:
     plain = call("layout_transform", weight, src_layout=weight_layout, dst_layout="NC")
-    return call("qnn.dense", data, plain, *parameters, units=units, out_dtype=out_dtype)
+    return call("qnn.dense", data, plain, *parameters, **attrs)
 
 
 @relay_op(
@@ -235,22 +225,13 @@ def contrib_dense_pack(
 
 
 def _batch_matmul_type(
-    x: TensorType,
-    y: TensorType,
-    x_zero_point: TensorType,
-    y_zero_point: TensorType,
-    x_scale: TensorType,
-    y_scale: TensorType,
-    *,
-    out_dtype: np.dtype[AnyValue] | None,
-    transpose_a: bool,
-    transpose_b: bool,
+    x: TensorType, y: TensorType, *parameters: TensorType, **attrs: AnyValue
 ) -> TensorType:
+    x_zero_point, y_zero_point, x_scale, y_scale = parameters
     require_dtype(x, ("int8", "uint8"), "x")
     require_dtype(y, ("int8", "uint8"), "y")
-    require_out_dtype(out_dtype, ("int32",))
+    require_out_dtype(attrs["out_dtype"], ("int32",))
     require_scalars((x_scale, x_zero_point), (y_scale, y_zero_point))
-    attrs = {"out_dtype": out_dtype, "transpose_a": transpose_a, "transpose_b": transpose_b}
     result = get("nn.batch_matmul").infer(x, y, **attrs)
     return TensorType(result.shape, result.dtype)
 

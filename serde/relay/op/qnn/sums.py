@@ -67,51 +67,24 @@ def body_of_sums(name: str, *, floats: bool = True) -> Callable[..., Expr]:
     plain = name.replace("qnn.", "nn.")
 
     def convolve(
-        data: Expr,
-        weight: Expr,
-        input_zero_point: Expr,
-        weight_zero_point: Expr,
-        input_scale: Expr,
-        weight_scale: Expr,
-        *,
-        out_dtype: DType | None,
-        kernel_layout: str,
-        **window: AnyValue,
+        data: Expr, weight: Expr, *parameters: Expr, out_dtype: DType | None, **window: AnyValue
     ) -> Expr:
         first = "I" if plain.endswith("transpose") else "O"
-        points = input_zero_point, _of_filters(weight_zero_point, weight, kernel_layout, first)
-        return multiply(data, weight, points, out_dtype, kernel_layout=kernel_layout, **window)
+        zero_point = _of_filters(parameters[1], weight, window["kernel_layout"], first)
+        return multiply(data, weight, (parameters[0], zero_point), out_dtype, **window)
 
     def dense(
-        data: Expr,
-        weight: Expr,
-        input_zero_point: Expr,
-        weight_zero_point: Expr,
-        input_scale: Expr,
-        weight_scale: Expr,
-        *,
-        units: AnyValue,
-        out_dtype: DType | None,
+        data: Expr, weight: Expr, *parameters: Expr, units: AnyValue, out_dtype: DType | None
     ) -> Expr:
-        if tensor_type(weight_zero_point).rank:
-            weight_zero_point = call("expand_dims", weight_zero_point, axis=1)
-        points = input_zero_point, weight_zero_point
-        return multiply(data, weight, points, out_dtype, units=units)
+        zero_point = parameters[1]
+        if tensor_type(zero_point).rank:
+            zero_point = call("expand_dims", zero_point, axis=1)
+        return multiply(data, weight, (parameters[0], zero_point), out_dtype, units=units)
 
     def batch_matmul(
-        x: Expr,
-        y: Expr,
-        x_zero_point: Expr,
-        y_zero_point: Expr,
-        x_scale: Expr,
-        y_scale: Expr,
-        *,
-        out_dtype: DType | None,
-        transpose_a: bool,
-        transpose_b: bool,
+        x: Expr, y: Expr, *parameters: Expr, out_dtype: DType | None, **turns: AnyValue
     ) -> Expr:
-        turns = {"transpose_a": transpose_a, "transpose_b": transpose_b}
-        return multiply(x, y, (x_zero_point, y_zero_point), out_dtype, **turns)
+        return multiply(x, y, (parameters[0], parameters[1]), out_dtype, **turns)
 
     def multiply(
         left: Expr,

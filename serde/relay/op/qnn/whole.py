@@ -48,17 +48,12 @@ def _conv_type(
     data: TensorType,
     weight: TensorType,
     bias: TensorType | None,
-    data_scale: TensorType,
-    data_zero: TensorType,
-    weight_scale: TensorType,
-    weight_zero: TensorType,
-    out_scale: TensorType,
-    out_zero: TensorType,
-    *,
+    *parameters: TensorType,
     out_dtype: DType,
     **window: AnyValue,
 ) -> TensorType:
     """The weight may have a scale for each output; all other parameters are scalars."""
+    data_scale, data_zero, weight_scale, weight_zero, out_scale, out_zero = parameters
     _require_bytes(data=data, weight=weight)
     _require_scalar(data_scale, data_zero, data.dtype)
     _require_parameters(weight, weight_scale, weight_zero, 0)
@@ -78,17 +73,12 @@ def _decompose_conv(
     data: Expr,
     weight: Expr,
     bias: Expr | None,
-    data_scale: Expr,
-    data_zero: Expr,
-    weight_scale: Expr,
-    weight_zero: Expr,
-    out_scale: Expr,
-    out_zero: Expr,
-    *,
+    *parameters: Expr,
     out_dtype: DType,
     **window: AnyValue,
 ) -> Expr:
     """Real numbers are convolved in float32, then quantised."""
+    data_scale, data_zero, weight_scale, weight_zero, out_scale, out_zero = parameters
     x = call("serde.dequantize_linear", data, data_scale, data_zero, axis=1)
     w = call("serde.dequantize_linear", weight, weight_scale, weight_zero, axis=0)
     real: Expr = call("nn.conv2d", x, w, **window)
@@ -193,18 +183,10 @@ def qlinear_conv2d(
 
 
 def _matmul_type(
-    lhs: TensorType,
-    rhs: TensorType,
-    lhs_scale: TensorType,
-    lhs_zero: TensorType,
-    rhs_scale: TensorType,
-    rhs_zero: TensorType,
-    out_scale: TensorType,
-    out_zero: TensorType,
-    *,
-    out_dtype: DType,
+    lhs: TensorType, rhs: TensorType, *parameters: TensorType, out_dtype: DType
 ) -> TensorType:
     """The right side may have a scale for each column; all other parameters are scalars."""
+    lhs_scale, lhs_zero, rhs_scale, rhs_zero, out_scale, out_zero = parameters
     _require_bytes(lhs=lhs, rhs=rhs)
     if lhs.rank != rhs.rank or lhs.rank not in (2, 3):
         raise TypeInferenceError(f"expected two operands of rank 2 or 3: {lhs!r} and {rhs!r}")
@@ -218,18 +200,8 @@ def _matmul_type(
     return TensorType((*batch, lhs.shape[-2], rhs.shape[-1]), out_dtype)
 
 
-def _decompose_matmul(
-    lhs: Expr,
-    rhs: Expr,
-    lhs_scale: Expr,
-    lhs_zero: Expr,
-    rhs_scale: Expr,
-    rhs_zero: Expr,
-    out_scale: Expr,
-    out_zero: Expr,
-    *,
-    out_dtype: DType,
-) -> Expr:
+def _decompose_matmul(lhs: Expr, rhs: Expr, *parameters: Expr, out_dtype: DType) -> Expr:
+    lhs_scale, lhs_zero, rhs_scale, rhs_zero, out_scale, out_zero = parameters
     rank = rhs.type.rank if isinstance(rhs.type, TensorType) else 2
     a = call("serde.dequantize_linear", lhs, lhs_scale, lhs_zero, axis=0)
     b = call("serde.dequantize_linear", rhs, rhs_scale, rhs_zero, axis=rank - 1)

@@ -200,12 +200,7 @@ declare("any", np.any, "``y = any(x)``: whether one is true, over axes.", infer=
 
 
 def _arg_type(
-    data: TensorType,
-    *,
-    axis: Sequence[int] | None,
-    keepdims: bool,
-    select_last_index: bool,
-    exclude: bool,
+    data: TensorType, *, axis: Sequence[int] | None, keepdims: bool, exclude: bool, **_: AnyValue
 ) -> TensorType:
     axes = reduced_axes(data.rank, axis, exclude)
     _require_elements(data, axes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import numpy as np
 
@@ -127,12 +127,7 @@ def roi_align(data: Array, rois: Array, *, roi: RoiAlign) -> Array:
 
 
 def _roi_pool_type(
-    data: TensorType,
-    rois: TensorType,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
-    layout: str,
+    data: TensorType, rois: TensorType, *, pooled_size: tuple[Dim, ...], layout: str, **_: AnyValue
 ) -> TensorType:
     return _infer_pooled(data, rois, pooled_size, layout)
 

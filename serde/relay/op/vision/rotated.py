@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
+
 import numpy as np
 
 from serde.errors import TypeInferenceError
@@ -17,12 +19,7 @@ __all__ = ["between"]
 
 
 def _rotated_type(
-    data: TensorType,
-    rois: TensorType,
-    *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-    sample_ratio: int,
+    data: TensorType, rois: TensorType, *, pooled_size: tuple[int, ...], **_: AnyValue
 ) -> TensorType:
     require_float(data)
     require_same_dtype(data, rois)
