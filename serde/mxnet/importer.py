@@ -64,6 +64,12 @@ NUMBERED = frozenset(
 )
 """Operators whose only output is still called ``<node>_output0``."""
 
+_RANGED = ("output", "min_output", "max_output")
+_QUANTIZED = (
+    "act batch_norm concat conv elemwise_add elemwise_mul embedding flatten fully_connected pooling"
+)
+_MKLDNN = "fully_connected selfatt_qk selfatt_valatt"
+
 OUTPUT_NAMES = {
     "BatchNorm": ("output", "mean", "var"),
     "BatchNorm_v1": ("output", "mean", "var"),
@@ -77,24 +83,8 @@ OUTPUT_NAMES = {
     "make_loss": ("loss",),
     "_contrib_quantize_asym": ("output", "scale", "shift"),
     "_sg_mkldnn_conv": ("output", "output_min", "output_max"),
-    **dict.fromkeys(
-        (
-            "_contrib_quantized_act",
-            "_contrib_quantized_batch_norm",
-            "_contrib_quantized_concat",
-            "_contrib_quantized_conv",
-            "_contrib_quantized_elemwise_add",
-            "_contrib_quantized_elemwise_mul",
-            "_contrib_quantized_embedding",
-            "_contrib_quantized_flatten",
-            "_contrib_quantized_fully_connected",
-            "_contrib_quantized_pooling",
-            "_sg_mkldnn_fully_connected",
-            "_sg_mkldnn_selfatt_qk",
-            "_sg_mkldnn_selfatt_valatt",
-        ),
-        ("output", "min_output", "max_output"),
-    ),
+    **dict.fromkeys(map("_contrib_quantized_{}".format, _QUANTIZED.split()), _RANGED),
+    **dict.fromkeys(map("_sg_mkldnn_{}".format, _MKLDNN.split()), _RANGED),
 }
 """Operators whose outputs have names of their own."""
 

@@ -173,31 +173,14 @@ def power_of_integers(ctx: ImportContext, a: Scalar, b: Scalar) -> Scalar:
     return ctx.as_number(ctx.cast(ctx.number(power(ctx, a, b)), "int64"))
 
 
-for _name, _python, _build in (
-    ("sqrt", math.sqrt, relay.sqrt),
-    ("exp", math.exp, relay.exp),
-    ("log", math.log, relay.log),
-    ("log2", math.log2, relay.log2),
-    ("log10", math.log10, relay.log10),
-    ("log1p", math.log1p, None),
-    ("expm1", math.expm1, None),
-    ("sin", math.sin, relay.sin),
-    ("cos", math.cos, relay.cos),
-    ("tan", math.tan, relay.tan),
-    ("asin", math.asin, relay.asin),
-    ("acos", math.acos, relay.acos),
-    ("atan", math.atan, relay.atan),
-    ("sinh", math.sinh, relay.sinh),
-    ("cosh", math.cosh, relay.cosh),
-    ("tanh", math.tanh, relay.tanh),
-    ("erf", math.erf, relay.erf),
-    ("fabs", math.fabs, relay.abs),
-    ("degrees", math.degrees, None),
-    ("radians", math.radians, None),
-    ("gamma", math.gamma, None),
-    ("lgamma", math.lgamma, None),
-):
-    _singles(f"aten::{_name}", _python, _build)
+_ALIKE = "sqrt exp log log2 log10 sin cos tan asin acos atan sinh cosh tanh erf"
+"""Functions that Python and Relay call alike."""
+
+for _name in _ALIKE.split():
+    _singles(f"aten::{_name}", getattr(math, _name), getattr(relay, _name))
+for _name in ("log1p", "expm1", "degrees", "radians", "gamma", "lgamma"):
+    _singles(f"aten::{_name}", getattr(math, _name), None)
+_singles("aten::fabs", math.fabs, relay.abs)
 
 
 def _one_number(

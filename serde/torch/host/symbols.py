@@ -18,25 +18,15 @@ from serde.torch.host.registry import EVALUATORS, evaluates
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 
 _SAME = {
-    "eq": "aten::eq.int",
-    "ne": "aten::ne.int",
-    "lt": "aten::lt.int",
-    "le": "aten::le.int",
-    "gt": "aten::gt.int",
-    "ge": "aten::ge.int",
-    "neg": "aten::neg.int",
+    **{name: f"aten::{name}.int" for name in ("eq", "ne", "lt", "le", "gt", "ge", "neg")},
+    **{name: f"aten::{name}.float" for name in ("floor", "ceil", "sqrt")},
+    **dict.fromkeys(("_sym_sqrt", "sym_sqrt"), "aten::sqrt.float"),
+    **dict.fromkeys(("not_", "sym_not"), "aten::__not__"),
     "and_": "aten::__and__.bool",
     "or_": "aten::__or__.bool",
-    "not_": "aten::__not__",
-    "sym_not": "aten::__not__",
     "sym_min": "prim::min.int",
     "sym_max": "prim::max.int",
     "sym_float": "aten::Float",
-    "floor": "aten::floor.float",
-    "ceil": "aten::ceil.float",
-    "sqrt": "aten::sqrt.float",
-    "_sym_sqrt": "aten::sqrt.float",
-    "sym_sqrt": "aten::sqrt.float",
 }
 """Operators of TorchScript that compute the same."""
 
