@@ -67,6 +67,24 @@ class RelayLayer(RecurrentLayer):
             return x
         return ctx.emit("Transpose", x, perm=[1, 0, 2])
 
+    def emit(
+        self,
+        ctx: ExportContext,
+        op: str,
+        defaults: Sequence[str],
+        operands: Sequence[Value | None],
+        states: Sequence[Value | None],
+        *behind: Value | None,
+        **attributes: AnyValue,
+    ) -> tuple[Value, ...]:
+        """Write a layer of data, two weights, a bias and lengths, then states, then the rest."""
+        x, w, r, b, lengths = operands
+        data = self.time_first(ctx, x)
+        counts = None if lengths is None else as_dtype(ctx, lengths, "int32")
+        given = data, w, r, b, counts, *(self.time_first(ctx, each) for each in states), *behind
+        options = {**attributes, **self.to_onnx(defaults)}
+        return self.restore(ctx, ctx.emit_tuple(op, *given, outputs=1 + len(states), **options))
+
     def restore(self, ctx: ExportContext, results: Sequence[Value]) -> tuple[Value, ...]:
         """Return outputs and last states of ONNX in the layer's own layout."""
         if self.layout == "TNC":
@@ -131,16 +149,8 @@ class LayerAttributes:
         return found
 
 
-def _cast_lengths(ctx: ExportContext, x: Value | None) -> Value | None:
-    return None if x is None else as_dtype(ctx, x, "int32")
-
-
 _LSTM = ("sigmoid", "tanh", "tanh")
-
-
 _GRU = ("sigmoid", "tanh")
-
-
 _RNN = ("tanh",)
 
 
@@ -160,21 +170,9 @@ def export_lstm(
     layer: RelayLayer,
     input_forget: bool,
 ) -> tuple[Value, ...]:
-    results = ctx.emit_tuple(
-        "LSTM",
-        layer.time_first(ctx, x),
-        w,
-        r,
-        b,
-        _cast_lengths(ctx, sequence_lens),
-        layer.time_first(ctx, initial_h),
-        layer.time_first(ctx, initial_c),
-        p,
-        outputs=3,
-        input_forget=int(input_forget) or None,
-        **layer.to_onnx(_LSTM),
-    )
-    return layer.restore(ctx, results)
+    operands, states = (x, w, r, b, sequence_lens), (initial_h, initial_c)
+    forget = int(input_forget) or None
+    return layer.emit(ctx, "LSTM", _LSTM, operands, states, p, input_forget=forget)
 
 
 @OPS.imports("LSTM", since=(1, 7, 14, 22), ignored=("output_sequence",))
@@ -211,19 +209,8 @@ def export_gru(
     layer: RelayLayer,
     linear_before_reset: bool,
 ) -> tuple[Value, ...]:
-    results = ctx.emit_tuple(
-        "GRU",
-        layer.time_first(ctx, x),
-        w,
-        r,
-        b,
-        _cast_lengths(ctx, sequence_lens),
-        layer.time_first(ctx, initial_h),
-        outputs=2,
-        linear_before_reset=int(linear_before_reset) or None,
-        **layer.to_onnx(_GRU),
-    )
-    return layer.restore(ctx, results)
+    operands, last = (x, w, r, b, sequence_lens), int(linear_before_reset) or None
+    return layer.emit(ctx, "GRU", _GRU, operands, [initial_h], linear_before_reset=last)
 
 
 @OPS.imports("GRU", since=(1, 3, 7, 14, 22), ignored=("output_sequence",))
@@ -257,18 +244,7 @@ def export_rnn(
     *,
     layer: RelayLayer,
 ) -> tuple[Value, ...]:
-    results = ctx.emit_tuple(
-        "RNN",
-        layer.time_first(ctx, x),
-        w,
-        r,
-        b,
-        _cast_lengths(ctx, sequence_lens),
-        layer.time_first(ctx, initial_h),
-        outputs=2,
-        **layer.to_onnx(_RNN),
-    )
-    return layer.restore(ctx, results)
+    return layer.emit(ctx, "RNN", _RNN, (x, w, r, b, sequence_lens), [initial_h])
 
 
 @OPS.imports("RNN", since=(1, 7, 14, 22), ignored=("output_sequence",))
