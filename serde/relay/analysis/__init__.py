@@ -18,13 +18,14 @@ __getattr__, __dir__, __all__ = lazy_names(
             "extract_fused_functions extract_intermdeiate_expr search_fc_transpose"
         ),
         "serde.relay.analysis.features": "Feature detect_feature",
-        "serde.relay.analysis.forms": ("check_basic_block_normal_form check_constant well_formed"),
+        "serde.relay.analysis.forms": "check_basic_block_normal_form well_formed",
         "serde.relay.analysis.variables": (
             "all_dtypes all_type_vars all_vars bound_type_vars bound_vars free_type_vars "
             "free_vars post_order_visit"
         ),
         "serde.relay.ir.exhaustion": "unmatched_cases",
         "serde.relay.ir.kinds": "check_kind",
+        "serde.relay.ir.visit": "check_constant",
         "serde.relay.transform.tvm.annotated_regions": "AnnotatedRegion AnnotatedRegionSet",
     },
 )

@@ -4,33 +4,10 @@ from __future__ import annotations
 
 from serde.relay.analysis.variables import parts
 from serde.relay.ir.adt import Match
-from serde.relay.ir.expr import (
-    Constant,
-    Expr,
-    Function,
-    If,
-    Let,
-    Op,
-    Tuple,
-    TupleWrapper,
-    Var,
-    astuple,
-)
+from serde.relay.ir.expr import Expr, Function, If, Let, Op, TupleWrapper, Var, astuple
 from serde.relay.ir.module import IRModule
 
-__all__ = ["check_basic_block_normal_form", "check_constant", "well_formed"]
-
-
-def check_constant(expr: Expr) -> bool:
-    """Whether an expression is a constant, or a tuple of nothing but such."""
-    pending = [expr]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, Tuple):
-            pending.extend(node.fields)
-        elif not isinstance(node, Constant):
-            return False
-    return True
+__all__ = ["check_basic_block_normal_form", "well_formed"]
 
 
 def well_formed(expr: Expr | TupleWrapper | IRModule) -> bool:

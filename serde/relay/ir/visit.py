@@ -24,8 +24,8 @@ from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, infer_call
 
 __all__ = [
-    "Binding", "binding_order", "bound_vars", "children", "free_vars", "has_kind", "kinds",
-    "post_order", "rebuild", "rewrite", "rewrite_function", "use_counts",
+    "Binding", "binding_order", "bound_vars", "check_constant", "children", "free_vars", "has_kind",
+    "kinds", "post_order", "rebuild", "rewrite", "rewrite_function", "use_counts",
 ]  # fmt: skip
 
 _LEAVES = (Constant, Var, GlobalVar, Op, Constructor)
@@ -167,6 +167,18 @@ def free_vars(*roots: Expr) -> list[Var]:
     nodes = _walk(roots)  # Of functions inside others, each would keep what all share.
     bound = bound_vars(nodes)
     return [node for node in nodes if isinstance(node, Var) and node not in bound]
+
+
+def check_constant(expr: Expr) -> bool:
+    """Whether an expression is a constant, or a tuple of nothing but such."""
+    pending = [expr]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Tuple):
+            pending.extend(node.fields)
+        elif not isinstance(node, Constant):
+            return False
+    return True
 
 
 def use_counts(*roots: Expr) -> dict[Expr, int]:

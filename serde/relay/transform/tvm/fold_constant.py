@@ -9,11 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from serde.core.weights import numpy_dtype
-from serde.relay.analysis.forms import check_constant
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import children, rebuild
+from serde.relay.ir.visit import check_constant, children, rebuild
 from serde.relay.transform.purity import must_wait
 from serde.relay.transform.tvm.typed import TypedPass, evaluated, is_call
 
