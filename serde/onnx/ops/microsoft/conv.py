@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import serde.relay as relay
@@ -25,28 +26,27 @@ def to_channels_last(ctx: ImportContext, x: Expr) -> Expr:
     return relay.transpose(x, axes=[0, *range(2, rank), 1])
 
 
-def _add_and_activate(
-    ctx: ImportContext, found: Expr, z: Expr | None, activation: str, params: tuple[float, ...]
-) -> Expr:
-    total = found if z is None else relay.add(found, z)
-    return apply_activation(ctx, total, activation, params)
+def _fused(convolve: Callable[..., Expr]) -> Callable[..., Expr]:
+    def read(
+        ctx: ImportContext,
+        x: Expr,
+        w: Expr,
+        b: Expr | None = None,
+        z: Expr | None = None,
+        *,
+        activation: str = "",
+        activation_params: tuple[float, ...] = (),
+        conv: ConvAttributes,
+    ) -> Expr:
+        """Another tensor is added before the activation."""
+        found = convolve(ctx, x, w, b, conv=conv)
+        total = found if z is None else relay.add(found, z)
+        return apply_activation(ctx, total, activation, activation_params)
+
+    return read
 
 
-@MICROSOFT.imports("FusedConv")
-def import_fused_conv(
-    ctx: ImportContext,
-    x: Expr,
-    w: Expr,
-    b: Expr | None = None,
-    z: Expr | None = None,
-    *,
-    activation: str = "",
-    activation_params: tuple[float, ...] = (),
-    conv: ConvAttributes,
-) -> Expr:
-    """Another tensor is added before the activation."""
-    found = import_conv(ctx, x, w, b, conv=conv)
-    return _add_and_activate(ctx, found, z, activation, activation_params)
+MICROSOFT.imports("FusedConv")(_fused(import_conv))
 
 
 @MICROSOFT.imports("NhwcConv")
@@ -57,20 +57,7 @@ def import_nhwc_conv(
     return to_channels_last(ctx, import_conv(ctx, to_channels_first(ctx, x), w, b, conv=conv))
 
 
-@MICROSOFT.imports("NhwcFusedConv")
-def import_nhwc_fused_conv(
-    ctx: ImportContext,
-    x: Expr,
-    w: Expr,
-    b: Expr | None = None,
-    z: Expr | None = None,
-    *,
-    activation: str = "",
-    activation_params: tuple[float, ...] = (),
-    conv: ConvAttributes,
-) -> Expr:
-    found = import_nhwc_conv(ctx, x, w, b, conv=conv)
-    return _add_and_activate(ctx, found, z, activation, activation_params)
+MICROSOFT.imports("NhwcFusedConv")(_fused(import_nhwc_conv))
 
 
 @MICROSOFT.imports("CausalConvWithState")
