@@ -283,14 +283,7 @@ class _DenseAsProduct(transform.FunctionPass):
         body = rewrite(function.body, lambda _old, node: _as_product(node))
         if body is function.body:
             return function
-        return Function(
-            function.params,
-            body,
-            function.ret_type,
-            type_params=function.type_params,
-            attrs=function.attrs,
-            span=function.span,
-        )
+        return function.evolve(body=body)
 
 
 def _as_product(node: Expr) -> Expr:

@@ -129,14 +129,7 @@ def lift_constants(mod: IRModule, params: dict[str, Weight], limit: int) -> IRMo
         return mod
     variables = [each for each in lifted.values() if isinstance(each, Var)]
     body = rewrite(main.body, lambda _node, new: new, lifted)
-    new = Function(
-        [*main.params, *variables],
-        body,
-        main.ret_type,
-        type_params=main.type_params,
-        attrs=main.attrs,
-        span=main.span,
-    )
+    new = main.evolve(params=[*main.params, *variables], body=body)
     functions = {v: new if v.name_hint == "main" else f for v, f in mod.functions.items()}
     return InferType()(mod.with_functions(functions, checked=False))
 

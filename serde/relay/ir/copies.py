@@ -215,7 +215,7 @@ def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
         return expr
     known = {*params, *free_vars(expr)}
     params += [variable for variable in free_vars(body) if variable not in known]
-    return Function(params, body, expr.ret_type, expr.type_params, expr.attrs, expr.span)
+    return expr.evolve(params=params, body=body)
 
 
 def _refuse_inner(expr: Expr, binds: Mapping[Var, Expr]) -> None:

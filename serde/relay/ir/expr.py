@@ -358,16 +358,18 @@ class Function(Expr):
     def with_attr(self, name: str | Mapping[str, AnyValue], value: AnyValue = None) -> Function:
         """Return a copy with an attribute set, or with all of a mapping set."""
         added = {name: value} if isinstance(name, str) else dict(name)
-        return self._with_only({**self.attrs, **added})
+        return self.evolve(attrs={**self.attrs, **added})
 
     with_attrs = with_attr
 
     def without_attr(self, name: str) -> Function:
         """Return a copy without an attribute."""
-        return self._with_only({key: value for key, value in self.attrs.items() if key != name})
+        return self.evolve(attrs={key: x for key, x in self.attrs.items() if key != name})
 
-    def _with_only(self, attrs: Mapping[str, AnyValue]) -> Function:
-        return Function(self.params, self.body, self.ret_type, self.type_params, attrs, self.span)
+    def evolve(self, **changes: AnyValue) -> Function:
+        """Return a copy with some of what it was made of replaced."""
+        fields = ("params", "body", "ret_type", "type_params", "attrs", "span")
+        return Function(**{**{name: getattr(self, name) for name in fields}, **changes})
 
     def __call__(self, *args: Expr) -> Call:
         """Call this function."""

@@ -119,14 +119,7 @@ def _with_result(function: Function) -> Function:
         raise error
     if is_complete(function.ret_type):
         return function
-    return Function(
-        function.params,
-        function.body,
-        result,
-        type_params=function.type_params,
-        attrs=function.attrs,
-        span=function.span,
-    )
+    return function.evolve(ret_type=result)
 
 
 # Unification, where a walk forward does not know enough.

@@ -233,7 +233,7 @@ def _replace_children(node: Expr, parts: Sequence[Expr]) -> Expr:
         return Tuple(parts, node.span)
     if isinstance(node, Function):
         params = _as_vars(parts[:-1])
-        return Function(params, parts[-1], node.ret_type, node.type_params, node.attrs, node.span)
+        return node.evolve(params=params, body=parts[-1])
     if isinstance(node, Let):
         return Let(_as_vars(parts[:1])[0], parts[1], parts[2], node.span)
     if isinstance(node, If):

@@ -71,14 +71,7 @@ def cut(model: RelayModel, inputs: Sequence[str] = (), outputs: Sequence[str] = 
     body = results[0] if len(results) == 1 else Tuple(results)
     if body.type is None:
         body.type = TupleType([result.checked_type for result in results])
-    main = Function(
-        params,
-        body,
-        None,
-        type_params=model.main.type_params,
-        attrs=model.main.attrs,
-        span=model.main.span,
-    )
+    main = model.main.evolve(params=params, body=body, ret_type=None)
     functions = {v: main if f is model.main else f for v, f in model.mod.functions.items()}
     weights = {p.name_hint for p in params} - set(inputs)
     kept = {name: weight for name, weight in model.params.items() if name in weights}

@@ -168,12 +168,7 @@ def _remove_dead(loop: _Loop, kept: _Live, new: Call) -> Call:
     )
     for let in reversed(kept.lets):
         result = Let(let.var, let.value, result, let.span)
-    attrs = dict(
-        new.attrs,
-        body=Function(
-            params, result, None, type_params=body.type_params, attrs=body.attrs, span=body.span
-        ),
-    )
+    attrs = dict(new.attrs, body=body.evolve(params=params, body=result, ret_type=None))
     for name in ("out_axes", "out_reverse"):
         if attrs.get(name):
             attrs[name] = tuple(attrs[name][index] for index in kept.rows)

@@ -122,14 +122,7 @@ class FoldShape(FunctionPass):
             return function
         if result.body.type in (None, result.ret_type) or result.ret_type is None:
             return result
-        return Function(
-            result.params,
-            result.body,
-            result.body.type,
-            type_params=result.type_params,
-            attrs=result.attrs,
-            span=result.span,
-        )
+        return result.evolve(ret_type=result.body.type)
 
 
 class ShapeFolder:

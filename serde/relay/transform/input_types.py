@@ -107,14 +107,7 @@ def _retype(
             attrs = {name: resolve_attribute(value, values) for name, value in new.attrs.items()}
             return Call(new.op, new.args, Attrs(attrs), span=new.span)
         if isinstance(new, Function):
-            return Function(
-                new.params,
-                new.body,
-                None,
-                type_params=new.type_params,
-                attrs=new.attrs,
-                span=new.span,
-            )
+            return new.evolve(ret_type=None)
         return new
 
     result = rewrite(main, replace, memo)

@@ -116,14 +116,7 @@ def _raise_global(variable: GlobalVar, function: Function) -> Function:
         return function
     if not accepts(function.body.type, body.type):
         return function
-    return Function(
-        function.params,
-        body,
-        function.ret_type,
-        type_params=function.type_params,
-        attrs=function.attrs,
-        span=function.span,
-    )
+    return function.evolve(body=body)
 
 
 def _is_self(node: Expr, own: Expr) -> bool:

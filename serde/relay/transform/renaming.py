@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from serde.errors import OptionError
 from serde.relay.ir.bodies import substitute
-from serde.relay.ir.expr import Expr, Function, Var
+from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.transform.infer_type import InferType
 
@@ -49,9 +49,7 @@ def rename(
             memo[param] = Var(inputs[param.name_hint], param.type, param.span)
     params = [new if isinstance(new := memo.get(p, p), Var) else p for p in main.params]
     body = substitute(main.body, memo)
-    new_main = Function(
-        params, body, main.ret_type, type_params=main.type_params, attrs=main.attrs, span=main.span
-    )
+    new_main = main.evolve(params=params, body=body)
     functions = {v: new_main if f is main else f for v, f in model.mod.functions.items()}
     return model.evolve(mod=InferType()(model.mod.with_functions(functions)), meta=meta)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem
+from serde.relay.ir.expr import Expr, Tuple, TupleGetItem
 from serde.relay.ir.leaves import output_names
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TupleType
@@ -30,9 +30,7 @@ def flatten_results(model: RelayModel) -> RelayModel:
     if not any(isinstance(field, TupleType) for field in result.fields):
         return model
     body = Tuple(_leaves(main.body))
-    function = Function(
-        main.params, body, None, type_params=main.type_params, attrs=main.attrs, span=main.span
-    )
+    function = main.evolve(body=body, ret_type=None)
     functions = {v: function if f is main else f for v, f in model.mod.functions.items()}
     names = _different(output_names(model.meta.outputs, result))
     meta = replace(model.meta, outputs=tuple(names))

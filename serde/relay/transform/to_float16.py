@@ -83,14 +83,7 @@ class ToFloat16(FunctionPass):
         result = converter.as_type(result, wanted)
         if result is function.body:
             return function, converter
-        return Function(
-            params,
-            result,
-            result.type,
-            type_params=function.type_params,
-            attrs=function.attrs,
-            span=function.span,
-        ), converter
+        return function.evolve(params=params, body=result, ret_type=result.type), converter
 
     def _keeps(self, node: Call) -> bool:
         """Whether a call stays float32."""

@@ -71,9 +71,7 @@ def fold_weights(
     memo: dict[Expr, Expr] = {expr: fold.variable for fold in folds for expr in fold.exprs}
     body = rewrite(main.body, lambda _node, new: new, memo)
     params = _params(main, body, folds, weights)
-    function = Function(
-        params, body, main.ret_type, type_params=main.type_params, attrs=main.attrs, span=main.span
-    )
+    function = main.evolve(params=params, body=body)
     functions = {v: function if f is main else f for v, f in mod.functions.items()}
     values = {fold.variable.name_hint: fold.weight for fold in folds}
     kept = {p.name_hint: weights[p] for p in params if p in weights}

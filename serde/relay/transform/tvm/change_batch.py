@@ -44,15 +44,7 @@ class ChangeBatch(TvmFunctionPass):
         params = [resized.get(param, param) for param in function.params]
         if body is function.body and not any(param in resized for param in function.params):
             return function
-        return infer_function(
-            Function(
-                params,
-                body,
-                type_params=function.type_params,
-                attrs=function.attrs,
-                span=function.span,
-            )
-        )
+        return infer_function(function.evolve(params=params, body=body, ret_type=None))
 
     def _resized(self, variable: Var) -> Var:
         axis = self.data[variable]

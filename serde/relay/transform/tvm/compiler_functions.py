@@ -137,14 +137,7 @@ class MarkCompilerFunctionsAsExtern(ModulePass):
         functions = dict(mod.functions)
         for variable, function in mod.functions.items():
             if _is_for(function, self.compiler_filter):
-                functions[variable] = Function(
-                    function.params,
-                    function.body,
-                    function.ret_type,
-                    type_params=function.type_params,
-                    attrs={"Extern": 1},
-                    span=function.span,
-                )
+                functions[variable] = function.evolve(attrs={"Extern": 1})
         changed = any(functions[v] is not mod.functions[v] for v in functions)
         return (mod.with_functions(functions), True) if changed else (mod, False)
 

@@ -30,13 +30,7 @@ class DynamicToStatic(TypedPass):
         result = _StaticFolder(fold_qnn=False).run(function)
         if not isinstance(result, Function) or result is function:
             return function
-        return Function(
-            result.params,
-            result.body,
-            type_params=result.type_params,
-            attrs=result.attrs,
-            span=result.span,
-        )
+        return result.evolve(ret_type=None)
 
 
 class _StaticFolder(ConstantFolder):

@@ -99,11 +99,4 @@ def _copy(function: Function) -> Function:
     for fresh, param in zip(params, function.params, strict=True):
         fresh.type = param.type
     body = instantiate(function, params)
-    return Function(
-        params,
-        body,
-        function.ret_type,
-        type_params=function.type_params,
-        attrs=function.attrs,
-        span=function.span,
-    )
+    return function.evolve(params=params, body=body)
