@@ -17,7 +17,7 @@ from serde.errors import CheckError, OptionError, RelayError
 from serde.relay.ir.dims import Any, SymDim, substitute
 from serde.relay.ir.expr import Attrs, Call, Expr, Op, Var
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import infer_call
+from serde.relay.ir.registry import set_type
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.input_types import resolve_attribute
@@ -272,9 +272,7 @@ def _types_agree(model: RelayModel, lengths: Mapping[str, int]) -> bool:
         attrs = {name: resolve_attribute(value, lengths) for name, value in new.attrs.items()}
         if attrs == dict(new.attrs):
             return new
-        fixed = Call(new.op, new.args, Attrs(attrs), span=new.span)
-        fixed.type = infer_call(fixed)
-        return fixed
+        return set_type(Call(new.op, new.args, Attrs(attrs), span=new.span))
 
     try:
         rewrite(model.main.body, replace, memo)

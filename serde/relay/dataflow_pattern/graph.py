@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from serde.relay.ir.expr import Call, Expr, GlobalVar, Let, Op
-from serde.relay.ir.registry import infer_call
+from serde.relay.ir.registry import set_type
 from serde.relay.ir.visit import children, rebuild
 
 __all__ = ["AncestorTree", "ExprGraph", "inputs_of", "rebuild_with", "topological_order"]
@@ -32,9 +32,9 @@ def rebuild_with(node: Expr, replacements: Mapping[Expr, Expr]) -> Expr:
     if isinstance(node, Call):
         op = replacements[node.op]
         if op is not node.op and isinstance(node.op, (Op, GlobalVar)):
-            new = Call(op, [replacements[arg] for arg in node.args], node.attrs, span=node.span)
-            new.type = infer_call(new)
-            return new
+            return set_type(
+                Call(op, [replacements[arg] for arg in node.args], node.attrs, span=node.span)
+            )
     return rebuild(node, [replacements[child] for child in children(node)])
 
 

@@ -15,7 +15,7 @@ from serde.relay.ir.compare import structural_equal
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, TupleWrapper, astuple
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import infer_call
+from serde.relay.ir.registry import set_type
 from serde.relay.ir.visit import free_vars
 
 __all__ = ["DFPatternCallback", "NodeMap", "partition", "rewrite"]
@@ -162,9 +162,7 @@ def partition(
         if alone or not check(group.root):
             return post
         marks = {"PartitionedFromPattern": group.name, **(attrs or {})}
-        call = Call(group.function.with_attr(marks), [done[arg] for arg in group.args])
-        call.type = infer_call(call)
-        return call
+        return set_type(Call(group.function.with_attr(marks), [done[arg] for arg in group.args]))
 
     groups = find_groups(pattern, root)
     return _replace_groups(root, groups, replace) if groups else root

@@ -26,7 +26,7 @@ from serde.relay.ir.expr import (
     Var,
 )
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
-from serde.relay.ir.registry import infer_call
+from serde.relay.ir.registry import set_type
 from serde.relay.ir.visit import children, rebuild
 
 __all__ = ["ExprFunctor", "ExprMutator", "ExprVisitor", "MixedModeMutator"]
@@ -302,6 +302,4 @@ def _call_again(call: Call, callee: Expr, arguments: list[Expr]) -> Expr:
     if callee is call.op:
         plain = isinstance(callee, (Op, GlobalVar))
         return rebuild(call, arguments if plain else [*arguments, callee])
-    result = Call(callee, arguments, call.attrs, call.given_type_args, call.span)
-    result.type = infer_call(result)
-    return result
+    return set_type(Call(callee, arguments, call.attrs, call.given_type_args, call.span))

@@ -53,7 +53,8 @@ __all__ = [
     "REQUIRED", "Arguments", "Array", "Attribute", "OpDef", "Operand", "Sample", "SequenceSpec",
     "Signature", "TensorSpec", "all_ops", "builder", "builder_paths", "call", "category_of",
     "find", "find_builder", "get", "has_trait", "infer_call", "op_names", "op_signature",
-    "operand_type", "pattern_of", "relay_op", "sample", "sequence", "tensor", "trait_of",
+    "operand_type", "pattern_of", "relay_op", "sample", "sequence", "set_type", "tensor",
+    "trait_of",
 ]  # fmt: skip
 
 Kernel = TypeVar("Kernel", bound=Callable[..., AnyValue])
@@ -417,6 +418,12 @@ def _as_argument(name: str, operand: Operand, value: AnyValue) -> Expr:
     raise TypeInferenceError(
         f"{name}: operand {operand.name}: expected an expression, found {value!r}"
     )
+
+
+def set_type(node: Call) -> Call:
+    """Return a call with the type that its operands tell."""
+    node.type = infer_call(node)
+    return node
 
 
 def infer_call(node: Call) -> Type | None:

@@ -24,7 +24,7 @@ from serde.relay.ir.foreign import (
     result_type,
 )
 from serde.relay.ir.leaves import value_types
-from serde.relay.ir.registry import Array, call, infer_call, relay_op, sample, tensor
+from serde.relay.ir.registry import Array, call, relay_op, sample, set_type, tensor
 from serde.relay.ir.traits import BitLevel, Float32, Foreign as ForeignTrait
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
 
@@ -68,10 +68,8 @@ def _never(inputs: Sequence[Expr], *, result_types: ResultTypes, **_attrs: AnyVa
     result = types[0] if len(types) == 1 else TupleType(types)
     params = [Var(f"x{place}", each.type) for place, each in enumerate(inputs)]
     unknown = Var("unknown", FuncType([each.checked_type for each in params], result))
-    again = Call(unknown, params)
-    again.type = infer_call(again)
-    first = Call(unknown, inputs)
-    first.type = infer_call(first)
+    again = set_type(Call(unknown, params))
+    first = set_type(Call(unknown, inputs))
     return Let(unknown, Function(params, again, ret_type=result), first)
 
 

@@ -12,7 +12,7 @@ from serde.relay.ir.bodies import carried
 from serde.relay.ir.dims import Any, Dim, SymDim, product, substitute, symbol
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import call, infer_call, trait_of
+from serde.relay.ir.registry import call, infer_call, set_type, trait_of
 from serde.relay.ir.traits import TypeOnly
 from serde.relay.ir.types import TensorType, TupleType, Type, substitute_type
 from serde.relay.ir.visit import children, post_order, rebuild
@@ -203,8 +203,7 @@ class _Walk:
         changes = rule(new.attrs, type_.shape, self._lengths)
         if not changes:
             return new
-        made = Call(new.op, new.args, Attrs({**new.attrs, **changes}), span=node.span)
-        made.type = infer_call(made)
+        made = set_type(Call(new.op, new.args, Attrs({**new.attrs, **changes}), span=node.span))
         for name, value in changes.items():
             self.changed.append(
                 f"{_label(node)} {name} {_shown(node.attrs[name])}: {_shown(value)}"
@@ -238,8 +237,7 @@ class _Walk:
                     for arg in args:
                         for index in self._alive:
                             self._note(arg, index) if isinstance(arg, Tuple) else None
-                    made = Call(new.op, args, new.attrs, span=new.span)
-                    made.type = infer_call(made)
+                    made = set_type(Call(new.op, args, new.attrs, span=new.span))
                 except TypeInferenceError:
                     continue
                 yield made

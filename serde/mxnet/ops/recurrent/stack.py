@@ -14,7 +14,7 @@ import serde.relay as relay
 from serde.errors import TypeInferenceError
 from serde.mxnet.ops.recurrent.layer import GATES, Mode, import_rnn, joined_parts
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from serde.relay.ir.registry import Array, OpDef, infer_call
+from serde.relay.ir.registry import Array, OpDef, set_type
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.stacks import MergeStacks, is_given
 
@@ -90,8 +90,7 @@ def stack(
         attrs: ``mode``, ``hidden_size``, ``num_layers``, ``bidirectional``, ``projection_size``.
     """
     states = [Tuple(()) if given is None else given for given in (state, cell)]
-    node = Call(STACK, [data, parameters, *states], STACK.bind(attrs))
-    node.type = infer_call(node)
+    node = set_type(Call(STACK, [data, parameters, *states], STACK.bind(attrs)))
     count = 3 if attrs["mode"] == "lstm" else 2
     results = [TupleGetItem(node, index) for index in range(count)]
     return tuple(results)
@@ -140,10 +139,9 @@ def _merge_chain(chain: Sequence[Call]) -> list[Expr]:
         states.append(given[0] if absent else relay.concatenate(given, axis=0))
     attrs["num_layers"] = sum(each.attrs["num_layers"] for each in chain)
     vector = relay.concatenate([*weights, *biases], axis=0)
-    result = Call(
-        STACK, [chain[0].args[0], vector, *states], STACK.bind(attrs), span=chain[-1].span
+    result = set_type(
+        Call(STACK, [chain[0].args[0], vector, *states], STACK.bind(attrs), span=chain[-1].span)
     )
-    result.type = infer_call(result)
     return [TupleGetItem(result, index) for index in range(3 if attrs["mode"] == "lstm" else 2)]
 
 

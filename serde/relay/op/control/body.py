@@ -9,7 +9,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef, infer_call
+from serde.relay.ir.registry import OpDef, set_type
 from serde.relay.ir.types import (
     FuncType,
     SequenceType,
@@ -153,9 +153,7 @@ def with_results(value: Expr, count: int, build: Callable[[list[Expr]], Expr]) -
 
 def call_function(function: Var, arguments: Sequence[Expr]) -> Call:
     """Return a typed call of a function that a variable holds."""
-    node = Call(function, arguments)
-    node.type = infer_call(node)
-    return node
+    return set_type(Call(function, arguments))
 
 
 def close(params: Sequence[Var], yielded: Sequence[Expr]) -> tuple[Function, tuple[Expr, ...]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from serde.errors import RelayError
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef, Sample, get, infer_call, sample, tensor
+from serde.relay.ir.registry import OpDef, Sample, get, sample, set_type, tensor
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.transform.compose import Match, Pattern, same_calls
@@ -115,8 +115,7 @@ def _extension_pattern(definition: OpDef, form: Sample) -> Pattern:
         for index, (name, value) in enumerate(attrs.items())
         if isinstance(value, float)
     }
-    node = Call(definition, operands, definition.bind({**attrs, **markers}))
-    node.type = infer_call(node)
+    node = set_type(Call(definition, operands, definition.bind({**attrs, **markers})))
     template = _decompose_fully(node)
     graph = post_order(template)
     allowed = (Call, Constant, Var, Tuple, TupleGetItem)
@@ -177,8 +176,7 @@ def _raise_call(
             values[name] = sign * node.attrs[key]
     args = [match.nodes.get(operand, operand) for operand in operands]
     try:
-        result = Call(definition, args, definition.bind(values), span=match.root.span)
-        result.type = infer_call(result)
+        result = set_type(Call(definition, args, definition.bind(values), span=match.root.span))
         again = _decompose_over(result)
     except RelayError:
         return None

@@ -37,7 +37,7 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.module import IRModule, find_callees
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import OpDef, call, infer_call
+from serde.relay.ir.registry import OpDef, call, set_type
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import Binding, binding_order, children, rebuild
@@ -291,7 +291,7 @@ class _Converter:
         if category == MIXED_PRECISION_NEVER:
             return rebuild(node, operands)
         attrs = node.op.bind(_with_dtype(node.op, dict(node.attrs), accumulation))
-        new: Expr = _typed(Call(node.op, operands, attrs, span=node.span))
+        new: Expr = set_type(Call(node.op, operands, attrs, span=node.span))
         if accumulation != output:
             new = self._cast(new, output)
         if node is self.root and isinstance(node.type, TensorType) and node.type.dtype != output:
@@ -382,8 +382,3 @@ _DTYPE_KEYS: Final = {
     },
 }
 """Attributes that name the type of the result, of the operators of which TVM sets it."""
-
-
-def _typed(node: Call) -> Call:
-    node.type = infer_call(node)
-    return node

@@ -13,7 +13,7 @@ from serde.relay.ir.bodies import map_bodies
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import call, infer_call
+from serde.relay.ir.registry import call, set_type
 from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.op.contrib.register import get_region_optimizer
@@ -117,9 +117,7 @@ def _rename_call(node: Expr, renamed: dict[GlobalVar, GlobalVar]) -> Expr:
 
 
 def _call_by_name(callee: GlobalVar, args: AnyValue, like: Expr) -> Call:
-    result = Call(callee, args, span=like.span)
-    result.type = infer_call(result)
-    return result
+    return set_type(Call(callee, args, span=like.span))
 
 
 def _remove_defaults(function: Function) -> Function:

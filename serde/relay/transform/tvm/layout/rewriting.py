@@ -17,7 +17,7 @@ from serde.relay.ir.deferral import defer_types
 from serde.relay.ir.expr import Attrs, Call, Expr, Function, Tuple, TupleGetItem, astuple
 from serde.relay.ir.infer import infer_function
 from serde.relay.ir.layout import LayoutPlan, TensorLayout
-from serde.relay.ir.registry import OpDef, call, infer_call
+from serde.relay.ir.registry import OpDef, call, infer_call, set_type
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children, post_order, rebuild
 from serde.relay.transform.tvm.layout.inference import InferCorrectLayoutOutput, Inference, Layouts
@@ -287,9 +287,7 @@ def _finish(node: Call, made: Call, args: Sequence[Expr], attrs: Mapping[str, An
     same = all(a is b for a, b in zip(args, node.args, strict=False))
     if definition is node.op and same and len(args) == len(node.args) and bound == node.attrs:
         return node
-    result = Call(definition, args, attrs=bound, span=node.span)
-    result.type = infer_call(result)
-    return result
+    return set_type(Call(definition, args, attrs=bound, span=node.span))
 
 
 def _fits(value: _Value, type_: Type | None) -> bool:
