@@ -14,6 +14,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.op.norm.bodies import batch_norm_body
+from serde.relay.op.norm.plain import ChannelNorm
 from serde.walk.pairs import pair, reads
 from serde.walk.takes import Takes, at
 
@@ -157,16 +158,10 @@ def import_dropout(
     return relay.nn.dropout(data, p)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelayNorm:
+class RelayNorm(ChannelNorm):
     """Attributes that the normalisations of Relay share."""
 
-    axis: int
-    epsilon: float
-    center: bool
-    scale: bool
-
-    def affine(
+    def fill(
         self, ctx: ExportContext, like: Value, gamma: Value, beta: Value
     ) -> tuple[Value, Value]:
         """Return gamma and beta, or ones and zeros of the dtype of `like` in their place."""
@@ -196,7 +191,7 @@ def export_batch_norm(
             data, gamma, beta, moving_mean, moving_var,
         )  # fmt: skip
         return [result, moving_mean, moving_var]
-    gamma, beta = norm.affine(ctx, gamma, gamma, beta)
+    gamma, beta = norm.fill(ctx, gamma, gamma, beta)
     result = ctx.emit(
         "BatchNorm", data, gamma, beta, moving_mean, moving_var, axis=axis, eps=norm.epsilon,
         fix_gamma=False,
@@ -215,7 +210,7 @@ def _along(ctx: ExportContext, vector: Value, data: Value, axis: int) -> Value:
 def export_instance_norm(
     ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
-    gamma, beta = norm.affine(ctx, data, gamma, beta)
+    gamma, beta = norm.fill(ctx, data, gamma, beta)
     return ctx.emit("InstanceNorm", data, gamma, beta, eps=norm.epsilon)
 
 
@@ -239,7 +234,7 @@ def export_group_norm(
 def export_layer_norm(
     ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
-    gamma, beta = norm.affine(ctx, data, gamma, beta)
+    gamma, beta = norm.fill(ctx, data, gamma, beta)
     return ctx.emit("LayerNorm", data, gamma, beta, axis=norm.axis, eps=norm.epsilon)
 
 

@@ -22,6 +22,7 @@ from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.schema import gather
 from serde.relay.op.image.interpolation import Interpolation
+from serde.relay.op.image.resize import ImageResize
 from serde.walk.expansion.pool import USUAL
 from serde.walk.expansion.resizing import image_expansion
 from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
@@ -220,19 +221,11 @@ def _emit_form(ctx: ExportContext, data: Value, attrs: Mapping[str, AnyValue]) -
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResizeAttributes:
+class ResizeAttributes(ImageResize):
     """Attributes of the resizings of Relay."""
 
     size: tuple[int, ...] | None
     roi: tuple[float, ...] | None
-    layout: str
-    method: str
-    coordinate_transformation_mode: str
-    rounding_method: str
-    cubic_alpha: float
-    cubic_exclude: int
-    extrapolation_value: float
-    out_dtype: AnyValue
 
 
 def _has_form(node: Call) -> bool:

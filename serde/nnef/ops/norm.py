@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import serde.core.allocation as allocation
 import serde.relay as relay
@@ -14,6 +13,7 @@ from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
+from serde.relay.op.norm.plain import ChannelNorm
 from serde.walk.takes import Takes
 
 __all__ = ["RelayNorm"]
@@ -63,14 +63,8 @@ def _as_vector(ctx: ImportContext, x: Expr, length: Dim) -> Expr:
     return vector if own == length else relay.broadcast_to(vector, (length,))
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelayNorm:
+class RelayNorm(ChannelNorm):
     """Attributes that the normalisations of Relay share."""
-
-    axis: int
-    epsilon: float
-    center: bool
-    scale: bool
 
     def spread(self, ctx: ExportContext, data: Value, vector: Value) -> Value:
         """Return a vector along the axis as NNEF aligns it, with axes of 1 before its own."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import onnx
@@ -18,6 +17,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.op.norm.layer import StashedNorm
+from serde.relay.op.norm.plain import ChannelNorm
 from serde.walk.pairs import pair, reads, writes
 from serde.walk.takes import SINGLE, Takes, at, dtypes
 
@@ -122,14 +122,8 @@ def _repeat(ctx: ExportContext, value: float, like: Value) -> Value:
     return fill(ctx, ctx.emit("Shape", like), value, type_.dtype)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelayNorm:
+class RelayNorm(ChannelNorm):
     """Attributes that the normalisations of Relay share."""
-
-    axis: int
-    epsilon: float
-    center: bool
-    scale: bool
 
     def fill(self, ctx: ExportContext, gamma: Value, beta: Value) -> tuple[Value, Value]:
         """Return gamma and beta; those that the layer leaves out are ones and zeros."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any as AnyValue, TypeVar
+from typing import Any as AnyValue
 
 import serde.core.allocation as allocation
 import serde.relay as relay
@@ -18,24 +17,9 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.op.norm.bodies import batch_norm_body, standardize
 from serde.relay.op.norm.layer import StashedNorm
+from serde.relay.op.norm.plain import ChannelNorm
 from serde.walk.expansion.tensors import along
 from serde.walk.takes import Takes, at, ranks
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelayNorm:
-    """Attributes of Relay's norms that have a scale and an offset."""
-
-    axis: int
-    epsilon: float
-    center: bool
-    scale: bool
-
-    def select(self, gamma: T, beta: T) -> tuple[T | None, T | None]:
-        """Return the factors that are used."""
-        return gamma if self.scale else None, beta if self.center else None
 
 
 def _ones(ctx: ImportContext, like_: Expr, shape: Sequence[int]) -> Expr:
@@ -85,10 +69,10 @@ def export_batch_norm(
     moving_mean: Value,
     moving_var: Value,
     *,
-    norm: RelayNorm,
+    norm: ChannelNorm,
 ) -> list[Value]:
     """Statistics that are computed are spelled out: MIL wants constants."""
-    factors = norm.select(gamma, beta)
+    factors = norm.affine(gamma, beta)
     used = [moving_mean, moving_var, *(each for each in factors if each is not None)]
     dtypes = {ctx.type(each).dtype for each in used} - {ctx.type(data).dtype}
     if not all(each.is_constant for each in used) or (dtypes and ctx.version < 17):
@@ -127,7 +111,7 @@ def import_instance_norm(
 
 @OPS.exports("nn.instance_norm", takes=Takes(data=ranks(3, 4), axis=at(1)))
 def export_instance_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
     """Factors that are computed come after the norm: MIL wants constants."""
     inside = _takes_factors(ctx, data, [gamma, beta])
@@ -141,7 +125,7 @@ def export_instance_norm(
     if inside or not (norm.scale or norm.center):
         return result
     return ctx.spell(
-        lambda x, g, b: _scale_and_shift(x, *norm.select(g, b), norm.axis), result, gamma, beta
+        lambda x, g, b: _scale_and_shift(x, *norm.affine(g, b), norm.axis), result, gamma, beta
     )
 
 
@@ -244,10 +228,10 @@ def _layer_norm(
 
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
     axes = [normalize_axis(norm.axis, ctx.type(data).rank)]
-    return _layer_norm(ctx, data, *norm.select(gamma, beta), axes, norm.epsilon)
+    return _layer_norm(ctx, data, *norm.affine(gamma, beta), axes, norm.epsilon)
 
 
 @OPS.exports("serde.layer_norm")

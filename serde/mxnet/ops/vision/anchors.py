@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
@@ -11,6 +9,7 @@ from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.op.vision.anchors import Decoding, Priors
 from serde.relay.op.vision.detection import Detection
+from serde.relay.op.vision.proposal import Proposal
 from serde.relay.op.vision.targets import Targets
 from serde.walk.takes import Takes, dtypes
 
@@ -64,20 +63,6 @@ def export_multibox_transform_loc(
     return [rows, ctx.emit("Cast", found, dtype="int32")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Proposals:
-    """Attributes of proposals, in MXNet and in Relay; the defaults are those of MXNet."""
-
-    scales: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0)
-    ratios: tuple[float, ...] = (0.5, 1.0, 2.0)
-    feature_stride: int = 16
-    threshold: float = 0.7
-    rpn_pre_nms_top_n: int = 6000
-    rpn_post_nms_top_n: int = 300
-    rpn_min_size: int = 16
-    iou_loss: bool = False
-
-
 @OPS.imports("_contrib_Proposal", "_contrib_MultiProposal")
 def import_proposal(
     ctx: ImportContext,
@@ -85,7 +70,7 @@ def import_proposal(
     bbox_pred: Expr,
     im_info: Expr,
     *,
-    proposals: Proposals,
+    proposals: Proposal,
     output_score: bool = False,
 ) -> Expr | list[Expr]:
     name = "serde.scored_proposal" if output_score else "vision.proposal"
@@ -95,7 +80,7 @@ def import_proposal(
 
 @OPS.exports("serde.scored_proposal")
 def export_scored_proposal(
-    ctx: ExportContext, cls_prob: Value, bbox_pred: Value, im_info: Value, *, proposals: Proposals
+    ctx: ExportContext, cls_prob: Value, bbox_pred: Value, im_info: Value, *, proposals: Proposal
 ) -> list[Value]:
     """MXNet fails if nobody asks for the regions, so the scores do."""
     rows, scores = ctx.emit_tuple(
@@ -108,7 +93,7 @@ def export_scored_proposal(
 
 @OPS.exports("vision.proposal")
 def export_proposal(
-    ctx: ExportContext, cls_prob: Value, bbox_pred: Value, im_info: Value, *, proposals: Proposals
+    ctx: ExportContext, cls_prob: Value, bbox_pred: Value, im_info: Value, *, proposals: Proposal
 ) -> Value:
     """The operator for one image reads no second one."""
     batch = ctx.type(cls_prob).shape[0]

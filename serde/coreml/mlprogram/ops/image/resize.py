@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any as AnyValue, Final, Literal
 
@@ -21,6 +20,7 @@ from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call, get
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
+from serde.relay.op.image.resize import ImageResize
 from serde.walk.expansion.resizing import image_expansion, interpolation
 from serde.walk.takes import Takes
 
@@ -38,20 +38,6 @@ MODES = {
 SAMPLINGS = {mode: name for name, mode in MODES.items()}
 
 _USUAL = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelayResize:
-    """Attributes that Relay's resizings of images have, to fixed sizes and to computed ones."""
-
-    layout: str
-    method: str
-    coordinate_transformation_mode: str
-    rounding_method: str
-    cubic_alpha: float
-    cubic_exclude: int
-    extrapolation_value: float
-    out_dtype: AnyValue
 
 
 def resize_last_axes(
@@ -248,7 +234,7 @@ def _export_resize(
     ndim: int,
     size: tuple[Dim, ...] | None,
     roi: tuple[float, ...] | None,
-    resize: RelayResize,
+    resize: ImageResize,
 ) -> Value:
     """A line is an image of one row."""
     sampling = sampling_of(ctx.type(data), vars(resize) | {"size": size, "roi": roi})
@@ -337,7 +323,7 @@ def _to_open_size(node: Call) -> bool:
     "dyn.image.resize2d", since=17, takes=Takes(data=HALVES, out_dtype=None), when=_to_open_size
 )
 def export_dyn_resize(
-    ctx: ExportContext, data: Value, size: Value, roi: Value, *, resize: RelayResize
+    ctx: ExportContext, data: Value, size: Value, roi: Value, *, resize: ImageResize
 ) -> Value:
     """A size that is computed."""
     mode = resize.coordinate_transformation_mode
