@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import at, conv_dim, join_dim, layout_axes, require_window, split_padding
@@ -53,38 +50,26 @@ def _backward_weight_type(grad: TensorType, data: TensorType, *, conv: Convoluti
     return TensorType(at(shape, layout_axes("OIHW", conv.out_layout or "OIHW")), dtype)
 
 
-def _decompose_backward_weight(
-    grad: Expr,
-    data: Expr,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    channels: Dim | None,
-    kernel_size: tuple[int, ...],
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
-) -> Expr:
+def _decompose_backward_weight(grad: Expr, data: Expr, *, conv: Convolution) -> Expr:
     """A convolution over the batch, the gradient as its filters, strides and dilation exchanged.
 
     Its groups lie beside each other among the samples, which are its channels.
     """
-    images = call("transpose", data, axes=layout_axes(kernel_layout, "CNHW"))
-    errors = call("transpose", grad, axes=layout_axes(data_layout, "CNHW"))
+    images = call("transpose", data, axes=layout_axes(conv.kernel_layout, "CNHW"))
+    errors = call("transpose", grad, axes=layout_axes(conv.data_layout, "CNHW"))
+    groups = conv.groups
     if groups > 1:
         inputs, samples, *space = tensor_type(images).shape
         parts = call("reshape", images, newshape=(groups, inputs // groups, samples, *space))
         beside = call("transpose", parts, axes=(1, 0, 2, 3, 4))
         images = call("reshape", beside, newshape=(inputs // groups, samples * groups, *space))
-    whole = call("nn.conv2d", images, errors, strides=dilation, dilation=strides, padding=padding,
-                 groups=groups, out_dtype=out_dtype)  # fmt: skip
-    if tensor_type(whole).shape[2:] != tuple(kernel_size):
-        whole = call("strided_slice", whole, begin=(0, 0), end=kernel_size, strides=(1, 1),
+    whole = call("nn.conv2d", images, errors, strides=conv.dilation, dilation=conv.strides,
+                 padding=conv.padding, groups=groups, out_dtype=conv.out_dtype)  # fmt: skip
+    size = tuple(conv.kernel_size or ())
+    if tensor_type(whole).shape[2:] != size:
+        whole = call("strided_slice", whole, begin=(0, 0), end=size, strides=(1, 1),
                      axes=(2, 3))  # fmt: skip
-    return call("transpose", whole, axes=layout_axes("IOHW", out_layout or "OIHW"))
+    return call("transpose", whole, axes=layout_axes("IOHW", conv.out_layout or "OIHW"))
 
 
 @relay_op(
