@@ -111,7 +111,7 @@ def import_integer_average_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOpt
 @INTEGERS.imports("QUANTIZE")
 def import_integer_quantize(ctx: ImportContext, x: Expr) -> Expr:
     given = ctx.tensor(0)
-    return rescaled(_level(x, given), scale_product(given), ctx.result())
+    return rescaled(_level(x, given), scale_product(given), ctx.result(), twice=True)
 
 
 @INTEGERS.imports("PAD")
