@@ -171,6 +171,9 @@ class _ReadingTflite(TypedDict, total=False):
     signature: str | None
     """Which signature to read; the first subgraph, under the names of its tensors or of the only
     signature that runs it, if left out (default None)."""
+    read_quantized: Literal["exact", "qdq"]
+    """Operators on codes by the arithmetic of LiteRT's kernels ("exact"), or on numbers between what
+    quantises them ("qdq"), which other formats have as well (default 'exact')."""
 
 class _ReadingTorch(TypedDict, total=False):
     example_inputs: AnyValue
@@ -311,6 +314,11 @@ class _WritingRelax(TypedDict, total=False):
 class _WritingRelay(TypedDict, total=False):
     strict: bool
     """Whether the text is legal for TVM 0.18 rather than serde's dialect (default False)."""
+
+class _WritingTflite(TypedDict, total=False):
+    write_quantized: Literal["int8", "exact"]
+    """Operators between what quantises numbers on int8, within a step ("int8"), or on these numbers
+    ("exact") (default 'int8')."""
 
 class _WritingTorch(TypedDict, total=False):
     control_flow: Literal["python", "hop"]
@@ -500,12 +508,13 @@ class _WritingSet11(_Writing, _WritingRelax, total=False): ...
 class _OptionsSet12(_Batch, _ReadingSet1, _PassesSet2, _WritingSet11, total=False): ...
 class _WritingSet13(_Writing, _WritingRelay, total=False): ...
 class _OptionsSet14(_Batch, _ReadingSet1, _PassesSet2, _WritingSet13, total=False): ...
-class _OptionsSet15(_Batch, _ReadingSet1, _PassesSet2, _Writing, total=False): ...
-class _WritingSet16(_Writing, _WritingTorch, total=False): ...
-class _OptionsSet17(_Batch, _ReadingSet1, _PassesSet2, _WritingSet16, total=False): ...
-class _WritingSet18(_Writing, _WritingTvm, _WritingTvm2, total=False): ...
-class _OptionsSet19(_Batch, _ReadingSet1, _PassesSet2, _WritingSet18, total=False): ...
-class _WritingSet20(
+class _WritingSet15(_Writing, _WritingTflite, total=False): ...
+class _OptionsSet16(_Batch, _ReadingSet1, _PassesSet2, _WritingSet15, total=False): ...
+class _WritingSet17(_Writing, _WritingTorch, total=False): ...
+class _OptionsSet18(_Batch, _ReadingSet1, _PassesSet2, _WritingSet17, total=False): ...
+class _WritingSet19(_Writing, _WritingTvm, _WritingTvm2, total=False): ...
+class _OptionsSet20(_Batch, _ReadingSet1, _PassesSet2, _WritingSet19, total=False): ...
+class _WritingSet21(
     _Writing,
     _WritingCoreml,
     _WritingMxnet,
@@ -513,94 +522,95 @@ class _WritingSet20(
     _WritingOnnx,
     _WritingRelax,
     _WritingRelay,
+    _WritingTflite,
     _WritingTorch,
     _WritingTvm2,
     total=False,
 ): ...
-class _OptionsSet21(_Batch, _ReadingSet1, _PassesSet2, _WritingSet20, total=False): ...
-class _OptionsSet22(_Batch, _ReadingSet1, _PassesSet2, total=False): ...
-class _ReadingSet23(_Reading, _ReadingCoreml, total=False): ...
-class _OptionsSet24(_Bisect, _ReadingSet23, total=False): ...
-class _ReadingSet25(_Reading, _ReadingMxnet, total=False): ...
-class _OptionsSet26(_Bisect, _ReadingSet25, total=False): ...
-class _ReadingSet27(_Reading, _ReadingNnef, total=False): ...
-class _OptionsSet28(_Bisect, _ReadingSet27, total=False): ...
-class _ReadingSet29(_Reading, _ReadingOnnx, total=False): ...
-class _OptionsSet30(_Bisect, _ReadingSet29, total=False): ...
-class _ReadingSet31(_Reading, _ReadingRelax, total=False): ...
-class _OptionsSet32(_Bisect, _ReadingSet31, total=False): ...
-class _ReadingSet33(_Reading, _ReadingRelay, total=False): ...
-class _OptionsSet34(_Bisect, _ReadingSet33, total=False): ...
-class _ReadingSet35(_Reading, _ReadingTflite, total=False): ...
-class _OptionsSet36(_Bisect, _ReadingSet35, total=False): ...
-class _ReadingSet37(_Reading, _ReadingTorch, _ReadingTorch2, total=False): ...
-class _OptionsSet38(_Bisect, _ReadingSet37, total=False): ...
-class _OptionsSet39(_Bisect, _ReadingSet1, total=False): ...
-class _OptionsSet40(_Bisect, _Reading, total=False): ...
-class _OptionsSet41(_Check, _ReadingSet23, total=False): ...
-class _OptionsSet42(_Check, _ReadingSet25, total=False): ...
-class _OptionsSet43(_Check, _ReadingSet27, total=False): ...
-class _OptionsSet44(_Check, _ReadingSet29, total=False): ...
-class _OptionsSet45(_Check, _ReadingSet31, total=False): ...
-class _OptionsSet46(_Check, _ReadingSet33, total=False): ...
-class _OptionsSet47(_Check, _ReadingSet35, total=False): ...
-class _OptionsSet48(_Check, _ReadingSet37, total=False): ...
-class _OptionsSet49(_Check, _ReadingSet1, total=False): ...
-class _OptionsSet50(_Check, _Reading, total=False): ...
-class _OptionsSet51(_Compile, _ReadingSet23, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet52(_Compile, _ReadingSet25, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet53(_Compile, _ReadingSet27, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet54(_Compile, _ReadingSet29, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet55(_Compile, _ReadingSet31, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet56(_Compile, _ReadingSet33, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet57(_Compile, _ReadingSet35, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet58(_Compile, _ReadingSet37, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet59(_Compile, _ReadingSet1, _PassesSet2, _WritingSet11, total=False): ...
-class _OptionsSet60(_Compile, _Reading, _PassesSet2, _WritingSet11, total=False): ...
-class _PassesSet61(_Passes, _Passes2, _Passes3, total=False): ...
-class _OptionsSet62(_Convert, _ReadingSet1, _PassesSet61, _WritingSet3, total=False): ...
-class _OptionsSet63(_Convert, _ReadingSet1, _PassesSet61, _WritingSet5, total=False): ...
-class _OptionsSet64(_Convert, _ReadingSet1, _PassesSet61, _WritingSet7, total=False): ...
-class _OptionsSet65(_Convert, _ReadingSet1, _PassesSet61, _WritingSet9, total=False): ...
-class _OptionsSet66(_Convert, _ReadingSet1, _PassesSet61, _WritingSet11, total=False): ...
-class _OptionsSet67(_Convert, _ReadingSet1, _PassesSet61, _WritingSet13, total=False): ...
-class _OptionsSet68(_Convert, _ReadingSet1, _PassesSet61, _Writing, total=False): ...
-class _OptionsSet69(_Convert, _ReadingSet1, _PassesSet61, _WritingSet16, total=False): ...
-class _OptionsSet70(_Convert, _ReadingSet1, _PassesSet61, _WritingSet18, total=False): ...
-class _OptionsSet71(_Convert, _ReadingSet1, _PassesSet61, _WritingSet20, total=False): ...
-class _OptionsSet72(_Convert, _ReadingSet1, _PassesSet61, total=False): ...
-class _OptionsSet73(_Diff, _ReadingSet1, total=False): ...
-class _OptionsSet74(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet3, total=False): ...
-class _OptionsSet75(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet5, total=False): ...
-class _OptionsSet76(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet7, total=False): ...
-class _OptionsSet77(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet9, total=False): ...
-class _OptionsSet78(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet11, total=False): ...
-class _OptionsSet79(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet13, total=False): ...
-class _OptionsSet80(_ExportModel, _ReadingSet1, _PassesSet61, _Writing, total=False): ...
-class _OptionsSet81(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet16, total=False): ...
-class _OptionsSet82(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet18, total=False): ...
-class _OptionsSet83(_ExportModel, _ReadingSet1, _PassesSet61, _WritingSet20, total=False): ...
-class _OptionsSet84(_ExportModel2, _ExportModel, _ReadingSet1, _PassesSet61, total=False): ...
-class _PassesSet85(_Passes, _Passes2, _Passes4, total=False): ...
-class _WritingSet86(_Writing2, _Writing, _WritingCoreml, total=False): ...
-class _OptionsSet87(_FromRelay, _PassesSet85, _WritingSet86, total=False): ...
-class _WritingSet88(_Writing2, _Writing, _WritingMxnet, total=False): ...
-class _OptionsSet89(_FromRelay, _PassesSet85, _WritingSet88, total=False): ...
-class _WritingSet90(_Writing2, _Writing, _WritingNnef, total=False): ...
-class _OptionsSet91(_FromRelay, _PassesSet85, _WritingSet90, total=False): ...
-class _WritingSet92(_Writing2, _Writing, _WritingOnnx, total=False): ...
-class _OptionsSet93(_FromRelay, _PassesSet85, _WritingSet92, total=False): ...
-class _WritingSet94(_Writing2, _Writing, _WritingRelax, total=False): ...
-class _OptionsSet95(_FromRelay, _PassesSet85, _WritingSet94, total=False): ...
-class _WritingSet96(_Writing2, _Writing, _WritingRelay, total=False): ...
-class _OptionsSet97(_FromRelay, _PassesSet85, _WritingSet96, total=False): ...
-class _WritingSet98(_Writing2, _Writing, total=False): ...
-class _OptionsSet99(_FromRelay, _PassesSet85, _WritingSet98, total=False): ...
-class _WritingSet100(_Writing2, _Writing, _WritingTorch, total=False): ...
-class _OptionsSet101(_FromRelay, _PassesSet85, _WritingSet100, total=False): ...
-class _WritingSet102(_Writing2, _Writing, _WritingTvm, _WritingTvm2, total=False): ...
-class _OptionsSet103(_FromRelay, _PassesSet85, _WritingSet102, total=False): ...
-class _WritingSet104(
+class _OptionsSet22(_Batch, _ReadingSet1, _PassesSet2, _WritingSet21, total=False): ...
+class _OptionsSet23(_Batch, _ReadingSet1, _PassesSet2, total=False): ...
+class _ReadingSet24(_Reading, _ReadingCoreml, total=False): ...
+class _OptionsSet25(_Bisect, _ReadingSet24, total=False): ...
+class _ReadingSet26(_Reading, _ReadingMxnet, total=False): ...
+class _OptionsSet27(_Bisect, _ReadingSet26, total=False): ...
+class _ReadingSet28(_Reading, _ReadingNnef, total=False): ...
+class _OptionsSet29(_Bisect, _ReadingSet28, total=False): ...
+class _ReadingSet30(_Reading, _ReadingOnnx, total=False): ...
+class _OptionsSet31(_Bisect, _ReadingSet30, total=False): ...
+class _ReadingSet32(_Reading, _ReadingRelax, total=False): ...
+class _OptionsSet33(_Bisect, _ReadingSet32, total=False): ...
+class _ReadingSet34(_Reading, _ReadingRelay, total=False): ...
+class _OptionsSet35(_Bisect, _ReadingSet34, total=False): ...
+class _ReadingSet36(_Reading, _ReadingTflite, total=False): ...
+class _OptionsSet37(_Bisect, _ReadingSet36, total=False): ...
+class _ReadingSet38(_Reading, _ReadingTorch, _ReadingTorch2, total=False): ...
+class _OptionsSet39(_Bisect, _ReadingSet38, total=False): ...
+class _OptionsSet40(_Bisect, _ReadingSet1, total=False): ...
+class _OptionsSet41(_Bisect, _Reading, total=False): ...
+class _OptionsSet42(_Check, _ReadingSet24, total=False): ...
+class _OptionsSet43(_Check, _ReadingSet26, total=False): ...
+class _OptionsSet44(_Check, _ReadingSet28, total=False): ...
+class _OptionsSet45(_Check, _ReadingSet30, total=False): ...
+class _OptionsSet46(_Check, _ReadingSet32, total=False): ...
+class _OptionsSet47(_Check, _ReadingSet34, total=False): ...
+class _OptionsSet48(_Check, _ReadingSet36, total=False): ...
+class _OptionsSet49(_Check, _ReadingSet38, total=False): ...
+class _OptionsSet50(_Check, _ReadingSet1, total=False): ...
+class _OptionsSet51(_Check, _Reading, total=False): ...
+class _OptionsSet52(_Compile, _ReadingSet24, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet53(_Compile, _ReadingSet26, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet54(_Compile, _ReadingSet28, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet55(_Compile, _ReadingSet30, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet56(_Compile, _ReadingSet32, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet57(_Compile, _ReadingSet34, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet58(_Compile, _ReadingSet36, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet59(_Compile, _ReadingSet38, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet60(_Compile, _ReadingSet1, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet61(_Compile, _Reading, _PassesSet2, _WritingSet11, total=False): ...
+class _PassesSet62(_Passes, _Passes2, _Passes3, total=False): ...
+class _OptionsSet63(_Convert, _ReadingSet1, _PassesSet62, _WritingSet3, total=False): ...
+class _OptionsSet64(_Convert, _ReadingSet1, _PassesSet62, _WritingSet5, total=False): ...
+class _OptionsSet65(_Convert, _ReadingSet1, _PassesSet62, _WritingSet7, total=False): ...
+class _OptionsSet66(_Convert, _ReadingSet1, _PassesSet62, _WritingSet9, total=False): ...
+class _OptionsSet67(_Convert, _ReadingSet1, _PassesSet62, _WritingSet11, total=False): ...
+class _OptionsSet68(_Convert, _ReadingSet1, _PassesSet62, _WritingSet13, total=False): ...
+class _OptionsSet69(_Convert, _ReadingSet1, _PassesSet62, _WritingSet15, total=False): ...
+class _OptionsSet70(_Convert, _ReadingSet1, _PassesSet62, _WritingSet17, total=False): ...
+class _OptionsSet71(_Convert, _ReadingSet1, _PassesSet62, _WritingSet19, total=False): ...
+class _OptionsSet72(_Convert, _ReadingSet1, _PassesSet62, _WritingSet21, total=False): ...
+class _OptionsSet73(_Convert, _ReadingSet1, _PassesSet62, total=False): ...
+class _OptionsSet74(_Diff, _ReadingSet1, total=False): ...
+class _OptionsSet75(_ExportModel, _ReadingSet1, _PassesSet62, _WritingSet3, total=False): ...
+class _OptionsSet76(_ExportModel, _ReadingSet1, _PassesSet62, _WritingSet5, total=False): ...
+class _OptionsSet77(_ExportModel, _ReadingSet1, _PassesSet62, _WritingSet7, total=False): ...
+class _OptionsSet78(_ExportModel, _ReadingSet1, _PassesSet62, _WritingSet9, total=False): ...
+class _OptionsSet79(_ExportModel, _ReadingSet1, _PassesSet62, _WritingSet11, total=False): ...
+class _OptionsSet80(_ExportModel, _ReadingSet1, _PassesSet62, _WritingSet13, total=False): ...
+class _OptionsSet81(_ExportModel, _ReadingSet1, _PassesSet62, _WritingSet15, total=False): ...
+class _OptionsSet82(_ExportModel, _ReadingSet1, _PassesSet62, _WritingSet17, total=False): ...
+class _OptionsSet83(_ExportModel, _ReadingSet1, _PassesSet62, _WritingSet19, total=False): ...
+class _OptionsSet84(_ExportModel, _ReadingSet1, _PassesSet62, _WritingSet21, total=False): ...
+class _OptionsSet85(_ExportModel2, _ExportModel, _ReadingSet1, _PassesSet62, total=False): ...
+class _PassesSet86(_Passes, _Passes2, _Passes4, total=False): ...
+class _WritingSet87(_Writing2, _Writing, _WritingCoreml, total=False): ...
+class _OptionsSet88(_FromRelay, _PassesSet86, _WritingSet87, total=False): ...
+class _WritingSet89(_Writing2, _Writing, _WritingMxnet, total=False): ...
+class _OptionsSet90(_FromRelay, _PassesSet86, _WritingSet89, total=False): ...
+class _WritingSet91(_Writing2, _Writing, _WritingNnef, total=False): ...
+class _OptionsSet92(_FromRelay, _PassesSet86, _WritingSet91, total=False): ...
+class _WritingSet93(_Writing2, _Writing, _WritingOnnx, total=False): ...
+class _OptionsSet94(_FromRelay, _PassesSet86, _WritingSet93, total=False): ...
+class _WritingSet95(_Writing2, _Writing, _WritingRelax, total=False): ...
+class _OptionsSet96(_FromRelay, _PassesSet86, _WritingSet95, total=False): ...
+class _WritingSet97(_Writing2, _Writing, _WritingRelay, total=False): ...
+class _OptionsSet98(_FromRelay, _PassesSet86, _WritingSet97, total=False): ...
+class _WritingSet99(_Writing2, _Writing, _WritingTflite, total=False): ...
+class _OptionsSet100(_FromRelay, _PassesSet86, _WritingSet99, total=False): ...
+class _WritingSet101(_Writing2, _Writing, _WritingTorch, total=False): ...
+class _OptionsSet102(_FromRelay, _PassesSet86, _WritingSet101, total=False): ...
+class _WritingSet103(_Writing2, _Writing, _WritingTvm, _WritingTvm2, total=False): ...
+class _OptionsSet104(_FromRelay, _PassesSet86, _WritingSet103, total=False): ...
+class _WritingSet105(
     _Writing2,
     _Writing,
     _WritingCoreml,
@@ -609,52 +619,53 @@ class _WritingSet104(
     _WritingOnnx,
     _WritingRelax,
     _WritingRelay,
+    _WritingTflite,
     _WritingTorch,
     _WritingTvm2,
     total=False,
 ): ...
-class _OptionsSet105(_FromRelay, _PassesSet85, _WritingSet104, total=False): ...
-class _OptionsSet106(_FromRelay2, _FromRelay, _PassesSet85, total=False): ...
-class _OptionsSet107(_ImportModel, _ReadingSet23, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet108(_ImportModel, _ReadingSet25, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet109(_ImportModel, _ReadingSet27, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet110(_ImportModel, _ReadingSet29, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet111(_ImportModel, _ReadingSet31, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet112(_ImportModel, _ReadingSet33, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet113(_ImportModel, _ReadingSet35, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet114(_ImportModel, _ReadingSet37, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet115(_ImportModel, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet116(_ImportModel, _Reading, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet117(_ImportToGluon, _ReadingSet23, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet118(_ImportToGluon, _ReadingSet25, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet119(_ImportToGluon, _ReadingSet27, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet120(_ImportToGluon, _ReadingSet29, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet121(_ImportToGluon, _ReadingSet31, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet122(_ImportToGluon, _ReadingSet33, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet123(_ImportToGluon, _ReadingSet35, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet124(_ImportToGluon, _ReadingSet37, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet125(_ImportToGluon, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet126(_ImportToGluon, _Reading, _PassesSet2, _WritingSet5, total=False): ...
-class _OptionsSet127(_ToRelay, _ReadingSet23, _Passes, total=False): ...
-class _OptionsSet128(_ToRelay, _ReadingSet25, _Passes, total=False): ...
-class _OptionsSet129(_ToRelay, _ReadingSet27, _Passes, total=False): ...
-class _OptionsSet130(_ToRelay, _ReadingSet29, _Passes, total=False): ...
-class _OptionsSet131(_ToRelay, _ReadingSet31, _Passes, total=False): ...
-class _OptionsSet132(_ToRelay, _ReadingSet33, _Passes, total=False): ...
-class _OptionsSet133(_ToRelay, _ReadingSet35, _Passes, total=False): ...
-class _OptionsSet134(_ToRelay, _ReadingSet37, _Passes, total=False): ...
-class _OptionsSet135(_ToRelay, _ReadingSet1, _Passes, total=False): ...
-class _OptionsSet136(_ToRelay, _Reading, _Passes, total=False): ...
-class _OptionsSet137(_View, _ReadingSet23, total=False): ...
-class _OptionsSet138(_View, _ReadingSet25, total=False): ...
-class _OptionsSet139(_View, _ReadingSet27, total=False): ...
-class _OptionsSet140(_View, _ReadingSet29, total=False): ...
-class _OptionsSet141(_View, _ReadingSet31, total=False): ...
-class _OptionsSet142(_View, _ReadingSet33, total=False): ...
-class _OptionsSet143(_View, _ReadingSet35, total=False): ...
-class _OptionsSet144(_View, _ReadingSet37, total=False): ...
-class _OptionsSet145(_View, _ReadingSet1, total=False): ...
-class _OptionsSet146(_View, _Reading, total=False): ...
+class _OptionsSet106(_FromRelay, _PassesSet86, _WritingSet105, total=False): ...
+class _OptionsSet107(_FromRelay2, _FromRelay, _PassesSet86, total=False): ...
+class _OptionsSet108(_ImportModel, _ReadingSet24, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet109(_ImportModel, _ReadingSet26, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet110(_ImportModel, _ReadingSet28, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet111(_ImportModel, _ReadingSet30, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet112(_ImportModel, _ReadingSet32, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet113(_ImportModel, _ReadingSet34, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet114(_ImportModel, _ReadingSet36, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet115(_ImportModel, _ReadingSet38, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet116(_ImportModel, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet117(_ImportModel, _Reading, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet118(_ImportToGluon, _ReadingSet24, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet119(_ImportToGluon, _ReadingSet26, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet120(_ImportToGluon, _ReadingSet28, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet121(_ImportToGluon, _ReadingSet30, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet122(_ImportToGluon, _ReadingSet32, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet123(_ImportToGluon, _ReadingSet34, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet124(_ImportToGluon, _ReadingSet36, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet125(_ImportToGluon, _ReadingSet38, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet126(_ImportToGluon, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet127(_ImportToGluon, _Reading, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet128(_ToRelay, _ReadingSet24, _Passes, total=False): ...
+class _OptionsSet129(_ToRelay, _ReadingSet26, _Passes, total=False): ...
+class _OptionsSet130(_ToRelay, _ReadingSet28, _Passes, total=False): ...
+class _OptionsSet131(_ToRelay, _ReadingSet30, _Passes, total=False): ...
+class _OptionsSet132(_ToRelay, _ReadingSet32, _Passes, total=False): ...
+class _OptionsSet133(_ToRelay, _ReadingSet34, _Passes, total=False): ...
+class _OptionsSet134(_ToRelay, _ReadingSet36, _Passes, total=False): ...
+class _OptionsSet135(_ToRelay, _ReadingSet38, _Passes, total=False): ...
+class _OptionsSet136(_ToRelay, _ReadingSet1, _Passes, total=False): ...
+class _OptionsSet137(_ToRelay, _Reading, _Passes, total=False): ...
+class _OptionsSet138(_View, _ReadingSet24, total=False): ...
+class _OptionsSet139(_View, _ReadingSet26, total=False): ...
+class _OptionsSet140(_View, _ReadingSet28, total=False): ...
+class _OptionsSet141(_View, _ReadingSet30, total=False): ...
+class _OptionsSet142(_View, _ReadingSet32, total=False): ...
+class _OptionsSet143(_View, _ReadingSet34, total=False): ...
+class _OptionsSet144(_View, _ReadingSet36, total=False): ...
+class _OptionsSet145(_View, _ReadingSet38, total=False): ...
+class _OptionsSet146(_View, _ReadingSet1, total=False): ...
+class _OptionsSet147(_View, _Reading, total=False): ...
 
 @overload
 def batch(
@@ -682,19 +693,19 @@ def batch(
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: _Sources, *, to: Literal["tflite"], out: _Path, **options: Unpack[_OptionsSet15]
+    sources: _Sources, *, to: Literal["tflite"], out: _Path, **options: Unpack[_OptionsSet16]
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: _Sources, *, to: Literal["torch"], out: _Path, **options: Unpack[_OptionsSet17]
+    sources: _Sources, *, to: Literal["torch"], out: _Path, **options: Unpack[_OptionsSet18]
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: _Sources, *, to: Literal["tvm"], out: _Path, **options: Unpack[_OptionsSet19]
+    sources: _Sources, *, to: Literal["tvm"], out: _Path, **options: Unpack[_OptionsSet20]
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: _Sources, *, to: None, out: _Path, **options: Unpack[_OptionsSet21]
+    sources: _Sources, *, to: None, out: _Path, **options: Unpack[_OptionsSet22]
 ) -> BatchReport:
     """Convert many models, each in a process of its own, and go on where an earlier run ended.
 
@@ -774,7 +785,7 @@ def batch(
 ) -> BatchReport: ...
 @overload
 def batch(
-    sources: _Sources, *, to: str, out: _Path, **options: Unpack[_OptionsSet22]
+    sources: _Sources, *, to: str, out: _Path, **options: Unpack[_OptionsSet23]
 ) -> BatchReport: ...
 @overload
 def bisect(
@@ -782,7 +793,7 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["coreml"],
-    **options: Unpack[_OptionsSet24],
+    **options: Unpack[_OptionsSet25],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -790,7 +801,7 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["mxnet"],
-    **options: Unpack[_OptionsSet26],
+    **options: Unpack[_OptionsSet27],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -798,7 +809,7 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["nnef"],
-    **options: Unpack[_OptionsSet28],
+    **options: Unpack[_OptionsSet29],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -806,7 +817,7 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["onnx"],
-    **options: Unpack[_OptionsSet30],
+    **options: Unpack[_OptionsSet31],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -814,7 +825,7 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["relax"],
-    **options: Unpack[_OptionsSet32],
+    **options: Unpack[_OptionsSet33],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -822,7 +833,7 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["relay"],
-    **options: Unpack[_OptionsSet34],
+    **options: Unpack[_OptionsSet35],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -830,7 +841,7 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["tflite"],
-    **options: Unpack[_OptionsSet36],
+    **options: Unpack[_OptionsSet37],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -838,11 +849,11 @@ def bisect(
     target: _Path,
     *,
     source_format: Literal["torch"],
-    **options: Unpack[_OptionsSet38],
+    **options: Unpack[_OptionsSet39],
 ) -> Bisection: ...
 @overload
 def bisect(
-    source: AnyValue, target: _Path, *, source_format: None = None, **options: Unpack[_OptionsSet39]
+    source: AnyValue, target: _Path, *, source_format: None = None, **options: Unpack[_OptionsSet40]
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name.
 
@@ -902,7 +913,7 @@ def bisect(
 ) -> Bisection: ...
 @overload
 def bisect(
-    source: AnyValue, target: _Path, *, source_format: str, **options: Unpack[_OptionsSet40]
+    source: AnyValue, target: _Path, *, source_format: str, **options: Unpack[_OptionsSet41]
 ) -> Bisection: ...
 @overload
 def check(
@@ -910,14 +921,6 @@ def check(
     target: _Path,
     *,
     source_format: Literal["coreml"],
-    **options: Unpack[_OptionsSet41],
-) -> Report: ...
-@overload
-def check(
-    source: AnyValue,
-    target: _Path,
-    *,
-    source_format: Literal["mxnet"],
     **options: Unpack[_OptionsSet42],
 ) -> Report: ...
 @overload
@@ -925,7 +928,7 @@ def check(
     source: AnyValue,
     target: _Path,
     *,
-    source_format: Literal["nnef"],
+    source_format: Literal["mxnet"],
     **options: Unpack[_OptionsSet43],
 ) -> Report: ...
 @overload
@@ -933,7 +936,7 @@ def check(
     source: AnyValue,
     target: _Path,
     *,
-    source_format: Literal["onnx"],
+    source_format: Literal["nnef"],
     **options: Unpack[_OptionsSet44],
 ) -> Report: ...
 @overload
@@ -941,7 +944,7 @@ def check(
     source: AnyValue,
     target: _Path,
     *,
-    source_format: Literal["relax"],
+    source_format: Literal["onnx"],
     **options: Unpack[_OptionsSet45],
 ) -> Report: ...
 @overload
@@ -949,7 +952,7 @@ def check(
     source: AnyValue,
     target: _Path,
     *,
-    source_format: Literal["relay"],
+    source_format: Literal["relax"],
     **options: Unpack[_OptionsSet46],
 ) -> Report: ...
 @overload
@@ -957,7 +960,7 @@ def check(
     source: AnyValue,
     target: _Path,
     *,
-    source_format: Literal["tflite"],
+    source_format: Literal["relay"],
     **options: Unpack[_OptionsSet47],
 ) -> Report: ...
 @overload
@@ -965,12 +968,20 @@ def check(
     source: AnyValue,
     target: _Path,
     *,
-    source_format: Literal["torch"],
+    source_format: Literal["tflite"],
     **options: Unpack[_OptionsSet48],
 ) -> Report: ...
 @overload
 def check(
-    source: AnyValue, target: _Path, *, source_format: None = None, **options: Unpack[_OptionsSet49]
+    source: AnyValue,
+    target: _Path,
+    *,
+    source_format: Literal["torch"],
+    **options: Unpack[_OptionsSet49],
+) -> Report: ...
+@overload
+def check(
+    source: AnyValue, target: _Path, *, source_format: None = None, **options: Unpack[_OptionsSet50]
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
 
@@ -1052,7 +1063,7 @@ def check(
 ) -> Report: ...
 @overload
 def check(
-    source: AnyValue, target: _Path, *, source_format: str, **options: Unpack[_OptionsSet50]
+    source: AnyValue, target: _Path, *, source_format: str, **options: Unpack[_OptionsSet51]
 ) -> Report: ...
 @overload
 def compile(
@@ -1060,14 +1071,6 @@ def compile(
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    **options: Unpack[_OptionsSet51],
-) -> Runnable: ...
-@overload
-def compile(
-    source: AnyValue,
-    params: AnyValue = None,
-    *,
-    format: Literal["mxnet"],
     **options: Unpack[_OptionsSet52],
 ) -> Runnable: ...
 @overload
@@ -1075,7 +1078,7 @@ def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["nnef"],
+    format: Literal["mxnet"],
     **options: Unpack[_OptionsSet53],
 ) -> Runnable: ...
 @overload
@@ -1083,7 +1086,7 @@ def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["onnx"],
+    format: Literal["nnef"],
     **options: Unpack[_OptionsSet54],
 ) -> Runnable: ...
 @overload
@@ -1091,7 +1094,7 @@ def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["relax"],
+    format: Literal["onnx"],
     **options: Unpack[_OptionsSet55],
 ) -> Runnable: ...
 @overload
@@ -1099,7 +1102,7 @@ def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["relay"],
+    format: Literal["relax"],
     **options: Unpack[_OptionsSet56],
 ) -> Runnable: ...
 @overload
@@ -1107,7 +1110,7 @@ def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["tflite"],
+    format: Literal["relay"],
     **options: Unpack[_OptionsSet57],
 ) -> Runnable: ...
 @overload
@@ -1115,7 +1118,7 @@ def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["torch"],
+    format: Literal["tflite"],
     **options: Unpack[_OptionsSet58],
 ) -> Runnable: ...
 @overload
@@ -1123,8 +1126,16 @@ def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: None = None,
+    format: Literal["torch"],
     **options: Unpack[_OptionsSet59],
+) -> Runnable: ...
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: None = None,
+    **options: Unpack[_OptionsSet60],
 ) -> Runnable:
     """Compile a model of any format with TVM, in a process of its own.
 
@@ -1169,7 +1180,7 @@ def compile(
 ) -> Runnable: ...
 @overload
 def compile(
-    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet60]
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet61]
 ) -> Runnable: ...
 @overload
 def convert(
@@ -1177,14 +1188,6 @@ def convert(
     target: _Path,
     *,
     target_format: Literal["coreml"],
-    **options: Unpack[_OptionsSet62],
-) -> Report: ...
-@overload
-def convert(
-    source: AnyValue,
-    target: _Path,
-    *,
-    target_format: Literal["mxnet"],
     **options: Unpack[_OptionsSet63],
 ) -> Report: ...
 @overload
@@ -1192,7 +1195,7 @@ def convert(
     source: AnyValue,
     target: _Path,
     *,
-    target_format: Literal["nnef"],
+    target_format: Literal["mxnet"],
     **options: Unpack[_OptionsSet64],
 ) -> Report: ...
 @overload
@@ -1200,7 +1203,7 @@ def convert(
     source: AnyValue,
     target: _Path,
     *,
-    target_format: Literal["onnx"],
+    target_format: Literal["nnef"],
     **options: Unpack[_OptionsSet65],
 ) -> Report: ...
 @overload
@@ -1208,7 +1211,7 @@ def convert(
     source: AnyValue,
     target: _Path,
     *,
-    target_format: Literal["relax"],
+    target_format: Literal["onnx"],
     **options: Unpack[_OptionsSet66],
 ) -> Report: ...
 @overload
@@ -1216,7 +1219,7 @@ def convert(
     source: AnyValue,
     target: _Path,
     *,
-    target_format: Literal["relay"],
+    target_format: Literal["relax"],
     **options: Unpack[_OptionsSet67],
 ) -> Report: ...
 @overload
@@ -1224,7 +1227,7 @@ def convert(
     source: AnyValue,
     target: _Path,
     *,
-    target_format: Literal["tflite"],
+    target_format: Literal["relay"],
     **options: Unpack[_OptionsSet68],
 ) -> Report: ...
 @overload
@@ -1232,7 +1235,7 @@ def convert(
     source: AnyValue,
     target: _Path,
     *,
-    target_format: Literal["torch"],
+    target_format: Literal["tflite"],
     **options: Unpack[_OptionsSet69],
 ) -> Report: ...
 @overload
@@ -1240,12 +1243,20 @@ def convert(
     source: AnyValue,
     target: _Path,
     *,
-    target_format: Literal["tvm"],
+    target_format: Literal["torch"],
     **options: Unpack[_OptionsSet70],
 ) -> Report: ...
 @overload
 def convert(
-    source: AnyValue, target: _Path, *, target_format: None = None, **options: Unpack[_OptionsSet71]
+    source: AnyValue,
+    target: _Path,
+    *,
+    target_format: Literal["tvm"],
+    **options: Unpack[_OptionsSet71],
+) -> Report: ...
+@overload
+def convert(
+    source: AnyValue, target: _Path, *, target_format: None = None, **options: Unpack[_OptionsSet72]
 ) -> Report:
     """Convert a model and write it.
 
@@ -1335,10 +1346,10 @@ def convert(
 ) -> Report: ...
 @overload
 def convert(
-    source: AnyValue, target: _Path, *, target_format: str, **options: Unpack[_OptionsSet72]
+    source: AnyValue, target: _Path, *, target_format: str, **options: Unpack[_OptionsSet73]
 ) -> Report: ...
 @overload
-def diff(left: AnyValue, right: AnyValue, **options: Unpack[_OptionsSet73]) -> ModelDiff:
+def diff(left: AnyValue, right: AnyValue, **options: Unpack[_OptionsSet74]) -> ModelDiff:
     """Return what differs between two models of any formats.
 
     Both are read as Relay, as their formats say it, before any pass. Weights are compared in
@@ -1399,7 +1410,7 @@ def export_model(
     *,
     format: Literal["coreml"],
     path: None = None,
-    **options: Unpack[_OptionsSet74],
+    **options: Unpack[_OptionsSet75],
 ) -> coremltools.models.MLModel: ...
 @overload
 def export_model(
@@ -1408,7 +1419,7 @@ def export_model(
     *,
     format: Literal["coreml"],
     path: _Path,
-    **options: Unpack[_OptionsSet74],
+    **options: Unpack[_OptionsSet75],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1417,7 +1428,7 @@ def export_model(
     *,
     format: Literal["mxnet"],
     path: None = None,
-    **options: Unpack[_OptionsSet75],
+    **options: Unpack[_OptionsSet76],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def export_model(
@@ -1426,7 +1437,7 @@ def export_model(
     *,
     format: Literal["mxnet"],
     path: _Path,
-    **options: Unpack[_OptionsSet75],
+    **options: Unpack[_OptionsSet76],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1435,7 +1446,7 @@ def export_model(
     *,
     format: Literal["nnef"],
     path: None = None,
-    **options: Unpack[_OptionsSet76],
+    **options: Unpack[_OptionsSet77],
 ) -> AnyValue: ...
 @overload
 def export_model(
@@ -1444,7 +1455,7 @@ def export_model(
     *,
     format: Literal["nnef"],
     path: _Path,
-    **options: Unpack[_OptionsSet76],
+    **options: Unpack[_OptionsSet77],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1453,7 +1464,7 @@ def export_model(
     *,
     format: Literal["onnx"],
     path: None = None,
-    **options: Unpack[_OptionsSet77],
+    **options: Unpack[_OptionsSet78],
 ) -> onnx.ModelProto: ...
 @overload
 def export_model(
@@ -1462,7 +1473,7 @@ def export_model(
     *,
     format: Literal["onnx"],
     path: _Path,
-    **options: Unpack[_OptionsSet77],
+    **options: Unpack[_OptionsSet78],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1471,7 +1482,7 @@ def export_model(
     *,
     format: Literal["relax"],
     path: None = None,
-    **options: Unpack[_OptionsSet78],
+    **options: Unpack[_OptionsSet79],
 ) -> AnyValue: ...
 @overload
 def export_model(
@@ -1480,7 +1491,7 @@ def export_model(
     *,
     format: Literal["relax"],
     path: _Path,
-    **options: Unpack[_OptionsSet78],
+    **options: Unpack[_OptionsSet79],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1489,7 +1500,7 @@ def export_model(
     *,
     format: Literal["relay"],
     path: None = None,
-    **options: Unpack[_OptionsSet79],
+    **options: Unpack[_OptionsSet80],
 ) -> tuple[IRModule, dict[str, Array]]: ...
 @overload
 def export_model(
@@ -1498,7 +1509,7 @@ def export_model(
     *,
     format: Literal["relay"],
     path: _Path,
-    **options: Unpack[_OptionsSet79],
+    **options: Unpack[_OptionsSet80],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1507,7 +1518,7 @@ def export_model(
     *,
     format: Literal["tflite"],
     path: None = None,
-    **options: Unpack[_OptionsSet80],
+    **options: Unpack[_OptionsSet81],
 ) -> AnyValue: ...
 @overload
 def export_model(
@@ -1516,7 +1527,7 @@ def export_model(
     *,
     format: Literal["tflite"],
     path: _Path,
-    **options: Unpack[_OptionsSet80],
+    **options: Unpack[_OptionsSet81],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1525,7 +1536,7 @@ def export_model(
     *,
     format: Literal["torch"],
     path: None = None,
-    **options: Unpack[_OptionsSet81],
+    **options: Unpack[_OptionsSet82],
 ) -> AnyValue: ...
 @overload
 def export_model(
@@ -1534,7 +1545,7 @@ def export_model(
     *,
     format: Literal["torch"],
     path: _Path,
-    **options: Unpack[_OptionsSet81],
+    **options: Unpack[_OptionsSet82],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1543,7 +1554,7 @@ def export_model(
     *,
     format: Literal["tvm"],
     path: None = None,
-    **options: Unpack[_OptionsSet82],
+    **options: Unpack[_OptionsSet83],
 ) -> Runnable: ...
 @overload
 def export_model(
@@ -1552,7 +1563,7 @@ def export_model(
     *,
     format: Literal["tvm"],
     path: _Path,
-    **options: Unpack[_OptionsSet82],
+    **options: Unpack[_OptionsSet83],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1561,7 +1572,7 @@ def export_model(
     *,
     format: None = None,
     path: _Path,
-    **options: Unpack[_OptionsSet83],
+    **options: Unpack[_OptionsSet84],
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -1604,7 +1615,7 @@ def export_model(
 ) -> AnyValue: ...
 @overload
 def export_model(
-    model: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet84]
+    model: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet85]
 ) -> AnyValue: ...
 @overload
 def from_relay(
@@ -1612,11 +1623,11 @@ def from_relay(
     *,
     format: Literal["coreml"],
     path: None = None,
-    **options: Unpack[_OptionsSet87],
+    **options: Unpack[_OptionsSet88],
 ) -> coremltools.models.MLModel: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["coreml"], path: _Path, **options: Unpack[_OptionsSet87]
+    model: AnyValue, *, format: Literal["coreml"], path: _Path, **options: Unpack[_OptionsSet88]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1624,27 +1635,27 @@ def from_relay(
     *,
     format: Literal["mxnet"],
     path: None = None,
-    **options: Unpack[_OptionsSet89],
+    **options: Unpack[_OptionsSet90],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["mxnet"], path: _Path, **options: Unpack[_OptionsSet89]
+    model: AnyValue, *, format: Literal["mxnet"], path: _Path, **options: Unpack[_OptionsSet90]
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["nnef"], path: None = None, **options: Unpack[_OptionsSet91]
+    model: AnyValue, *, format: Literal["nnef"], path: None = None, **options: Unpack[_OptionsSet92]
 ) -> AnyValue: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["nnef"], path: _Path, **options: Unpack[_OptionsSet91]
+    model: AnyValue, *, format: Literal["nnef"], path: _Path, **options: Unpack[_OptionsSet92]
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["onnx"], path: None = None, **options: Unpack[_OptionsSet93]
+    model: AnyValue, *, format: Literal["onnx"], path: None = None, **options: Unpack[_OptionsSet94]
 ) -> onnx.ModelProto: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["onnx"], path: _Path, **options: Unpack[_OptionsSet93]
+    model: AnyValue, *, format: Literal["onnx"], path: _Path, **options: Unpack[_OptionsSet94]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1652,11 +1663,11 @@ def from_relay(
     *,
     format: Literal["relax"],
     path: None = None,
-    **options: Unpack[_OptionsSet95],
+    **options: Unpack[_OptionsSet96],
 ) -> AnyValue: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["relax"], path: _Path, **options: Unpack[_OptionsSet95]
+    model: AnyValue, *, format: Literal["relax"], path: _Path, **options: Unpack[_OptionsSet96]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1664,11 +1675,11 @@ def from_relay(
     *,
     format: Literal["relay"],
     path: None = None,
-    **options: Unpack[_OptionsSet97],
+    **options: Unpack[_OptionsSet98],
 ) -> tuple[IRModule, dict[str, Array]]: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["relay"], path: _Path, **options: Unpack[_OptionsSet97]
+    model: AnyValue, *, format: Literal["relay"], path: _Path, **options: Unpack[_OptionsSet98]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1676,11 +1687,11 @@ def from_relay(
     *,
     format: Literal["tflite"],
     path: None = None,
-    **options: Unpack[_OptionsSet99],
+    **options: Unpack[_OptionsSet100],
 ) -> AnyValue: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["tflite"], path: _Path, **options: Unpack[_OptionsSet99]
+    model: AnyValue, *, format: Literal["tflite"], path: _Path, **options: Unpack[_OptionsSet100]
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1688,23 +1699,23 @@ def from_relay(
     *,
     format: Literal["torch"],
     path: None = None,
-    **options: Unpack[_OptionsSet101],
+    **options: Unpack[_OptionsSet102],
 ) -> AnyValue: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["torch"], path: _Path, **options: Unpack[_OptionsSet101]
+    model: AnyValue, *, format: Literal["torch"], path: _Path, **options: Unpack[_OptionsSet102]
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["tvm"], path: None = None, **options: Unpack[_OptionsSet103]
+    model: AnyValue, *, format: Literal["tvm"], path: None = None, **options: Unpack[_OptionsSet104]
 ) -> Runnable: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["tvm"], path: _Path, **options: Unpack[_OptionsSet103]
+    model: AnyValue, *, format: Literal["tvm"], path: _Path, **options: Unpack[_OptionsSet104]
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: None = None, path: _Path, **options: Unpack[_OptionsSet105]
+    model: AnyValue, *, format: None = None, path: _Path, **options: Unpack[_OptionsSet106]
 ) -> Path:
     """Return a Relay model in a format, or write it.
 
@@ -1742,21 +1753,13 @@ def from_relay(
     **options: AnyValue,
 ) -> AnyValue: ...
 @overload
-def from_relay(model: AnyValue, *, format: str, **options: Unpack[_OptionsSet106]) -> AnyValue: ...
+def from_relay(model: AnyValue, *, format: str, **options: Unpack[_OptionsSet107]) -> AnyValue: ...
 @overload
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    **options: Unpack[_OptionsSet107],
-) -> tuple[mxnet.Symbol, Params]: ...
-@overload
-def import_model(
-    source: AnyValue,
-    params: AnyValue = None,
-    *,
-    format: Literal["mxnet"],
     **options: Unpack[_OptionsSet108],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
@@ -1764,7 +1767,7 @@ def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["nnef"],
+    format: Literal["mxnet"],
     **options: Unpack[_OptionsSet109],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
@@ -1772,7 +1775,7 @@ def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["onnx"],
+    format: Literal["nnef"],
     **options: Unpack[_OptionsSet110],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
@@ -1780,7 +1783,7 @@ def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["relax"],
+    format: Literal["onnx"],
     **options: Unpack[_OptionsSet111],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
@@ -1788,7 +1791,7 @@ def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["relay"],
+    format: Literal["relax"],
     **options: Unpack[_OptionsSet112],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
@@ -1796,7 +1799,7 @@ def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["tflite"],
+    format: Literal["relay"],
     **options: Unpack[_OptionsSet113],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
@@ -1804,7 +1807,7 @@ def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["torch"],
+    format: Literal["tflite"],
     **options: Unpack[_OptionsSet114],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
@@ -1812,8 +1815,16 @@ def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: None = None,
+    format: Literal["torch"],
     **options: Unpack[_OptionsSet115],
+) -> tuple[mxnet.Symbol, Params]: ...
+@overload
+def import_model(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: None = None,
+    **options: Unpack[_OptionsSet116],
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
 
@@ -1851,7 +1862,7 @@ def import_model(
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
-    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet116]
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet117]
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_to_gluon(
@@ -1859,14 +1870,6 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    **options: Unpack[_OptionsSet117],
-) -> mxnet.gluon.SymbolBlock: ...
-@overload
-def import_to_gluon(
-    source: AnyValue,
-    params: AnyValue = None,
-    *,
-    format: Literal["mxnet"],
     **options: Unpack[_OptionsSet118],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
@@ -1874,7 +1877,7 @@ def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["nnef"],
+    format: Literal["mxnet"],
     **options: Unpack[_OptionsSet119],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
@@ -1882,7 +1885,7 @@ def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["onnx"],
+    format: Literal["nnef"],
     **options: Unpack[_OptionsSet120],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
@@ -1890,7 +1893,7 @@ def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["relax"],
+    format: Literal["onnx"],
     **options: Unpack[_OptionsSet121],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
@@ -1898,7 +1901,7 @@ def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["relay"],
+    format: Literal["relax"],
     **options: Unpack[_OptionsSet122],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
@@ -1906,7 +1909,7 @@ def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["tflite"],
+    format: Literal["relay"],
     **options: Unpack[_OptionsSet123],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
@@ -1914,7 +1917,7 @@ def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["torch"],
+    format: Literal["tflite"],
     **options: Unpack[_OptionsSet124],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
@@ -1922,8 +1925,16 @@ def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: None = None,
+    format: Literal["torch"],
     **options: Unpack[_OptionsSet125],
+) -> mxnet.gluon.SymbolBlock: ...
+@overload
+def import_to_gluon(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: None = None,
+    **options: Unpack[_OptionsSet126],
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
@@ -1963,7 +1974,7 @@ def import_to_gluon(
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
-    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet126]
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet127]
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def to_relay(
@@ -1971,14 +1982,6 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    **options: Unpack[_OptionsSet127],
-) -> RelayModel: ...
-@overload
-def to_relay(
-    source: AnyValue,
-    params: AnyValue = None,
-    *,
-    format: Literal["mxnet"],
     **options: Unpack[_OptionsSet128],
 ) -> RelayModel: ...
 @overload
@@ -1986,7 +1989,7 @@ def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["nnef"],
+    format: Literal["mxnet"],
     **options: Unpack[_OptionsSet129],
 ) -> RelayModel: ...
 @overload
@@ -1994,7 +1997,7 @@ def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["onnx"],
+    format: Literal["nnef"],
     **options: Unpack[_OptionsSet130],
 ) -> RelayModel: ...
 @overload
@@ -2002,7 +2005,7 @@ def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["relax"],
+    format: Literal["onnx"],
     **options: Unpack[_OptionsSet131],
 ) -> RelayModel: ...
 @overload
@@ -2010,7 +2013,7 @@ def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["relay"],
+    format: Literal["relax"],
     **options: Unpack[_OptionsSet132],
 ) -> RelayModel: ...
 @overload
@@ -2018,7 +2021,7 @@ def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["tflite"],
+    format: Literal["relay"],
     **options: Unpack[_OptionsSet133],
 ) -> RelayModel: ...
 @overload
@@ -2026,7 +2029,7 @@ def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: Literal["torch"],
+    format: Literal["tflite"],
     **options: Unpack[_OptionsSet134],
 ) -> RelayModel: ...
 @overload
@@ -2034,8 +2037,16 @@ def to_relay(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    format: None = None,
+    format: Literal["torch"],
     **options: Unpack[_OptionsSet135],
+) -> RelayModel: ...
+@overload
+def to_relay(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: None = None,
+    **options: Unpack[_OptionsSet136],
 ) -> RelayModel:
     """Return a model as Relay, as its format says it, before any pass.
 
@@ -2070,7 +2081,7 @@ def to_relay(
 ) -> RelayModel: ...
 @overload
 def to_relay(
-    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet136]
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet137]
 ) -> RelayModel: ...
 @overload
 def view(
@@ -2078,14 +2089,6 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["coreml"],
-    **options: Unpack[_OptionsSet137],
-) -> Page: ...
-@overload
-def view(
-    source: AnyValue,
-    target: AnyValue = None,
-    *,
-    source_format: Literal["mxnet"],
     **options: Unpack[_OptionsSet138],
 ) -> Page: ...
 @overload
@@ -2093,7 +2096,7 @@ def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    source_format: Literal["nnef"],
+    source_format: Literal["mxnet"],
     **options: Unpack[_OptionsSet139],
 ) -> Page: ...
 @overload
@@ -2101,7 +2104,7 @@ def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    source_format: Literal["onnx"],
+    source_format: Literal["nnef"],
     **options: Unpack[_OptionsSet140],
 ) -> Page: ...
 @overload
@@ -2109,7 +2112,7 @@ def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    source_format: Literal["relax"],
+    source_format: Literal["onnx"],
     **options: Unpack[_OptionsSet141],
 ) -> Page: ...
 @overload
@@ -2117,7 +2120,7 @@ def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    source_format: Literal["relay"],
+    source_format: Literal["relax"],
     **options: Unpack[_OptionsSet142],
 ) -> Page: ...
 @overload
@@ -2125,7 +2128,7 @@ def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    source_format: Literal["tflite"],
+    source_format: Literal["relay"],
     **options: Unpack[_OptionsSet143],
 ) -> Page: ...
 @overload
@@ -2133,7 +2136,7 @@ def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    source_format: Literal["torch"],
+    source_format: Literal["tflite"],
     **options: Unpack[_OptionsSet144],
 ) -> Page: ...
 @overload
@@ -2141,8 +2144,16 @@ def view(
     source: AnyValue,
     target: AnyValue = None,
     *,
-    source_format: None = None,
+    source_format: Literal["torch"],
     **options: Unpack[_OptionsSet145],
+) -> Page: ...
+@overload
+def view(
+    source: AnyValue,
+    target: AnyValue = None,
+    *,
+    source_format: None = None,
+    **options: Unpack[_OptionsSet146],
 ) -> Page:
     """Show a model as a page of HTML, or what differs between two.
 
@@ -2226,7 +2237,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: str,
-    **options: Unpack[_OptionsSet146],
+    **options: Unpack[_OptionsSet147],
 ) -> Page: ...
 
 __all__ = [

@@ -15,8 +15,8 @@ from serde.relay.ir.leaves import value_types
 from serde.relay.ir.types import SequenceType, TensorType, Type
 from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.run.computed import ComputedWeight
-from serde.tflite.model import Operator, Tensor
-from serde.tflite.versions import KERNEL_TYPES, POSITIONS
+from serde.tflite.model import Operator, Quantization, Tensor
+from serde.tflite.versions import KERNEL_TYPES, MOVING_CODES, POSITIONS
 from serde.walk import export_context as walk
 from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
@@ -29,6 +29,9 @@ DTYPES: Final = frozenset(
 """Types of elements that graphs compute."""
 
 _MOST_AXES: Final = 8
+
+_BY_SCALE: Final = MOVING_CODES - {"PAD"} | {"CAST", "DEQUANTIZE", "QUANTIZE"}
+"""Operators for which it is right that an operand has a scale; PAD puts the number 0 around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,7 @@ class ExportContext(walk.ExportContext[Value]):
         self._names = UniqueNames()
         self._stored: dict[Hashable, int] = {}
         self._computed = set[str]()
+        self._seen = set[int]()
 
     def enter(self, source: str, result: Type) -> None:
         """Turn to the node called `source`, whose Relay type is `result`.
@@ -111,6 +115,24 @@ class ExportContext(walk.ExportContext[Value]):
         """Append an operator of one result of another type."""
         return self.append(op, inputs, [type_], options)[0]
 
+    def emit_codes(self, x: Value, made: Quantization) -> Value:
+        """Append what makes codes of numbers."""
+        found = self.emit("QUANTIZE", x)
+        self.tensors[found.number] = replace(self.tensors[found.number], quantization=made)
+        return found
+
+    def codes(self, x: Value, given: Quantization | None) -> Value:
+        """Return a tensor as codes of numbers, or as integers; a copy of one that has been used."""
+        number, type_ = self.number(x), self.type(x)
+        found = self.tensors[number].quantization
+        if (found and found.key) == (given and given.key):
+            return x
+        if number in self._seen:
+            x = self.emit_as(type_, "RESHAPE", x, self.shape(type_.shape))
+            number = x.number
+        self.tensors[number] = replace(self.tensors[number], quantization=given)
+        return x
+
     def emit_tuple(
         self, op: str, *inputs: Value | None, outputs: int = 0, **options: AnyValue
     ) -> tuple[Value, ...]:
@@ -127,6 +149,8 @@ class ExportContext(walk.ExportContext[Value]):
     ) -> tuple[Value, ...]:
         """Append an operator of results of some types."""
         self._require_kernel(op, [self.type(each) for each in inputs if each is not None])
+        if op not in _BY_SCALE:
+            inputs = [each and self.codes(each, None) for each in inputs]
         given = tuple(-1 if each is None else self.number(each) for each in inputs)
         while given and given[-1] == -1:
             given = given[:-1]
@@ -134,6 +158,11 @@ class ExportContext(walk.ExportContext[Value]):
             self.require(each)
         made = tuple(self.add(self.source or op.lower(), each) for each in types)
         self.operators.append(Operator(op, 1, given, made, options))
+        self._seen.update(given, made)
+        if op in _BY_SCALE & MOVING_CODES:
+            scale = self.tensors[given[0]].quantization
+            for number in made:
+                self.tensors[number] = replace(self.tensors[number], quantization=scale)
         return tuple(Value(i, each) for i, each in zip(made, types, strict=True))
 
     def _require_kernel(self, op: str, types: Sequence[TensorType]) -> None:

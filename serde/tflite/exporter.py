@@ -18,7 +18,9 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.transform.fold_empty import FoldEmpty
+from serde.tflite.codes import compute_on_codes
 from serde.tflite.export_context import ExportContext, Value
+from serde.tflite.linear import as_pairs
 from serde.tflite.model import Operator, Signature, Subgraph, TfliteModel
 from serde.tflite.ops import TABLE
 from serde.tflite.options import TfliteExportOptions
@@ -69,7 +71,8 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
     Raises:
         UnsupportedModelError: TFLite cannot say some of the model.
     """
-    model = _lower(model, report)
+    on_codes = options.write_quantized == "int8"
+    model = _lower(as_pairs(model) if on_codes else model, report)
     context = ExportContext(TABLE)
     walk = _Walk(model, TABLE, context, report, ExportFallback.of("tflite", options))
     inputs = walk.declare()
@@ -78,9 +81,13 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
     names = output_names(model.meta.outputs, model.main.body.type)
     outputs = _outputs(context, results, names)
     operators = fuse_activations(context.operators, outputs)
+    if on_codes:
+        operators = compute_on_codes(operators, context.tensors, outputs, report)
     numbers = tuple(each.number for each in inputs)
-    graph = Subgraph("main", context.tensors, numbers, tuple(outputs), operators)
-    named = {context.tensors[i].name: i for i in numbers}
+    used = {i for each in operators for i in each.inputs}
+    tensors = [x if i in used else replace(x, values=None) for i, x in enumerate(context.tensors)]
+    graph = Subgraph("main", tensors, numbers, tuple(outputs), operators)
+    named = {tensors[i].name: i for i in numbers}
     signature = Signature("serving_default", 0, named, dict(zip(names, outputs, strict=True)))
     return TfliteModel([graph], [signature], model.meta.extra.get("description", ""))
 

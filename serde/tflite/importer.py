@@ -26,7 +26,7 @@ from serde.tflite.model import Operator, Subgraph, Tensor, TfliteModel
 from serde.tflite.ops import TABLE
 from serde.tflite.ops.table import CODES, INTEGERS
 from serde.tflite.options import TfliteImportOptions
-from serde.tflite.quantization import is_quantized, to_codes, to_numbers
+from serde.tflite.quantization import is_quantized, to_codes, to_numbers, with_bias_scale
 from serde.tflite.states import Handle, State, declared_states, init_graphs
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
@@ -56,6 +56,7 @@ def to_relay(model: TfliteModel, options: TfliteImportOptions, report: Report) -
     """
     interface = chosen_interface(model, options.signature)
     walk = _Walk(model, report, ImportFallback.of("tflite", options), interface)
+    walk.is_exact = options.read_quantized == "exact"
     scope = Scope(source=model.path)
     graph = model.subgraphs[interface.subgraph]
     report.nodes = len(graph.operators)
@@ -97,6 +98,7 @@ class _Walk(ImportWalk[int, Operator, Scope]):
 
     Attributes:
         states: What is kept from one run to the next, by the name of its input.
+        is_exact: Whether operators on codes have arithmetic of their own.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         self._resources: dict[str, Expr] = {}
         self._count = 0
         self._is_hybrid = False
+        self.is_exact = True
         self.states: dict[str, State] = {}
 
     def ordered_inputs(self) -> list[tuple[str, int]]:
@@ -251,8 +254,8 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         elif operator.name not in CODES and not operator.is_custom:
             self._note_hybrid(given, made)
             inputs = [
-                each if each is None else to_numbers(each, tensor)
-                for each, tensor in zip(inputs, given, strict=True)
+                each and to_numbers(each, tensor, stay_codes=not self.is_exact)
+                for each, tensor in zip(inputs, with_bias_scale(given), strict=True)
             ]
         if operator.is_custom:
             return self.call(
@@ -276,9 +279,13 @@ class _Walk(ImportWalk[int, Operator, Scope]):
     def _is_exact(
         self, operator: Operator, given: Sequence[Tensor | None], made: Sequence[Tensor | None]
     ) -> bool:
-        """Whether an operator is one on codes, by arithmetic of their own."""
+        """Whether an operator is one on codes, by arithmetic of their own.
+
+        That is so wherever biases are int64, beyond what floats hold.
+        """
         quantized = any(map(is_quantized, given)) and any(map(is_quantized, made))
-        return bool(quantized) and INTEGERS.importer(operator.name, 1) is not None
+        exact = self.is_exact or any(x is not None and x.dtype == "int64" for x in given)
+        return exact and quantized and INTEGERS.importer(operator.name, 1) is not None
 
     def _coded(self, x: Expr, tensor: Tensor | None) -> Expr:
         """Return the codes of what an operator on numbers gives."""

@@ -11,7 +11,7 @@ from serde.core.weights import Array, Weight
 __all__ = ["Operator", "Quantization", "Signature", "Subgraph", "Tensor", "TfliteModel"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Quantization:
     """How integers stand for numbers: ``real = (code - zero_point) * scale``.
 
@@ -26,6 +26,11 @@ class Quantization:
     zero_points: Array
     axis: int = 0
     block: tuple[int, int, int] | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What is equal where each integer stands for the same number."""
+        return self.scales.tobytes(), self.zero_points.tobytes(), self.axis, self.block
 
 
 @dataclass(frozen=True, slots=True)

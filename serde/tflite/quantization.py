@@ -7,20 +7,23 @@ shift, which is what Relay's ``qnn.requantize`` does. Ties go up or away from ze
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
-from serde.core.weights import Array
+from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.types import TensorType
 from serde.tflite.model import Quantization, Tensor
 
 __all__ = [
-    "activation_limits", "is_quantized", "limited", "one_scale", "parameters", "rescaled",
-    "rounded_twice", "scale_product", "to_codes", "to_numbers", "zero_point",
+    "activation_limits", "is_quantized", "limited", "one_scale", "parameters",
+    "rescaled", "rounded_twice", "scale_product", "to_codes", "to_numbers",
+    "with_bias_scale", "zero_point",
 ]  # fmt: skip
 
 _CODES = frozenset(("int4", "int8", "uint8", "int16", "int32"))
@@ -89,12 +92,26 @@ def scale_product(*tensors: Tensor) -> Array:
     return np.prod(np.broadcast_arrays(*(parameters(x).scales.astype("f8") for x in tensors)), 0)
 
 
-def to_numbers(x: Expr, tensor: Tensor | None) -> Expr:
-    """Return what the codes of a tensor stand for, as float32."""
+def to_numbers(x: Expr, tensor: Tensor | None, *, stay_codes: bool = False) -> Expr:
+    """Return what the codes of a tensor stand for, as float32; of weights they may stay codes."""
     if tensor is None or tensor.quantization is None or tensor.dtype not in _CODES:
         return x
     scale, zero, axis = _constants(tensor)
+    if stay_codes and tensor.values is not None and isinstance(zero, Constant):
+        points = Constant(zero.data.astype(numpy_dtype(tensor.dtype)))
+        return relay.serde.dequantize_linear(x, scale, points, axis=max(axis, 0))
     return relay.qnn.op.dequantize(x, scale, zero, axis)
+
+
+def with_bias_scale(given: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+    """Return operands; a bias has the scale of the products it is added to, whatever it says."""
+    factors = [x for x in given if x is not None and is_quantized(x)]
+    bias = given[-1] if len(given) > 2 and len(factors) == 2 else None
+    if bias is None or bias.dtype != "int32" or bias.values is None:
+        return given
+    scale = scale_product(*factors).astype(np.float32)
+    points = np.zeros(scale.shape, np.int64)
+    return [*given[:-1], replace(bias, quantization=Quantization(scale, points))]
 
 
 def to_codes(x: Expr, tensor: Tensor) -> Expr:

@@ -10,7 +10,9 @@ from typing import Final
 
 from serde.tflite.model import Operator, Subgraph
 
-__all__ = ["KERNEL_TYPES", "OPTIONS", "POSITIONS", "version_of"]
+__all__ = [
+    "FIXED_SCALES", "KERNEL_TYPES", "MOVING_CODES", "OPTIONS", "POSITIONS", "version_of",
+]  # fmt: skip
 
 _WITH_OPTIONS: Final = (
     "ADD ARG_MAX ARG_MIN CAST CONCATENATION CONV_2D CONV_3D CUMSUM DEPTHWISE_CONV_2D "
@@ -48,7 +50,7 @@ KERNEL_TYPES: Final = {
             "ABS", "ATAN2", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CEIL", "CONV_2D", "CONV_3D", "COS",
             "DEPTHWISE_CONV_2D", "ELU", "EXP", "FLOOR", "FULLY_CONNECTED", "GELU", "HARD_SWISH",
             "LEAKY_RELU", "LOCAL_RESPONSE_NORMALIZATION", "LOG", "LOGISTIC", "LOG_SOFTMAX",
-            "MAX_POOL_2D", "MEAN", "POW", "PRELU", "RELU", "RELU6", "RELU_N1_TO_1",
+            "MEAN", "POW", "PRELU", "RELU", "RELU6", "RELU_N1_TO_1",
             "RESIZE_BILINEAR", "ROUND", "RSQRT", "SIN", "SOFTMAX", "SQRT", "TANH", "TRANSPOSE_CONV",
         ),
         _FLOAT,
@@ -65,6 +67,7 @@ KERNEL_TYPES: Final = {
     **dict.fromkeys(
         ("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "REDUCE_ALL", "REDUCE_ANY"), ("bool",)
     ),
+    "MAX_POOL_2D": ("float32", "int8", "uint8"),
     "BITWISE_XOR": ("int8", "int16", "int32", "uint8", "uint32"),
     "DIV": ("float32", "int32"),
     "FLOOR_DIV": ("float32", "int32", "int8", "int16"),
@@ -79,12 +82,35 @@ KERNEL_TYPES: Final = {
 POSITIONS: Final = {"TRANSPOSE_CONV": 2}
 """Which operand has the type that counts, if not the first."""
 
+_CODED: Final = {"CONV_2D": 3, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 4, "MUL": 3}
+"""Versions from which kernels take codes of int8, where that is not 2."""
+
+MOVING_CODES: Final = frozenset(
+    (
+        "BROADCAST_TO", "DEPTH_TO_SPACE", "GATHER", "GATHER_ND", "MAX_POOL_2D", "MIRROR_PAD", "PAD",
+        "RESHAPE", "RESIZE_NEAREST_NEIGHBOR", "REVERSE_V2", "SLICE", "SPACE_TO_DEPTH", "SPLIT_V",
+        "STRIDED_SLICE", "TILE", "TRANSPOSE", "UNPACK",
+    )
+)  # fmt: skip
+"""Operators whose first operand may be codes, and whose results are codes of the same scale."""
+
+FIXED_SCALES: Final = {"LOGISTIC": (256, -128), "SOFTMAX": (256, -128), "TANH": (128, 0)}
+"""How many steps of int8 a unit has, and the zero point, where kernels give no other."""
+
 _LEAST: Final = {"BROADCAST_TO": 2, "BATCH_MATMUL": 1, "SELECT_V2": 1, "TRANSPOSE_CONV": 1}
 """Versions below which no runtime knows an operator."""
 
 
 def version_of(operator: Operator, graph: Subgraph) -> int:
     """Return the version that an operator needs."""
+    place = POSITIONS.get(operator.name, 0)
+    dtype = graph.tensors[operator.inputs[place]].dtype if len(operator.inputs) > place else ""
+    of_numbers = dtype not in KERNEL_TYPES.get(operator.name, dtype)
+    coded = _CODED.get(operator.name, 2) if dtype == "int8" and of_numbers else 1
+    return max(coded, _version_of_numbers(operator))
+
+
+def _version_of_numbers(operator: Operator) -> int:
     options = operator.options
     dilated = any(options.get(f"dilation_{axis}_factor", 1) != 1 for axis in "wh")
     if operator.name == "DEPTHWISE_CONV_2D" and dilated:

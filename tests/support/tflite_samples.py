@@ -37,7 +37,7 @@ def written(name: str, given: Sample, folder: Path) -> tuple[BuiltSample, Path]:
     """
     built = build(all_ops()[name], given)
     target = folder / "net.tflite"
-    serde.convert(model_of(built), target)
+    serde.convert(model_of(built), target, write_quantized="exact")
     return built, target
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.op.pool.reduction import Pooling
 from serde.tflite.ops.conv import padded
@@ -95,7 +95,9 @@ def _write_pool(ctx: ExportContext, data: Value, pool: Pooling, op: str, border:
 
 @OPS.exports("nn.max_pool2d", when=_is_written)
 def export_max_pool2d(ctx: ExportContext, data: Value, *, pool: Pooling) -> Value:
-    return _write_pool(ctx, data, pool, "MAX_POOL_2D", -np.inf)
+    dtype = ctx.type(data).dtype
+    least = -np.inf if is_float(dtype) else np.iinfo(dtype).min
+    return _write_pool(ctx, data, pool, "MAX_POOL_2D", least)
 
 
 def _is_same(node: Call) -> bool:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
+
 import serde.relay as relay
-from serde.relay.ir.expr import Expr
-from serde.tflite.ops.table import OPS, ImportContext
+from serde.core.weights import dtype_name
+from serde.relay.ir.expr import Call, Constant, Expr, Tuple
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import TensorType
+from serde.tflite.model import Quantization
+from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
+
+_CODES: Final = ("int8", "uint8", "int16")
+"""Codes that LiteRT makes of numbers, and numbers of."""
 
 
 @OPS.imports("DEQUANTIZE")
@@ -17,3 +28,64 @@ def import_dequantize(ctx: ImportContext, x: Expr) -> Expr:
 def import_quantize(ctx: ImportContext, x: Expr) -> Expr:
     """Numbers become codes where the tensor is stored."""
     return x
+
+
+def _dtype(x: Expr) -> str:
+    return x.type.dtype if isinstance(x.type, TensorType) else ""
+
+
+def _are_parameters(scale: Expr, zero: Expr, dtype: str, *, several: bool = False) -> bool:
+    """Whether a tensor of codes can have a scale and a zero point, or several of an axis."""
+    if dtype not in _CODES or not isinstance(scale, Constant) or not isinstance(zero, Constant):
+        return False
+    scales, zeros, kind = scale.data, zero.data, np.iinfo(dtype)
+    known = np.isfinite(scales).all() and (scales >= np.finfo(np.float32).tiny).all()
+    within = (zeros >= kind.min).all() and (zeros <= kind.max).all()
+    fits = scales.size == zeros.size == 1 or (several and dtype == "int8")
+    return bool(known and within and fits and (dtype != "int16" or not zeros.any()))
+
+
+def _parameters(ctx: ExportContext, scale: Value, zero: Value | None, axis: int) -> Quantization:
+    scales = ctx.constant(scale).astype(np.float32).reshape(-1)
+    zeros = np.zeros(scales.shape) if zero is None else ctx.constant(zero).reshape(-1)
+    points = np.array(np.broadcast_to(zeros, scales.shape), np.int64)
+    return Quantization(scales, points, axis if scales.size > 1 else 0)
+
+
+def _is_quantized(node: Call) -> bool:
+    _, scale, zero = node.args
+    return _are_parameters(scale, zero, dtype_name(node.attrs["out_dtype"]))
+
+
+@OPS.exports("qnn.quantize", when=_is_quantized, ignored=("axis", "out_dtype"))
+def export_quantize(
+    ctx: ExportContext, data: Value, output_scale: Value, output_zero_point: Value
+) -> Value:
+    """Ties go away from zero by the reference kernel, and to even by XNNPACK."""
+    return ctx.emit_codes(data, _parameters(ctx, output_scale, output_zero_point, 0))
+
+
+def _is_dequantized(node: Call) -> bool:
+    """Whether codes, or weights that stay stored as such, have a scale; weights of an axis too."""
+    data, scale, zero = node.args
+    stored = isinstance(node.op, OpDef) and node.op.name == "serde.dequantize_linear"
+    if node.attrs.get("block_size") or _dtype(node) != "float32":
+        return False
+    zero = Constant(np.zeros((), np.int32)) if isinstance(zero, Tuple) else zero
+    return _are_parameters(scale, zero, _dtype(data), several=stored)
+
+
+@OPS.exports("qnn.dequantize", when=_is_dequantized, ignored=("axis", "out_dtype"))
+def export_dequantize(
+    ctx: ExportContext, data: Value, input_scale: Value, input_zero_point: Value
+) -> Value:
+    given = _parameters(ctx, input_scale, input_zero_point, 0)
+    return ctx.emit("DEQUANTIZE", ctx.codes(data, given))
+
+
+@OPS.exports("serde.dequantize_linear", when=_is_dequantized, ignored=("block_size", "out_dtype"))
+def export_dequantize_linear(
+    ctx: ExportContext, data: Value, scale: Value, zero_point: Value | None, *, axis: int
+) -> Value:
+    place = axis % max(ctx.type(data).rank, 1)
+    return ctx.emit("DEQUANTIZE", ctx.codes(data, _parameters(ctx, scale, zero_point, place)))

@@ -1,0 +1,252 @@
+"""Operators on numbers between DEQUANTIZE and QUANTIZE as operators on codes of int8.
+
+LiteRT's kernels round once where numbers are rounded to codes, so that results are within a step
+of those of the operators on numbers. What no kernel holds stays between.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+import serde.relay as relay
+from serde.core.report import Report
+from serde.core.weights import ArrayWeight
+from serde.relay.ir.expr import Var
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.unique_names import UniqueNames
+from serde.relay.run.computed import ComputedWeight
+from serde.tflite.model import Operator, Quantization, Tensor
+from serde.tflite.versions import FIXED_SCALES, MOVING_CODES
+
+__all__ = ["compute_on_codes"]
+
+_BYTES: Final = ("int8", "uint8")
+_FILTERS: Final = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0}
+"""The axis of a filter that may have several scales: that of the channels of the result."""
+_ALL: Final = ("CONCATENATION", "PACK")
+_TWO: Final = ("ADD", "BATCH_MATMUL", "MUL", "SUB")
+_SAME: Final = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "RESIZE_BILINEAR")
+_ONE: Final = ("LEAKY_RELU", "MEAN", "RELU", "RELU6", *_SAME, *FIXED_SCALES)
+
+
+def compute_on_codes(
+    operators: Sequence[Operator], tensors: list[Tensor], outputs: Collection[int], report: Report
+) -> list[Operator]:
+    """Return operators of a graph, on codes where LiteRT has kernels; tensors are added."""
+    graph = _Graph(operators, tensors, outputs)
+    for each in operators:
+        if each.outputs[0] not in graph.converted:
+            graph.convert(each)
+    for number in outputs:
+        graph.number_of(number)
+    if graph.converted:
+        count = len(graph.converted)
+        report.notes.append(f"{count} operators are on int8, each within a step of its result")
+    return graph.made
+
+
+class _Graph:
+    """A graph while its operators are converted, in the order in which they run.
+
+    Attributes:
+        made: The operators so far.
+        converted: Results of QUANTIZE that operators on codes give instead.
+    """
+
+    def __init__(
+        self, operators: Sequence[Operator], tensors: list[Tensor], outputs: Collection[int]
+    ) -> None:
+        self.made: list[Operator] = []
+        self.converted = set[int]()
+        self._tensors = tensors
+        self._names = UniqueNames(each.name for each in tensors)
+        self._codes: dict[int, int] = {}
+        self._numbers = set[int]()
+        uses = Counter([*outputs, *(i for each in operators for i in each.inputs)])
+        self._readers = {i: each for each in operators for i in each.inputs if uses[i] == 1}
+
+    def convert(self, each: Operator) -> None:
+        """Write an operator."""
+        first, *rest = each.inputs or (-1,)
+        if each.name == "DEQUANTIZE":
+            self._codes[each.outputs[0]] = first
+        elif each.name == "QUANTIZE" and self._has_bytes(first):
+            if self._tensors[each.outputs[0]].dtype not in _BYTES:
+                self.number_of(first)
+            else:
+                first = self._codes[first]
+            self.made.append(replace(each, inputs=(first, *rest)))
+        elif not self._move(each) and not self._compute(each):
+            self.made.append(replace(each, inputs=tuple(map(self.number_of, each.inputs))))
+
+    def number_of(self, number: int) -> int:
+        """Return the number of a tensor of numbers, which is there then."""
+        if number in self._codes and number not in self._numbers:
+            self._numbers.add(number)
+            self.made.append(Operator("DEQUANTIZE", 1, (self._codes[number],), (number,)))
+        return number
+
+    def _has_bytes(self, number: int) -> bool:
+        """Whether numbers have codes of 8 bits and one scale."""
+        found = self._tensors[self._codes[number]] if number in self._codes else None
+        return found is not None and found.dtype in _BYTES and len(_scales(found)) == 1
+
+    def _reader(self, each: Operator, name: str = "QUANTIZE") -> Operator | None:
+        """Return the operator that alone reads a result, of a name."""
+        found = self._readers.get(each.outputs[0]) if len(each.outputs) == 1 else None
+        return found if found is not None and found.name == name else None
+
+    def _add(self, tensor: Tensor, like: Tensor | None = None) -> int:
+        """Return the number of a new tensor, which has the codes that another has."""
+        like = tensor if like is None else like
+        made = replace(tensor, dtype=like.dtype, quantization=like.quantization)
+        self._tensors.append(replace(made, name=self._names.reserve(tensor.name)))
+        return len(self._tensors) - 1
+
+    def _ints(self, number: int) -> list[int]:
+        values = self._tensors[number].values
+        return [] if values is None else [int(each) for each in values.array().reshape(-1)]
+
+    def _move(self, each: Operator) -> bool:
+        """Write an operator that moves elements on codes, if it is one."""
+        number = each.inputs[0] if each.inputs else -1
+        given = self._tensors[self._codes.get(number, number)]
+        if number in self._codes and self._move_known(each, given):
+            return True
+        rest = self._border(each, given) if each.name == "PADV2" else each.inputs[1:]
+        moves = each.name in (*MOVING_CODES, "PADV2")
+        limited = each.options.get("fused_activation_function")
+        if rest is None or not moves or limited or not self._has_bytes(number):
+            return False
+        reader = self._reader(each)
+        if reader is not None and _are_equal(given, self._tensors[reader.outputs[0]]):
+            made = reader.outputs
+            self.converted.update(made)
+        else:
+            made = tuple(self._add(self._tensors[i], given) for i in each.outputs)
+            self._codes.update(zip(each.outputs, made, strict=True))
+        self.made.append(replace(each, inputs=(self._codes[number], *rest), outputs=made))
+        return True
+
+    def _border(self, each: Operator, given: Tensor) -> tuple[int, ...] | None:
+        """Return the least code for a border that a pool of greatest numbers leaves out."""
+        reader, least = self._reader(each, "MAX_POOL_2D"), self._tensors[each.inputs[2]].values
+        if reader is None or least is None or (least.array() != -np.inf).any():
+            return None
+        size = min(reader.options["filter_height"], reader.options["filter_width"])
+        if max(self._ints(each.inputs[1]), default=size) >= size or given.dtype not in _BYTES:
+            return None
+        values = ArrayWeight(np.array(np.iinfo(given.dtype).min, given.dtype))
+        return each.inputs[1], self._add(replace(given, shape=(), values=values))
+
+    def _move_known(self, each: Operator, given: Tensor) -> bool:
+        """Move codes in the file, and the axis of their scales."""
+        shape, quantized = self._tensors[each.outputs[0]].shape, given.quantization
+        if each.name not in ("RESHAPE", "TRANSPOSE") or quantized is None or given.values is None:
+            return False
+        source = Var("x", TensorType(given.shape, given.dtype))
+        if each.name == "TRANSPOSE":
+            axes = self._ints(each.inputs[1])
+            moved = relay.transpose(source, axes)
+        else:
+            ends = list(zip(np.cumprod(given.shape), given.shape, strict=True))
+            wanted = zip(np.cumprod(shape), shape, strict=True)
+            axes = [ends.index(each) if each in ends else -1 for each in wanted]
+            moved = relay.reshape(source, shape)
+        if len(quantized.scales) > 1:
+            if quantized.axis not in axes:
+                return False
+            quantized = replace(quantized, axis=axes.index(quantized.axis))
+        values = ComputedWeight(moved, {source: given.values})
+        changed = replace(given, shape=shape, values=values, quantization=quantized)
+        self._codes[each.outputs[0]] = self._add(changed)
+        return True
+
+    def _compute(self, each: Operator) -> bool:
+        """Write an operator whose result is quantised on codes, if a kernel holds it."""
+        reader = self._reader(each)
+        target = -1 if reader is None else reader.outputs[0]
+        inputs = None if reader is None else self._operands(each, self._tensors[target])
+        if reader is None or inputs is None:
+            return False
+        made = wanted = self._tensors[target]
+        if each.name in FIXED_SCALES:
+            steps, zero = FIXED_SCALES[each.name]
+            fixed = Quantization(np.array([1 / steps], np.float32), np.array([zero]))
+            made = replace(wanted, quantization=fixed)
+        found = target if _are_equal(made, wanted) else self._add(made)
+        self.converted.add(target)
+        self.made.append(replace(each, inputs=inputs, outputs=(found,)))
+        if found != target:
+            self.made.append(replace(reader, inputs=(found,)))
+        return True
+
+    def _operands(self, each: Operator, made: Tensor) -> tuple[int, ...] | None:
+        """Return the operands that a kernel of codes takes; None where there is none."""
+        name = each.name
+        if name not in (*_ALL, *_TWO, *_ONE, *_FILTERS):
+            return None
+        data = each.inputs[: len(each.inputs) if name in _ALL else 2 if name in _TWO else 1]
+        codes = [self._codes[i] for i in data if self._has_bytes(i)]
+        every = [made, *(self._tensors[i] for i in codes)]
+        if len(codes) < len(data) or any((x.dtype, len(_scales(x))) != ("int8", 1) for x in every):
+            return None
+        to_scale, *scales = (_scales(x)[0] for x in every)
+        if not 2.0**-24 < min(*scales, to_scale) <= max(*scales, to_scale) < 2.0**18 * to_scale:
+            return None
+        if name in _SAME and not _are_equal(every[1], made):
+            return None
+        if name in FIXED_SCALES and to_scale * FIXED_SCALES[name][0] < 0.99:
+            return None
+        if name in _FILTERS:
+            return self._with_filter(each, scales[0])
+        if name in _ALL:
+            codes = [self._rescale(i, made) for i in codes]
+        return (*codes, *each.inputs[len(codes) :])
+
+    def _rescale(self, codes: int, wanted: Tensor) -> int:
+        """Return codes as those of the scale of another tensor."""
+        given = self._tensors[codes]
+        if _are_equal(given, wanted):
+            return codes
+        found = self._add(replace(given, values=None), wanted)
+        self.made.append(Operator("QUANTIZE", 1, (codes,), (found,)))
+        return found
+
+    def _with_filter(self, each: Operator, scale: float) -> tuple[int, ...] | None:
+        """Return operands of sums of products: a filter without zero points, a bias of int32."""
+        if len(each.inputs) != 3:
+            return None
+        x, filters, bias = each.inputs
+        weight, given = self._tensors[self._codes.get(filters, filters)], self._tensors[bias]
+        scales = weight.quantization
+        if scales is None or weight.values is None or weight.dtype != "int8":
+            return None
+        if len(scales.scales) > 1 and scales.axis != _FILTERS[each.name]:
+            return None
+        if scales.zero_points.any() or given.values is None or given.dtype != "float32":
+            return None
+        joint = np.float32(scale) * scales.scales
+        with np.errstate(all="ignore"):
+            steps = np.rint(given.values.array().astype(np.float64) / joint)
+        if not (abs(steps) < 2**31).all():
+            return None
+        quantized = Quantization(joint, np.zeros(joint.shape, np.int64))
+        values = ArrayWeight(steps.astype(np.int32))
+        changed = replace(given, dtype="int32", values=values, quantization=quantized)
+        return self._codes[x], self._codes[filters], self._add(changed)
+
+
+def _scales(tensor: Tensor) -> list[float]:
+    return [] if tensor.quantization is None else list(map(float, tensor.quantization.scales))
+
+
+def _are_equal(one: Tensor, other: Tensor) -> bool:
+    if one.quantization is None or other.quantization is None or one.dtype != other.dtype:
+        return False
+    return one.quantization.key == other.quantization.key
