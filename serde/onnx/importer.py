@@ -103,9 +103,10 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
 
 @dataclass(slots=True)
 class _Step:
-    """A node, and which of its outputs bear on those of its graph."""
+    """A node, its inputs, and which of its outputs bear on those of its graph."""
 
     node: onnx.NodeProto
+    inputs: Sequence[str]
     wanted: Sequence[bool]
 
 
@@ -215,15 +216,17 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str], scope: Scope
     ) -> Iterator[Node[_Step]]:
         """Yield the nodes that bear on `outputs`, each with those of its outputs that do."""
-        nodes = sort_nodes(nodes, scope)
-        needed = needed_values(nodes, outputs)
-        for node in nodes:
-            names = list(node.output)
+        left = sort_nodes(nodes, scope)
+        needed = needed_values(left, outputs)
+        left.reverse()
+        while left:  # Each is forgotten once it is read.
+            each = left.pop()
+            node, names = each.node, each.outputs
             while names and names[-1] not in needed:
                 names.pop()
-            wanted = [bool(name) and name in needed for name in names]
-            if any(wanted):
-                yield Node(node.op_type, node_name(node), names, _Step(node, wanted))
+            if names:
+                step = _Step(node, each.inputs, [name in needed for name in names])
+                yield Node(node.op_type, node_name(node), names, step)
 
     def _define_initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
         found: dict[str, Weight] = {}
@@ -260,15 +263,14 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
 
     def convert(self, node: Node[_Step], scope: Scope, label: str) -> Sequence[Expr | None]:
         """Return the outputs of a node."""
-        return self._read_node(node.source.node, scope, label, node.source.wanted)
+        return self._read_node(node.source, scope, label)
 
-    def _read_node(
-        self, node: onnx.NodeProto, scope: Scope, label: str, wanted: Sequence[bool]
-    ) -> list[Expr]:
+    def _read_node(self, step: _Step, scope: Scope, label: str) -> list[Expr]:
         """Return the outputs of a node, read for both values of a condition that it hangs on."""
-        condition = self._open_condition(node, scope)
+        condition = self._open_condition(step.node, scope) if self.decisions.any else None
         if condition is None:
-            return self._outputs(node, scope, label, wanted)
+            return self._outputs(step, scope, label)
+        node, wanted = step.node, step.wanted
         if self.decisions.trying == MAX_SUPPOSED:
             reason = f"hangs on more than {MAX_SUPPOSED} conditions whose branches differ in rank"
             self.report.add(node.op_type, label, reason, INPUT_SHAPES_HINT)
@@ -279,7 +281,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
                 "nodes", _SUPPOSED_NODES, f"{label}: reading it for both branches of an if"
             )
             with self.decisions.supposing(condition, side), self._held_back():
-                cases.append(self._read_node(node, scope, label, wanted))
+                cases.append(self._read_node(step, scope, label))
         no, yes = (any(each in self._wrong for each in case) for case in cases)
         if yes != no:
             self.decisions.decide(condition, no, f"{label} ({node.op_type}) is not sound")
@@ -291,8 +293,6 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
 
     def _open_condition(self, node: onnx.NodeProto, scope: Scope) -> Expr | None:
         """Return a condition that decides what a node reads, in its subgraphs too."""
-        if not self.decisions.any:
-            return None
         values = (scope.find(name) for name in read_names(node) if name and scope.knows(name))
         return next((each.condition for each in values if isinstance(each, Undecided)), None)
 
@@ -346,18 +346,17 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
                 found[names[0]] = numbers[0]
         return found
 
-    def _outputs(
-        self, node: onnx.NodeProto, scope: Scope, label: str, wanted: Sequence[bool]
-    ) -> list[Expr]:
+    def _outputs(self, step: _Step, scope: Scope, label: str) -> list[Expr]:
         """Return the outputs of a node whose inputs are decided."""
-        inputs = [scope.find(name) if name else None for name in node.input]
+        node, wanted = step.node, step.wanted
+        inputs = [scope.find(name) if name else None for name in step.inputs]
         while inputs and inputs[-1] is None:
             inputs.pop()
         try:
             attributes = resolve_references(node.attribute, scope.attributes)
         except FormatError as error:
             raise FormatError(f"{label} ({node.op_type}): {error}") from None
-        function = self._functions.get(function_key(node))
+        function = self._functions.get(function_key(node)) if self._functions else None
         if function is not None and not self.fallback.has(*_user_names(node)):
             return self._call(function, inputs, attributes, scope, label, wanted)
         if self.decisions.trying and self._is_wrong(node, inputs, scope, label):

@@ -15,6 +15,7 @@ from serde.walk.scope import Scope as BaseScope
 
 __all__ = [
     "FunctionKey",
+    "NamedNode",
     "Scope",
     "domain_name",
     "needed_values",
@@ -60,7 +61,36 @@ class Scope(BaseScope[str, Expr | None]):
         return self.decisions.resolve(value)
 
 
-def sort_nodes(nodes: Sequence[onnx.NodeProto], scope: Scope) -> Sequence[onnx.NodeProto]:
+@dataclass(slots=True)
+class NamedNode:
+    """A node with its names, which protobuf makes anew whenever they are asked for.
+
+    Attributes:
+        node: The node.
+        inputs: Names of its inputs.
+        outputs: Names of its outputs.
+        reads: Names that it reads, those that its subgraphs mention included.
+        takes: Names that it takes from its graph, those that its subgraphs take included.
+    """
+
+    node: onnx.NodeProto
+    inputs: list[str]
+    outputs: list[str]
+    reads: Sequence[str]
+    takes: Sequence[str]
+
+    @classmethod
+    def of(cls, node: onnx.NodeProto) -> NamedNode:
+        """Return a node with its names."""
+        inputs, outputs = list(node.input), list(node.output)
+        graphs = [g for a in node.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
+        if not graphs:
+            return cls(node, inputs, outputs, inputs, inputs)
+        reads = list(read_names(node))
+        return cls(node, inputs, outputs, reads, [*inputs, *_taken_names(graphs, reads)])
+
+
+def sort_nodes(nodes: Iterable[onnx.NodeProto], scope: Scope) -> list[NamedNode]:
     """Return nodes so that each comes after those that it reads from, else in their order.
 
     ONNX asks for this order, runtimes do not; some tools write another.
@@ -69,28 +99,32 @@ def sort_nodes(nodes: Sequence[onnx.NodeProto], scope: Scope) -> Sequence[onnx.N
         FormatError: A value is made twice, or by none, or some nodes wait for each other; a node
             is named.
     """
+    found = [NamedNode.of(node) for node in nodes]
     makers: dict[str, int] = {}
-    for place, node in enumerate(nodes):
-        for name in filter(None, node.output):
+    for place, each in enumerate(found):
+        for name in filter(None, each.outputs):
             if name in makers or name in scope.values:
-                raise FormatError(
-                    f"{_describe_node(node, scope)}: a second value is called {name!r}"
-                )
+                where = _describe_node(each.node, scope)
+                raise FormatError(f"{where}: a second value is called {name!r}")
             makers[name] = place
-    waits = [{makers[name] for name in _taken_names(node) if name in makers} for node in nodes]
-    for node in nodes:
-        for name in filter(None, node.input):
-            if name not in makers and not scope.knows(name):
-                where = f"{_describe_node(node, scope)}: input {name!r}"
+    is_sorted = True
+    for place, each in enumerate(found):
+        for name in filter(None, each.takes):
+            maker = makers.get(name)
+            if maker is not None:
+                is_sorted = is_sorted and maker < place
+            elif not scope.knows(name) and name in each.inputs:
+                where = f"{_describe_node(each.node, scope)}: input {name!r}"
                 raise FormatError(f"{where} is given by no node, input or initializer")
-    if all(max(each, default=-1) < place for place, each in enumerate(waits)):
-        return nodes
-    return _sort_topologically(nodes, waits, scope)
+    if is_sorted:
+        return found
+    waits = [{makers[name] for name in each.takes if name in makers} for each in found]
+    return _sort_topologically(found, waits, scope)
 
 
 def _sort_topologically(
-    nodes: Sequence[onnx.NodeProto], waits: Sequence[set[int]], scope: Scope
-) -> list[onnx.NodeProto]:
+    nodes: Sequence[NamedNode], waits: Sequence[set[int]], scope: Scope
+) -> list[NamedNode]:
     """Return nodes after those whose results they take, otherwise in the order of the file.
 
     Args:
@@ -117,14 +151,14 @@ def _sort_topologically(
                 heappush(ready, reader)
     if len(found) < len(nodes):
         stuck = next(place for place, count in enumerate(left) if count)
-        where = _describe_node(_on_cycle(nodes, waits, left, stuck), scope)
+        where = _describe_node(_on_cycle(nodes, waits, left, stuck).node, scope)
         raise FormatError(f"{where}: a cycle, its inputs are made of its own outputs")
     return [nodes[place] for place in found]
 
 
 def _on_cycle(
-    nodes: Sequence[onnx.NodeProto], waits: Sequence[set[int]], left: Sequence[int], start: int
-) -> onnx.NodeProto:
+    nodes: Sequence[NamedNode], waits: Sequence[set[int]], left: Sequence[int], start: int
+) -> NamedNode:
     """Return a node of the cycle that `start` waits for."""
     seen: set[int] = set()
     place = start
@@ -138,15 +172,12 @@ def _describe_node(node: onnx.NodeProto, scope: Scope) -> str:
     return f"{scope.prefix}{node_name(node)} ({node.op_type})"
 
 
-def _taken_names(node: onnx.NodeProto) -> set[str]:
-    """Return the names that a node takes from its graph, those in its subgraphs included."""
-    graphs = [g for a in node.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
-    if not graphs:
-        return set(node.input)
+def _taken_names(graphs: Sequence[onnx.GraphProto], reads: Iterable[str]) -> list[str]:
+    """Return those names of `reads` that the subgraphs of a node do not make themselves."""
     own = {each.name for graph in _all_graphs(graphs) for each in graph.input}
     own |= {each.name for graph in _all_graphs(graphs) for each in graph.initializer}
     own |= {name for graph in _all_graphs(graphs) for each in graph.node for name in each.output}
-    return {*node.input, *(name for name in read_names(node) if name not in own)}
+    return [name for name in reads if name not in own]
 
 
 def _all_graphs(graphs: Iterable[onnx.GraphProto]) -> Iterator[onnx.GraphProto]:
@@ -160,12 +191,14 @@ def _all_graphs(graphs: Iterable[onnx.GraphProto]) -> Iterator[onnx.GraphProto]:
                 pending += [attribute.g] if attribute.HasField("g") else attribute.graphs
 
 
-def needed_values(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> set[str]:
+def needed_values(nodes: Sequence[NamedNode], outputs: Iterable[str]) -> set[str]:
     """Return the names of all values that bear on `outputs`, of nodes that are sorted."""
     needed = set(outputs)
-    for node in reversed(nodes):
-        if any(name and name in needed for name in node.output):
-            needed.update(read_names(node))
+    needed.discard("")
+    for each in reversed(nodes):
+        if not needed.isdisjoint(each.outputs):
+            needed.update(each.reads)
+            needed.discard("")
     return needed
 
 

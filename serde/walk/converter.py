@@ -109,6 +109,8 @@ class Converter:
             return [f"expected at least {self.required} inputs, found {count}"]
         if self.accepted is not None and count > self.accepted:
             return [f"expected at most {self.accepted} inputs, found {count}"]
+        if None not in inputs:
+            return []
         last = len(self.omissible) - 1
         return [
             f"input {index} is left out"

@@ -282,8 +282,11 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
             foreign: Says what the node is, where it may be kept without a converter.
         """
         found = self._converted(table, ctx, op, inputs, attributes, names, foreign)
-        converter = table.importer(op, ctx.version)
-        operands = () if converter is None else converter.operands
+
+        def operands() -> Sequence[str]:
+            converter = table.importer(op, ctx.version)
+            return () if converter is None else converter.operands
+
         return note_node(op, ctx.node, inputs, attributes, found, operands)
 
     def _converted(

@@ -335,8 +335,10 @@ class ConverterTable:
     def _load(self, kind: str, name: str) -> None:
         """Load the modules that register something for an operator."""
         if self._home is not None:
-            for module in self._modules[kind].get(name, ()):
+            modules = self._modules[kind].get(name, [])
+            for module in modules:
                 self._home.load(module)
+            modules.clear()
 
     def _load_if_foreign(self, kind: str, name: str, function: AnyValue) -> None:
         """Load them where another package registers something, so that a clash shows."""

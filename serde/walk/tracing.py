@@ -8,7 +8,7 @@ goes on to the end. Nothing is kept where nobody asks.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -221,13 +221,13 @@ def note_node(
     inputs: Sequence[Expr | None],
     attributes: Mapping[str, AnyValue],
     results: Sequence[Expr],
-    operands: Sequence[str] = (),
+    operands: Callable[[], Sequence[str]] = tuple,
 ) -> Sequence[Expr]:
     """Enter a node, if anybody asks, and return its results; of a gap, each hole made once."""
     trace = _TRACE.get()
     if trace is None or not trace._open:
         return results
     known = list(islice(results, _MOST_HOLES))
-    node = TracedNode(op, name, tuple(inputs), attributes, known, operands)
+    node = TracedNode(op, name, tuple(inputs), attributes, known, operands())
     trace._open[-1].notes.append(node)
     return Holes(len(results), known) if isinstance(results, Holes) else results

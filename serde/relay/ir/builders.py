@@ -118,11 +118,12 @@ def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
     listed = signature.parameters.values()
     positional = [p.name for p in listed if p.kind is keyword]
     must_have = {p.name for p in listed if p.default is REQUIRED}
+    known = signature.parameters.keys()
 
     def build(*args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         bound = {**dict(zip(positional, args, strict=False)), **kwargs}
-        fits = len(bound) == len(args) + len(kwargs) and must_have <= bound.keys()
-        if not fits or not bound.keys() <= signature.parameters.keys():
+        fits = len(bound) == len(args) + len(kwargs)
+        if not fits or not must_have <= bound.keys() <= known:
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as error:

@@ -68,6 +68,8 @@ _BUILDERS: dict[str, Callable[..., AnyValue]] = {}
 _PACKAGE: Final = LazyPackage("serde.relay.op")
 """Where the operators of this package are declared; each module is loaded when it is needed."""
 
+_NO_ATTRS: Final = Attrs()
+
 
 class OpDef(Op):
     """The declaration of an operator.
@@ -169,6 +171,8 @@ class OpDef(Op):
         Raises:
             TypeInferenceError: An attribute is unknown, missing or of the wrong kind.
         """
+        if not attrs and not self.attributes:
+            return _NO_ATTRS
         values = {}
         for attribute in self.attributes.values():
             if attribute.name not in attrs:
@@ -392,7 +396,7 @@ def call(name: str, /, *operands: AnyValue, span: Span | None = None, **attrs: A
         )
     padded = (*operands, *[None] * (len(definition.operands) - len(operands)))
     args = [
-        _as_argument(name, operand, value)
+        value if isinstance(value, Expr) else _as_argument(name, operand, value)
         for operand, value in zip(definition.operands, padded, strict=True)
     ]
     node = Call(definition, args, definition.bind(attrs), span=span)
@@ -405,8 +409,6 @@ def call(name: str, /, *operands: AnyValue, span: Span | None = None, **attrs: A
 
 
 def _as_argument(name: str, operand: Operand, value: AnyValue) -> Expr:
-    if isinstance(value, Expr):
-        return value
     if value is None and operand.optional:
         return Tuple(())
     if isinstance(value, TupleWrapper):

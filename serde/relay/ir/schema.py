@@ -275,6 +275,8 @@ def _union_converter(items: tuple[AnyValue, ...]) -> Convert | None:
 
 
 def _to_int(value: AnyValue) -> int:
+    if type(value) is int:
+        return value
     if isinstance(value, (bool, np.bool_)):
         raise TypeError
     return int(value.__index__()) if hasattr(value, "__index__") else _refuse()
@@ -337,7 +339,7 @@ def _to_tuple_of(each: Convert) -> Convert:
         if value is None or isinstance(value, (str, bytes)):
             raise TypeError
         if isinstance(value, (tuple, Iterable)):  # Tuples, most of all, need no protocol.
-            return tuple(each(item) for item in value)
+            return tuple(map(each, value))
         return (each(value),)
 
     return convert

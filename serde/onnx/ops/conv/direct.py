@@ -67,8 +67,8 @@ def import_conv(
     strides = per_axis(conv.strides, ndim, "strides")
     dilations = per_axis(conv.dilations, ndim, "dilations")
     x, auto_pad = pad_same(ctx, x, kernel, strides, dilations, conv.auto_pad, 0)
-    build = getattr(relay.nn, f"conv{ndim}d")
-    result = build(
+    result = call(
+        f"nn.conv{ndim}d",
         x,
         w,
         strides=strides,
