@@ -29,8 +29,8 @@ from serde.relay.ir.unique_names import UniqueNames
 from serde.walk.placement import Scope
 
 __all__ = [
-    "FUNCTION_DOMAIN", "SEQUENCE_IDENTITY", "SEQUENCE_SUBGRAPHS", "GraphBuilder", "GraphScope",
-    "Value", "ValueType", "require_sequences", "walk_nodes", "without_symbols",
+    "FUNCTION_DOMAIN", "SEQUENCE_IDENTITY", "SEQUENCE_SUBGRAPHS", "Draft", "GraphBuilder",
+    "GraphScope", "Value", "ValueType", "require_sequences", "walk_nodes", "without_symbols",
 ]  # fmt: skip
 
 _NAMELESS: Final = "value"
@@ -87,6 +87,43 @@ def require_sequences(what: str, types: Iterable[ValueType], version: int, since
         raise Unsupported(f"{what} takes no sequence at version {version}", hint=hint)
 
 
+@dataclass(slots=True)
+class Draft:
+    """A node before its message is made, which tells its names much more slowly.
+
+    Attributes:
+        op: Its operator.
+        name: Its name, if it has one.
+        inputs: Names of its inputs; "" for one that is left out.
+        outputs: Names of its outputs.
+        attributes: Its attributes.
+        domain: Of its operator, where that is to be said.
+    """
+
+    op: str
+    name: str | None
+    inputs: list[str]
+    outputs: list[str]
+    attributes: list[onnx.AttributeProto] = field(default_factory=list)
+    domain: str | None = None
+
+    def inner(self) -> Iterator[onnx.GraphProto]:
+        """Yield its subgraphs."""
+        graph = onnx.AttributeProto.GRAPH
+        return (each.g for each in self.attributes if each.type == graph)
+
+    def add_to(self, graph: onnx.GraphProto | onnx.FunctionProto) -> None:
+        """Add the node to a graph."""
+        node = graph.node.add(
+            op_type=self.op,
+            name=self.name,
+            input=self.inputs,
+            output=self.outputs,
+            domain=self.domain,
+        )
+        node.attribute.extend(self.attributes)
+
+
 class GraphScope(Scope):
     """A graph, a subgraph or a local function while its nodes are collected.
 
@@ -104,7 +141,7 @@ class GraphScope(Scope):
 
     def __init__(self, parent: GraphScope | None = None, step: str = "") -> None:
         super().__init__(parent, step)
-        self.nodes: list[onnx.NodeProto] = []
+        self.nodes: list[Draft] = []
         self.types: dict[str, ValueType] = {}
         self.constants: dict[Hashable, Value] = {}
         # No reference to itself: the graph goes as soon as nothing needs it.
@@ -195,8 +232,8 @@ class GraphBuilder:
             if home is self.main:
                 self.initializers[value.name] = tensor
             else:
-                node = helper.make_node("Constant", [], [value.name], value=tensor)
-                home.nodes.append(node)
+                held = helper.make_attribute("value", tensor)
+                home.nodes.append(Draft("Constant", None, [], [value.name], [held]))
             home.constants[key] = value
         return home.constants[key]
 
@@ -269,7 +306,7 @@ class GraphBuilder:
         found = self._append(
             scope, op, inputs, len(types), {"domain": name}, self.reserve(source or op)
         )
-        scope.nodes[-1].attribute.extend(attributes)
+        scope.nodes[-1].attributes.extend(attributes)
         results = tuple(replace(each, type=t) for each, t in zip(found, types, strict=True))
         self.declared.update((each.name, t) for each, t in zip(found, types, strict=True))
         return results
@@ -287,16 +324,10 @@ class GraphBuilder:
         names = [self.reserve(plain if outputs == 1 else f"{plain}{i}") for i in range(outputs)]
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
-        node = onnx.NodeProto(
-            op_type=op,
-            name=name,
-            input=["" if x is None else x.name for x in inputs],
-            output=names,
-            domain=attrs.get("domain"),
-        )
+        read = ["" if x is None else x.name for x in inputs]
         given = sorted((key, value) for key, value in attrs.items() if value is not None)
-        node.attribute.extend(_attribute(*each) for each in given if each[0] != "domain")
-        scope.nodes.append(node)
+        made = [_attribute(*each) for each in given if each[0] != "domain"]
+        scope.nodes.append(Draft(op, name, read, names, made, attrs.get("domain")))
         self.makers.update(dict.fromkeys(names, op))
         return tuple(Value(each) for each in names)
 
@@ -306,7 +337,7 @@ class GraphBuilder:
         Raises:
             Unsupported: A sequence would have to be copied by a version that cannot.
         """
-        produced = {name for node in scope.nodes for name in node.output}
+        produced = {name for node in scope.nodes for name in node.outputs}
         constants = {value.name for value in scope.constants.values()}
         names: list[str] = []
         for value in values:
@@ -315,8 +346,7 @@ class GraphBuilder:
                 require_sequences("Identity", _known_types(value), self.version, SEQUENCE_IDENTITY)
                 name = self.reserve(base)
                 source = self.reserve(f"{base}_copy")
-                node = helper.make_node("Identity", [value.name], [name], name=source)
-                scope.nodes.append(node)
+                scope.nodes.append(Draft("Identity", source, [value.name], [name]))
             produced.discard(name)
             names.append(name)
         return names
@@ -338,11 +368,13 @@ class GraphBuilder:
         """
         names = self.own_outputs(scope, outputs, "result")
         proto = helper.make_graph(
-            nodes=scope.nodes,
+            nodes=(),
             name=scope.step,
             inputs=[_declare_input(value) for value in inputs],
             outputs=list(map(value_type_proto, names, types)),
         )
+        for node in scope.nodes:
+            node.add_to(proto)
         if self.intermediate_shapes:
             there = set(names)
             proto.value_info.extend(

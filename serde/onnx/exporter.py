@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, MutableSequence, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -26,6 +26,7 @@ from serde.onnx.builder import (
     FUNCTION_DOMAIN,
     SEQUENCE_IDENTITY,
     SEQUENCE_SUBGRAPHS,
+    Draft,
     GraphBuilder,
     Value,
     ValueType,
@@ -295,22 +296,28 @@ def _name_outputs(
     def copy(value: Value, name: str) -> str:
         held = () if value.type is None else (value.type,)
         require_sequences("Identity", held, builder.version, SEQUENCE_IDENTITY)
-        node = helper.make_node("Identity", [value.name], [name], name=builder.reserve(name))
-        builder.main.nodes.append(node)
+        builder.main.nodes.append(Draft("Identity", builder.reserve(name), [value.name], [name]))
         return name
 
-    produced = {name for node in builder.main.nodes for name in node.output}
+    produced = {name for node in builder.main.nodes for name in node.outputs}
     try:
         renamed = name_outputs(outputs, names, lambda value: value.name, produced, copy)
     except Unsupported as error:
         report.add("output", ", ".join(names), str(error), error.hint)
         return []
-    for node in walk_nodes(builder.main.nodes):
-        for names_of in (node.input, node.output):
-            for index, each in enumerate(names_of):
-                if each in renamed:
-                    names_of[index] = renamed[each]
+    for node in builder.main.nodes:
+        _rename(node.inputs, renamed)
+        _rename(node.outputs, renamed)
+        for inner in walk_nodes(each for graph in node.inner() for each in graph.node):
+            _rename(inner.input, renamed)
+            _rename(inner.output, renamed)
     return [replace(value, name=name) for value, name in zip(outputs, names, strict=True)]
+
+
+def _rename(names: MutableSequence[str], renamed: Mapping[str, str]) -> None:
+    for index, each in enumerate(names):
+        if each in renamed:
+            names[index] = renamed[each]
 
 
 def _make_native(
@@ -320,7 +327,7 @@ def _make_native(
     nodes, used = _drop_unused(builder.main.nodes, outputs)
     weights = {name: each for name, each in builder.weights.items() if name in used}
     graph = helper.make_graph(
-        nodes=nodes,
+        nodes=(),
         name=model.meta.extra.get("name", "main"),
         inputs=[
             value_type_proto(value.name, value.type) for value in inputs if value.type is not None
@@ -330,6 +337,8 @@ def _make_native(
         ],
         initializer=[tensor for name, tensor in builder.initializers.items() if name in used],
     )
+    for node in nodes:
+        node.add_to(graph)
     if builder.intermediate_shapes:
         final = {value.name for value in outputs}
         graph.value_info.extend(
@@ -364,31 +373,31 @@ def _make_native(
     return OnnxModel(proto, weights)
 
 
-def _drop_unused(
-    nodes: list[onnx.NodeProto], outputs: list[Value]
-) -> tuple[list[onnx.NodeProto], set[str]]:
+def _drop_unused(nodes: list[Draft], outputs: list[Value]) -> tuple[list[Draft], set[str]]:
     """Return the nodes that the outputs depend on, in their order, and all that these read."""
     used = {value.name for value in outputs}
     kept = []
     for node in reversed(nodes):
-        if used.isdisjoint(node.output):
+        if used.isdisjoint(node.outputs):
             continue
         kept.append(node)
-        used.update(_reads(node))
+        used.update(node.inputs)
+        for graph in node.inner():
+            used.update(_reads(graph))
     return kept[::-1], used
 
 
-def _reads(node: onnx.NodeProto) -> set[str]:
-    """Return what a node reads, the nodes of its bodies included."""
-    names = set()
-    stack = [node]
+def _reads(graph: onnx.GraphProto) -> set[str]:
+    """Return what the nodes of a subgraph read, those of the subgraphs in it included."""
+    names: set[str] = set()
+    stack = [graph]
     while stack:
         inner = stack.pop()
-        names.update(inner.input)
-        for attribute in inner.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                stack += attribute.g.node
-                names.update(value.name for value in attribute.g.output)
+        names.update(value.name for value in inner.output)
+        for node in inner.node:
+            names.update(node.input)
+            graphs = (each for each in node.attribute if each.type == onnx.AttributeProto.GRAPH)
+            stack += [each.g for each in graphs]
     return names
 
 

@@ -126,11 +126,13 @@ class FunctionCall:
             owner.known[self._key] = None
             return
         outputs = owner.builder.own_outputs(scope, leaves(result), "result")
-        others = sorted({node.domain for node in walk_nodes(scope.nodes)} - {""})
+        proto = helper.make_function(FUNCTION_DOMAIN, scope.step, self._inputs, outputs, (), ())
+        for node in scope.nodes:
+            node.add_to(proto)
+        others = sorted({node.domain for node in walk_nodes(proto.node)} - {""})
         known = {"": owner.builder.version, **owner.builder.domains}
-        imports = [helper.make_opsetid(each, known.get(each, 1)) for each in ("", *others)]
-        proto = helper.make_function(
-            FUNCTION_DOMAIN, scope.step, self._inputs, outputs, scope.nodes, imports
+        proto.opset_import.extend(
+            helper.make_opsetid(each, known.get(each, 1)) for each in ("", *others)
         )
         owner.known[self._key] = proto
         owner.builder.functions.append(proto)
