@@ -67,21 +67,29 @@ def tensors(proto: onnx.ModelProto) -> Iterator[tuple[str, onnx.TensorProto]]:
 
     Tensors of subgraphs, functions, sparse tensors and training graphs are among them.
     """
-    stack: list[tuple[str, str, Any]] = [("ModelProto", "", proto)]
-    while stack:
-        kind, path, message = stack.pop()
+    pending = [_parts("ModelProto", "", proto)]
+    while pending:
+        found = next(pending[-1], None)
+        if found is None:
+            pending.pop()
+            continue
+        kind, path, message = found
         if kind == "TensorProto":
             yield path, message
-            continue
-        found: list[tuple[str, str, Any]] = []
-        prefix = f"{path}." if path else ""
-        for name, child, repeats in MESSAGES[kind].values():
-            value = getattr(message, name)
-            if not repeats and message.HasField(name):
-                found.append((child, f"{prefix}{name}", value))
-            elif repeats and value:
-                found += [(child, f"{prefix}{name}[{i}]", each) for i, each in enumerate(value)]
-        stack.extend(reversed(found))
+        else:
+            pending.append(_parts(kind, f"{path}.", message))
+
+
+def _parts(kind: str, prefix: str, message: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield the messages directly in another that may lead to a tensor."""
+    for name, child, repeats in MESSAGES[kind].values():
+        value = getattr(message, name)
+        if repeats:
+            for index, each in enumerate(value):
+                if child != "NodeProto" or each.attribute:  # Else it has no tensor.
+                    yield child, f"{prefix}{name}[{index}]", each
+        elif message.HasField(name):
+            yield child, f"{prefix}{name}", value
 
 
 def element_of(tensor: onnx.TensorProto) -> Element:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -377,12 +377,15 @@ def _check_header(proto: onnx.ModelProto, path: str | None) -> None:
 
 def _check_text(proto: onnx.ModelProto, path: str | None) -> None:
     """Refuse text that is not UTF-8, which protobuf hands out as bytes."""
-    stack: list[Any] = [proto]
-    while stack:
-        message = stack.pop()
+    pending: list[Iterator[Any]] = [iter((proto,))]
+    while pending:
+        message = next(pending[-1], None)
+        if message is None:
+            pending.pop()
+            continue
         for descriptor, value in message.ListFields():
             if descriptor.message_type is not None:
-                stack.extend([value] if isinstance(value, Message) else value)
+                pending.append(iter((value,) if isinstance(value, Message) else value))
             elif descriptor.type == FieldDescriptor.TYPE_STRING:
                 texts = (value,) if isinstance(value, (str, bytes)) else value
                 if bytes in map(type, texts):
