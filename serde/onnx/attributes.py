@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, get_args
 
 import onnx
@@ -58,11 +59,17 @@ def check_message(value: Any, hint: Any) -> Any:
     Raises:
         TypeError: It is something else, or another message.
     """
-    kinds = [kind for kind in get_args(hint) or (hint,) if isinstance(kind, type)]
-    messages = tuple(kind for kind in kinds if issubclass(kind, Message))
+    messages = _messages_in(hint)
     if messages and not isinstance(value, messages):
         raise TypeError
     return value
+
+
+@cache
+def _messages_in(hint: Any) -> tuple[type[Message], ...]:
+    """Return the messages that an annotation names."""
+    kinds = [kind for kind in get_args(hint) or (hint,) if isinstance(kind, type)]
+    return tuple(kind for kind in kinds if issubclass(kind, Message))
 
 
 def _text(name: str, value: bytes) -> str:

@@ -107,10 +107,10 @@ class Draft:
     attributes: list[onnx.AttributeProto] = field(default_factory=list)
     domain: str | None = None
 
-    def inner(self) -> Iterator[onnx.GraphProto]:
-        """Yield its subgraphs."""
+    def inner(self) -> list[onnx.GraphProto]:
+        """Return its subgraphs."""
         graph = onnx.AttributeProto.GRAPH
-        return (each.g for each in self.attributes if each.type == graph)
+        return [each.g for each in self.attributes if each.type == graph]
 
     def add_to(self, graph: onnx.GraphProto | onnx.FunctionProto) -> None:
         """Add the node to a graph."""

@@ -308,9 +308,10 @@ def _name_outputs(
     for node in builder.main.nodes:
         _rename(node.inputs, renamed)
         _rename(node.outputs, renamed)
-        for inner in walk_nodes(each for graph in node.inner() for each in graph.node):
-            _rename(inner.input, renamed)
-            _rename(inner.output, renamed)
+        for graph in node.inner():
+            for inner in walk_nodes(graph.node):
+                _rename(inner.input, renamed)
+                _rename(inner.output, renamed)
     return [replace(value, name=name) for value, name in zip(outputs, names, strict=True)]
 
 

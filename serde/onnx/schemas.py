@@ -214,6 +214,8 @@ def _result_dtypes(
 
 def _asked_dtype(attrs: Mapping[str, AnyValue]) -> str | None:
     """Return the dtype that an attribute of a node names for its result."""
+    if not attrs:
+        return None
     value = attrs.get("value")
     if isinstance(value, onnx.TensorProto):
         return ELEMENTS[value.data_type].dtype

@@ -87,11 +87,11 @@ class Incomplete(Unsupported):
 
 def name_sources(results: Iterable[Expr], inputs: Iterable[Expr | None], span: Span) -> None:
     """Note `span` on every node between `inputs` and `results` that has none yet."""
-    stop = {id(x) for x in inputs if x is not None}
+    stop = set(inputs)
     pending = [result for result in results if result is not None]
     while pending:
         node = pending.pop()
-        if id(node) in stop or node.span is not None or isinstance(node, (OpDef, Placeholder)):
+        if node in stop or node.span is not None or isinstance(node, (OpDef, Placeholder)):
             continue
         node.span = span
         pending.extend(children(node))

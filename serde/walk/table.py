@@ -334,8 +334,7 @@ class ConverterTable:
 
     def _load(self, kind: str, name: str) -> None:
         """Load the modules that register something for an operator."""
-        if self._home is not None:
-            modules = self._modules[kind].get(name, [])
+        if self._home is not None and (modules := self._modules[kind].get(name)):
             for module in modules:
                 self._home.load(module)
             modules.clear()
@@ -589,6 +588,8 @@ def _present(definition: OpDef, operands: Sequence[AnyValue]) -> list[AnyValue]:
 
     A bias that was taken in follows those that the operator declares.
     """
+    if tuple not in map(type, operands):
+        return list(operands)
     optional = [operand.optional for operand in definition.operands]
     optional += [False] * (len(operands) - len(optional))
     pairs = zip(operands, optional, strict=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any as AnyValue, Final, TypeVar
@@ -459,11 +458,12 @@ def infer_call(node: Call) -> Type | None:
 
 def _infer(definition: OpDef, given: tuple[AnyValue, ...], attrs: Attrs) -> AnyValue:
     """Return what a type relation gives; of calls that are alike it is asked once."""
-    told = definition.by_value or definition.carries
-    if not told and all(map(_is_fixed, given)):
-        with suppress(TypeError):  # of attributes that have no hash
-            return _infer_fixed(definition, given, tuple(attrs.items()))
-    return definition.infer(*given, **attrs)
+    if definition.by_value or definition.carries or not all(map(_is_fixed, given)):
+        return definition.infer(*given, **attrs)
+    try:
+        return _infer_fixed(definition, given, tuple(attrs.items()))
+    except TypeError:  # of attributes that have no hash
+        return definition.infer(*given, **attrs)
 
 
 def _is_fixed(type_: AnyValue) -> bool:
