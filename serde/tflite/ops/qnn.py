@@ -66,13 +66,14 @@ def export_quantize(
 
 
 def _is_dequantized(node: Call) -> bool:
-    """Whether codes, or weights that stay stored as such, have a scale; weights of an axis too."""
+    """Whether codes have a scale, or weights, which stay stored, one for each step of an axis."""
     data, scale, zero = node.args
     stored = isinstance(node.op, OpDef) and node.op.name == "serde.dequantize_linear"
     if node.attrs.get("block_size") or _dtype(node) != "float32":
         return False
+    several = stored and isinstance(data.type, TensorType) and data.type.concrete_shape is not None
     zero = Constant(np.zeros((), np.int32)) if isinstance(zero, Tuple) else zero
-    return _are_parameters(scale, zero, _dtype(data), several=stored)
+    return _are_parameters(scale, zero, _dtype(data), several=several)
 
 
 @OPS.exports("qnn.dequantize", when=_is_dequantized, ignored=("axis", "out_dtype"))

@@ -18,6 +18,7 @@ import serde
 import serde.relay as relay
 from serde.engine.interpreter import RelayEngine
 from serde.errors import UnsupportedModelError
+from serde.relay.ir.dims import symbol
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
@@ -384,3 +385,13 @@ def test_net_of_onnx_runtime(
     x = RNG.normal(size=(1 if batch == 1 else 3, 3, 8, 8)).astype("f4")
     (found,) = run_litert(target.read_bytes(), [x])
     assert np.abs(found - session.run(None, {"x": x})[0]).max() <= 3 / 256
+
+
+def test_codes_of_an_axis_of_open_length_have_no_scale_each() -> None:
+    """LiteRT counts them against the length that stands in the file."""
+    x = relay.var("x", shape=(2, symbol("n")), dtype="int8")
+    scale, zero = const([0.1, 0.2, 0.3]), const([1, 2, 3], "int8")
+    body = call("serde.dequantize_linear", x, scale, zero, axis=1)
+    feeds = [codes((2, 3))]
+    (found,) = run_litert(exported(body, [x]), feeds)
+    np.testing.assert_allclose(found, run(relay.Function([x], body), feeds), rtol=1e-6)
