@@ -44,6 +44,7 @@ class _WrappedEngine(Engine):
         self.inputs = engine.inputs
         self.outputs = engine.outputs
         self.optimizer = engine.optimizer
+        self.computes_on_codes = engine.computes_on_codes
         self._engine = engine
 
     @property

@@ -131,7 +131,10 @@ def compare(
         seed=seed,
     )
     chosen = Tolerance() if tolerance is None else tolerance
-    measure = Yardstick(model, float16=float16) if yardstick else None
+    codes = candidate.computes_on_codes
+    if codes:
+        report.notes.append("the target computes on codes, each a step off or none; judged as such")
+    measure = Yardstick(model, float16=float16, codes=codes) if yardstick else None
     exact = None if chosen.given else measure
     rule = Rule(chosen, float16, exact is not None, wide_flag)
     comparison = _Comparison(sets.reference, candidate, model, rule, exact, report)

@@ -33,7 +33,7 @@ from serde.relay.ir.registry import OpDef, trait_of
 from serde.relay.ir.traits import Discontinuous, Ordering, TypeOnly
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children, post_order, rewrite
-from serde.relay.run.arithmetic import Application, Arithmetic, Rounded, Watched
+from serde.relay.run.arithmetic import Application, Arithmetic, Rounded, Stepped, Watched
 from serde.relay.run.interpreter import run_with
 
 __all__ = ["Measured", "Yardstick"]
@@ -66,12 +66,13 @@ class Yardstick:
     Args:
         model: The source as Relay, as its bridge gives it.
         float16: Whether rounding is that of a target that computes in float16.
+        codes: Whether it is that of one that computes codes of numbers by integers.
     """
 
-    def __init__(self, model: RelayModel, *, float16: bool = False) -> None:
+    def __init__(self, model: RelayModel, *, float16: bool = False, codes: bool = False) -> None:
         self._given = model
         self._exact = ObservedExact()
-        self._declared = Arithmetic()
+        self._declared = Stepped() if codes else Arithmetic()
         self._rounding = Rounded() if float16 else self._declared
         self._parts: dict[bool, _Parts] = {}
         self._last: tuple[Mapping[str, Array], Measured] | None = None

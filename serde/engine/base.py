@@ -47,12 +47,15 @@ class Engine(ABC):
         inputs: dtype of each input by name, in the model's order; empty where not known.
         outputs: Names of the outputs in the model's order; several may have one name.
         optimizer: What :meth:`unoptimized` leaves off, for messages.
+        computes_on_codes: Whether operators yield codes of quantised numbers by integers, so that
+            each may be a step off.
     """
 
     name: str
     inputs: Mapping[str, str]
     outputs: Sequence[str]
     optimizer: str = "its optimisations"
+    computes_on_codes: bool = False
 
     @abstractmethod
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:

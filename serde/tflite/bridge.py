@@ -102,7 +102,8 @@ class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOption
         from serde.tflite.engine import open_file
         from serde.tflite.interface import chosen_interface
 
-        return open_file(path, chosen_interface(codec.load(path), None))
+        model = codec.load(path)
+        return open_file(path, model, chosen_interface(model, None))
 
     def coverage(self) -> list[tuple[str, str]]:
         """Return the operators that are read, and the Relay operators that are written."""

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any as AnyValue
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -16,9 +16,13 @@ from serde.engine.base import Engine, first_line
 from serde.engine.process import ProcessEngine
 from serde.errors import CheckError
 from serde.tflite.interface import Interface, chosen_interface
-from serde.tflite.model import TfliteModel
+from serde.tflite.model import Subgraph, TfliteModel
+from serde.tflite.quantization import is_quantized
+from serde.tflite.versions import MOVING_CODES
 
 __all__ = ["answer_open", "open_file", "open_model"]
+
+_AS_IT_IS: Final = MOVING_CODES | {"DEQUANTIZE", "QUANTIZE"}
 
 
 def open_model(model: TfliteModel, inputs: Sequence[str], outputs: Sequence[str]) -> Engine:
@@ -34,18 +38,20 @@ def open_model(model: TfliteModel, inputs: Sequence[str], outputs: Sequence[str]
     wanted = set(inputs), set(outputs)
     interface = next(each for each in found if (set(each.inputs), set(each.outputs)) == wanted)
     if model.path is not None:
-        return open_file(Path(model.path), interface)
+        return open_file(Path(model.path), model, interface)
     from serde.tflite import writer
 
     with tempfile.TemporaryDirectory() as directory:
-        return open_file(writer.save(model, Path(directory) / "model.tflite"), interface)
+        path = writer.save(model, Path(directory) / "model.tflite")
+        return open_file(path, model, interface)
 
 
-def open_file(path: Path, interface: Interface) -> Engine:
+def open_file(path: Path, model: TfliteModel, interface: Interface) -> Engine:
     """Return what runs a file.
 
     Args:
         path: The file.
+        model: What it holds.
         interface: What is run of it.
 
     Raises:
@@ -54,7 +60,21 @@ def open_file(path: Path, interface: Interface) -> Engine:
     require_installed("ai_edge_litert")
     if interface.subgraph and interface.key is None:
         raise CheckError("LiteRT runs a graph besides the first by a signature of all its values")
-    return ProcessEngine("litert", answer_open, {"path": str(path.absolute()), **asdict(interface)})
+    request = {"path": str(path.absolute()), **asdict(interface)}
+    engine = ProcessEngine("litert", answer_open, request)
+    engine.computes_on_codes = _yields_codes(model.subgraphs[interface.subgraph])
+    return engine
+
+
+def _yields_codes(graph: Subgraph) -> bool:
+    """Whether an operator computes codes of numbers, other than by moving or by rounding them."""
+    made = (
+        graph.tensors[i]
+        for each in graph.operators
+        if each.name not in _AS_IT_IS
+        for i in each.outputs
+    )
+    return any(is_quantized(tensor) for tensor in made)
 
 
 def answer_open(request: Mapping[str, AnyValue], _arrays: Sequence[Array]) -> LitertEngine:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any as AnyValue
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from serde.relay.ir.schema import Array
 from serde.relay.ir.traits import BitLevel, Float32
 from serde.relay.ir.types import TensorType, TupleType, Type
 
-__all__ = ["Application", "Arithmetic", "Exact", "Rounded", "Watched", "WeightsRounded"]
+__all__ = ["Application", "Arithmetic", "Exact", "Rounded", "Stepped", "Watched", "WeightsRounded"]
 
 KernelRun = Callable[[OpDef, Sequence[AnyValue], Mapping[str, AnyValue]], AnyValue]
 
@@ -152,6 +152,27 @@ class Rounded(Arithmetic):
             return super().apply(made)
         value = made.run(made.definition, [_map(_round, arg) for arg in made.args], made.attrs)
         return value if isinstance(value, Generator) else _map(_round, value)
+
+
+_QUANTIZED: Final = ("qnn.", "serde.qlinear", "serde.quantize")
+
+
+class Stepped(Arithmetic):
+    """Moves the codes that quantised operators yield by a step, or none, as integer kernels may."""
+
+    def __init__(self) -> None:
+        self._draw = np.random.default_rng(0)
+
+    def apply(self, made: Application) -> AnyValue:
+        """Return what the operator yields."""
+        value = super().apply(made)
+        if not made.definition.name.startswith(_QUANTIZED) or not isinstance(value, np.ndarray):
+            return value
+        if value.dtype.name not in ("int8", "uint8", "int16", "uint16"):
+            return value
+        limits = np.iinfo(value.dtype)
+        moved = value + self._draw.integers(-1, 2, value.shape)
+        return np.clip(moved, limits.min, limits.max).astype(value.dtype)
 
 
 def _map(function: Callable[[AnyValue], AnyValue], value: AnyValue) -> AnyValue:

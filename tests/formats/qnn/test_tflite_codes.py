@@ -385,6 +385,34 @@ def test_net_of_onnx_runtime(
     x = RNG.normal(size=(1 if batch == 1 else 3, 3, 8, 8)).astype("f4")
     (found,) = run_litert(target.read_bytes(), [x])
     assert np.abs(found - session.run(None, {"x": x})[0]).max() <= 3 / 256
+    report = serde.check(path, target, dims={} if batch == 1 else {"N": 2})
+    assert report.passed
+    assert any("each a step off or none" in note for note in report.notes)
+
+
+def test_a_net_on_codes_with_other_weights_differs(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    helper, array = onnx.helper, onnx.numpy_helper.from_array
+    points = [array(np.float32(0.02), "s"), array(np.int8(0), "z"), array(np.float32(0.05), "t")]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["a"]),
+        helper.make_node("DequantizeLinear", ["w", "s", "z"], ["b"]),
+        helper.make_node("MatMul", ["a", "b"], ["c"]),
+        helper.make_node("QuantizeLinear", ["c", "t", "z"], ["d"]),
+        helper.make_node("DequantizeLinear", ["d", "t", "z"], ["y"]),
+    ]
+    shaped = helper.make_tensor_value_info
+    for name, values in ("net", codes((5, 7))), ("other", codes((5, 7))):
+        weights = [array(values, "w"), *points]
+        graph = helper.make_graph(
+            nodes, "net", [shaped("x", 1, [3, 5])], [shaped("y", 1, [3, 7])], weights
+        )
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.save(made, tmp_path / f"{name}.onnx")
+    serde.convert(tmp_path / "net.onnx", tmp_path / "net.tflite", check=True)
+    assert not serde.check(tmp_path / "other.onnx", tmp_path / "net.tflite").passed
 
 
 def test_codes_of_an_axis_of_open_length_have_no_scale_each() -> None:
