@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 
-from serde.core.weights import Array, ArrayWeight, Weight, numpy_dtype
+from serde.core.weights import ArrayWeight, Weight, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.expr import Constant, Expr, Var
 from serde.relay.ir.leaves import value_types
 from serde.relay.ir.types import SequenceType, TensorType, Type
-from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.run.computed import ComputedWeight
-from serde.tflite.model import Operator, Quantization, Tensor
+from serde.tflite.graph import GraphScope, Value
+from serde.tflite.model import Operator, Quantization, Subgraph, Tensor
 from serde.tflite.versions import KERNEL_TYPES, MOVING_CODES, POSITIONS
 from serde.walk import export_context as walk
-from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
 
 __all__ = ["ExportContext", "Value"]
@@ -34,46 +33,31 @@ _BY_SCALE: Final = MOVING_CODES - {"PAD"} | {"CAST", "DEQUANTIZE", "QUANTIZE"}
 """Operators for which it is right that an operand has a scale; PAD puts the number 0 around it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A tensor of the graph.
-
-    Attributes:
-        number: Its number; -1 of a constant or weight that no operator has taken yet.
-        type: Its Relay type.
-        data: Its value, where it is a constant.
-        weight: Name of its weight.
-    """
-
-    number: int
-    type: TensorType | None = None
-    data: Array | None = field(default=None, compare=False)
-    weight: str | None = None
-
-    @property
-    def is_known(self) -> bool:
-        """Whether it does not depend on inputs."""
-        return self.data is not None or self.weight is not None
-
-
 class ExportContext(walk.ExportContext[Value]):
     """What a converter from Relay to TFLite may reach.
 
     Attributes:
-        tensors: The tensors so far.
-        operators: The operators so far.
         weights: Weights by name.
+        inner: Graphs that are written already; the main one will be in front of them.
     """
 
+    scope: GraphScope
+
     def __init__(self, table: ConverterTable) -> None:
-        super().__init__(table, 1, Scope())
-        self.tensors: list[Tensor] = []
-        self.operators: list[Operator] = []
+        super().__init__(table, 1, GraphScope())
         self.weights: dict[str, Weight] = {}
-        self._names = UniqueNames()
-        self._stored: dict[Hashable, int] = {}
+        self.inner: list[Subgraph] = []
         self._computed = set[str]()
-        self._seen = set[int]()
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """The tensors of the present graph so far."""
+        return self.scope.tensors
+
+    @property
+    def operators(self) -> list[Operator]:
+        """Its operators so far."""
+        return self.scope.operators
 
     def enter(self, source: str, result: Type) -> None:
         """Turn to the node called `source`, whose Relay type is `result`.
@@ -98,13 +82,6 @@ class ExportContext(walk.ExportContext[Value]):
         if type_.rank > _MOST_AXES:
             raise Unsupported(f"TFLite has at most {_MOST_AXES} axes, found {type_!r}")
 
-    def add(self, name: str, type_: TensorType, values: Weight | None = None) -> int:
-        """Return the number of a new tensor."""
-        shape = tuple(dim if isinstance(dim, int) else -1 for dim in type_.shape)
-        unique = self._names.reserve(name or "value")
-        self.tensors.append(Tensor(unique, shape, type_.dtype, values=values))
-        return len(self.tensors) - 1
-
     def emit(self, op: str, *inputs: Value | None, **options: AnyValue) -> Value:
         """Append an operator of one result, of the type of the node."""
         return self.append(op, inputs, [self.result_type()], options)[0]
@@ -123,12 +100,12 @@ class ExportContext(walk.ExportContext[Value]):
 
     def codes(self, x: Value, given: Quantization | None) -> Value:
         """Return a tensor as codes of numbers, or as integers; a copy of one that has been used."""
-        number, type_ = self.number(x), self.type(x)
+        number = self.number(x)
         found = self.tensors[number].quantization
         if (found and found.key) == (given and given.key):
             return x
-        if number in self._seen:
-            x = self.emit_as(type_, "RESHAPE", x, self.shape(type_.shape))
+        if number in self.scope.seen:
+            x = self.copy(x)
             number = x.number
         self.tensors[number] = replace(self.tensors[number], quantization=given)
         return x
@@ -156,14 +133,15 @@ class ExportContext(walk.ExportContext[Value]):
             given = given[:-1]
         for each in types:
             self.require(each)
-        made = tuple(self.add(self.source or op.lower(), each) for each in types)
+        scope = self.scope
+        made = tuple(scope.add(self.source or op.lower(), each) for each in types)
         self.operators.append(Operator(op, 1, given, made, options))
-        self._seen.update(given, made)
+        self.scope.seen.update(given, made)
         if op in _BY_SCALE & MOVING_CODES:
             scale = self.tensors[given[0]].quantization
             for number in made:
                 self.tensors[number] = replace(self.tensors[number], quantization=scale)
-        return tuple(Value(i, each) for i, each in zip(made, types, strict=True))
+        return tuple(Value(i, each, home=scope) for i, each in zip(made, types, strict=True))
 
     def _require_kernel(self, op: str, types: Sequence[TensorType]) -> None:
         """Refuse types that LiteRT's kernels do not compute.
@@ -180,8 +158,9 @@ class ExportContext(walk.ExportContext[Value]):
 
     def number(self, x: Value) -> int:
         """Return the number of a tensor; a constant or weight gets one when it is first taken."""
+        scope = self.scope
         if x.number >= 0:
-            return x.number
+            return scope.number(x)
         if x.weight is not None:
             key: Hashable = x.weight
             name, weight = x.weight, self.weights[x.weight]
@@ -190,9 +169,40 @@ class ExportContext(walk.ExportContext[Value]):
             name, weight = f"{self.source}/const", ArrayWeight(np.array(x.data, order="C"))
         else:
             raise ConverterBug(f"{self.source}: a value that nothing gives")
-        if key not in self._stored:
-            self._stored[key] = self.add(name, TensorType(weight.shape, weight.dtype), weight)
-        return self._stored[key]
+        if key not in scope.stored:
+            scope.stored[key] = scope.add(name, TensorType(weight.shape, weight.dtype), weight)
+        return scope.stored[key]
+
+    def graph_inputs(self, types: Iterable[TensorType], name: str) -> list[Value]:
+        """Declare inputs of the present graph."""
+        scope = self.scope
+        return [Value(scope.add(name, each), each, home=scope) for each in types]
+
+    def copy(self, x: Value) -> Value:
+        """Write the elements of a tensor again."""
+        type_ = self.type(x)
+        if type_.concrete_shape is not None:
+            return self.emit_as(type_, "RESHAPE", x, self.ints(type_.concrete_shape))
+        shape = self.emit_as(TensorType((type_.rank,), "int32"), "SHAPE", x, out_type=2)
+        return self.emit_as(type_, "RESHAPE", x, shape)
+
+    def outputs(self, values: Sequence[Value], names: Sequence[str] = ()) -> list[int]:
+        """Return numbers of outputs: what is none of an operator, or one twice, is copied."""
+        made = {i for each in self.operators for i in each.outputs}
+        found = list[int]()
+        for index, value in enumerate(values):
+            number = self.number(value)
+            if number not in made or number in found:
+                number = self.copy(value).number
+            if names:
+                self.tensors[number] = replace(self.tensors[number], name=names[index])
+            found.append(number)
+        return found
+
+    def close(self, graph: Subgraph) -> int:
+        """Keep a graph that is written, and return its number in the file."""
+        self.inner.append(graph)
+        return len(self.inner)
 
     def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
         """Return a value with its Relay type.
@@ -246,7 +256,8 @@ class ExportContext(walk.ExportContext[Value]):
         """Return a vector of one int32 for a symbol."""
         scope, value, axis = self.symbols.find(name, self.scope)
         with self.inside(scope):
-            return self.once((value.number, axis), lambda: self.axis_length(value, axis))
+            key = value.home, value.number, axis
+            return self.once(key, lambda: self.axis_length(value, axis))
 
     def lengths(self, values: Sequence[int]) -> Value:
         """Return a constant vector of int32."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any as AnyValue, Final, NoReturn
+from typing import Any as AnyValue, Final
 
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report
@@ -13,20 +14,22 @@ from serde.core.weights import Weight
 from serde.errors import Unsupported, raise_if_refused
 from serde.relay import transform
 from serde.relay.ir.expr import Call, If
-from serde.relay.ir.leaves import output_names
+from serde.relay.ir.leaves import leaf_types, output_names
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.transform.fold_empty import FoldEmpty
 from serde.tflite.codes import compute_on_codes
-from serde.tflite.export_context import ExportContext, Value
+from serde.tflite.export_context import ExportContext
+from serde.tflite.graph import MAX_LEVEL, Value, taken
 from serde.tflite.linear import as_pairs
 from serde.tflite.model import Operator, Signature, Subgraph, TfliteModel
 from serde.tflite.ops import TABLE
 from serde.tflite.options import TfliteExportOptions
 from serde.walk.export_fallback import ExportFallback
-from serde.walk.exporter import ExportWalk
+from serde.walk.exporter import ExportWalk, Known
 from serde.walk.lowering import lower_to_static
+from serde.walk.placement import Scope
 
 __all__ = ["from_relay"]
 
@@ -79,17 +82,22 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
     results = walk.write()
     raise_if_refused(report)
     names = output_names(model.meta.outputs, model.main.body.type)
-    outputs = _outputs(context, results, names)
-    operators = fuse_activations(context.operators, outputs)
-    if on_codes:
-        operators = compute_on_codes(operators, context.tensors, outputs, report)
-    numbers = tuple(each.number for each in inputs)
-    used = {i for each in operators for i in each.inputs}
-    tensors = [x if i in used else replace(x, values=None) for i, x in enumerate(context.tensors)]
-    graph = Subgraph("main", tensors, numbers, tuple(outputs), operators)
-    named = {tensors[i].name: i for i in numbers}
+    outputs = context.outputs(results, names)
+    main = context.scope.close(inputs, (), outputs)
+    graphs = [_finished(each, report if on_codes else None) for each in (main, *context.inner)]
+    named = {main.tensors[i].name: i for i in main.inputs}
     signature = Signature("serving_default", 0, named, dict(zip(names, outputs, strict=True)))
-    return TfliteModel([graph], [signature], model.meta.extra.get("description", ""))
+    return TfliteModel(graphs, [signature], model.meta.extra.get("description", ""))
+
+
+def _finished(graph: Subgraph, report: Report | None) -> Subgraph:
+    """Return a graph with operators fused and, if there is a report, on codes where they can be."""
+    operators, tensors = fuse_activations(graph.operators, graph.outputs), list(graph.tensors)
+    if report is not None:
+        operators = compute_on_codes(operators, tensors, graph.outputs, report)
+    used = {i for each in operators for i in each.inputs}.union(graph.outputs)
+    kept = [x if i in used else replace(x, values=None) for i, x in enumerate(tensors)]
+    return replace(graph, tensors=kept, operators=operators)
 
 
 def _lower(model: RelayModel, report: Report) -> RelayModel:
@@ -114,21 +122,6 @@ def _lower(model: RelayModel, report: Report) -> RelayModel:
         after=[FoldEmpty(), transform.RemoveIdentities(), *again],
         layout=transform.TransposeToLayout(CHANNELS_LAST),
     )
-
-
-def _outputs(context: ExportContext, results: Sequence[Value], names: Sequence[str]) -> list[int]:
-    """Return the numbers of outputs: what is none of an operator, or one twice, is copied."""
-    made = {i for each in context.operators for i in each.outputs}
-    found = list[int]()
-    for value, name in zip(results, names, strict=True):
-        number = context.number(value)
-        if number not in made or number in found:
-            type_ = context.type(value)
-            shape = context.shape(type_.shape)
-            number = context.emit_as(type_, "RESHAPE", value, shape).number
-        context.tensors[number] = replace(context.tensors[number], name=name)
-        found.append(number)
-    return found
 
 
 def fuse_activations(operators: Sequence[Operator], outputs: Sequence[int]) -> list[Operator]:
@@ -165,12 +158,32 @@ class _Walk(ExportWalk[Value]):
         if not isinstance(type_, TensorType):
             raise Unsupported("TFLite has no sequences of tensors")
         if weight is None:
-            return Value(self._context.add(name, type_), type_)
+            (found,) = self._context.graph_inputs([type_], name)
+            return found
         self._context.weights[name] = weight
         return Value(-1, type_, weight=name)
 
+    @contextmanager
+    def branch(self, scope: Scope, values: Known[Value]) -> Iterator[Known[Value]]:
+        """Write into the graph of a branch meanwhile."""
+        scope.require_level(MAX_LEVEL)
+        with super().branch(scope, values) as seen:
+            yield seen
+
+    def end_branch(self, node: If, scope: Scope, results: list[Value]) -> AnyValue:
+        """Return the branch with its outputs."""
+        return scope, self._context.outputs(results)
+
     def conditional(
         self, node: If, name: str, condition: Value, branches: Sequence[AnyValue]
-    ) -> NoReturn:
-        """Refuse a conditional."""
-        raise Unsupported("conditionals are not written to TFLite")
+    ) -> Sequence[Value]:
+        """Append an ``IF``; both branches get what either takes."""
+        types = leaf_types(node.type)
+        if not types:
+            return ()
+        captures = taken(scope for scope, _outputs in branches)
+        yes, no = (
+            self._context.close(scope.close((), captures, outputs)) for scope, outputs in branches
+        )
+        options = {"then_subgraph_index": yes, "else_subgraph_index": no}
+        return self._context.append("IF", [condition, *captures], types, options)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.bodies import instantiate
-from serde.relay.ir.expr import Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Expr, Function, If, Tuple, TupleGetItem, Var, tensor_type
 from serde.relay.ir.infer import infer_function, infer_if
+from serde.relay.ir.leaves import leaves
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.relay.op.control.body import join, results
-from serde.tflite.ops.table import OPS, ImportContext
+from serde.relay.lowering.lengths import LAST
+from serde.relay.op.control.body import SCALAR_BOOL, SCALAR_INT, join, results
+from serde.tflite.graph import MAX_LEVEL, GraphScope, taken
+from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.walk.export_context import Writing
 
 
 @OPS.imports("IF")
@@ -104,3 +110,127 @@ def _loop_body(state: Sequence[Var], step: Function, test: Function) -> Function
     number = Var("i", TensorType((), "int64"))
     result = Tuple([_scalar(question), *fields])
     return infer_function(Function([number, *state, *inner, *kept], result))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A graph of a loop that is written, with what goes round and what it gives."""
+
+    scope: GraphScope
+    inputs: Sequence[Value]
+    outputs: Sequence[int]
+
+
+@OPS.exports("serde.loop")
+def export_loop(
+    ctx: ExportContext,
+    limit: Value | None,
+    going: Value | None,
+    state: tuple[Value, ...],
+    captures: tuple[Value, ...],
+    *,
+    body: Function,
+) -> Writing[tuple[Value, ...]]:
+    """What is stacked goes round whole, and so does what the graphs of the loop take."""
+    made, count = ctx.result_types(), len(state)
+    if not made:
+        return ()
+    types = [SCALAR_INT, *map(tensor_type, body.params[1 : 1 + count])]
+    types += map(_varied, made[count:])
+    begin = [ctx.const(0, "int64"), *state, *(_blank(ctx, each) for each in made[count:])]
+    step = yield from _write_step(ctx, types, captures, body)
+    if len(step.inputs) > len(types):
+        begin.append(ctx.const(True, "bool") if going is None else going)
+        types.append(SCALAR_BOOL)
+        going = None
+    test = _write_test(ctx, types, len(types) > 1 + len(made), limit, going)
+    around = taken((test.scope, step.scope))
+    kept = [*step.outputs, *map(step.scope.number, around)]
+    options = {
+        "cond_subgraph_index": ctx.close(test.scope.close(test.inputs, around, test.outputs)),
+        "body_subgraph_index": ctx.close(step.scope.close(step.inputs, around, kept)),
+    }
+    types = [SCALAR_INT, *made[:count], *types[1 + count :], *map(ctx.type, around)]
+    found = ctx.append("WHILE", [*begin, *around], types, options)[1 : 1 + len(made)]
+    stacks = zip(found[count:], made[count:], strict=True)
+    return *found[:count], *(_without_blank(ctx, *each) for each in stacks)
+
+
+def _write_step(
+    ctx: ExportContext, types: Sequence[TensorType], captures: Sequence[Value], body: Function
+) -> Writing[_Part]:
+    """Write what a loop does; whether to go on is the last of what goes round, if it asks that."""
+    scope = GraphScope(ctx.scope, f"{ctx.source}/body")
+    scope.require_level(MAX_LEVEL)
+    count = len(body.params) - len(captures)
+    with ctx.inside(scope):
+        inputs = ctx.graph_inputs(types, "state")
+        number, stacks = inputs[0], inputs[count:]
+        found = yield from ctx.body(body, [*inputs[:count], *captures])
+        goes_on, *later = leaves(found)
+        following = ctx.spell(lambda i: relay.add(i, relay.const(1, "int64")), number)
+        rows = zip(stacks, later[count - 1 :], strict=True)
+        later[count - 1 :] = [_put(ctx, stack, row, number) for stack, row in rows]
+        if goes_on.data is None or not goes_on.data:
+            later.append(goes_on)
+            inputs += ctx.graph_inputs([SCALAR_BOOL], "going")
+        return _Part(scope, inputs, ctx.outputs([following, *later]))
+
+
+def _write_test(
+    ctx: ExportContext,
+    types: Sequence[TensorType],
+    asks: bool,
+    limit: Value | None,
+    going: Value | None,
+) -> _Part:
+    """Write whether a loop goes on: below its limit, where the last of what goes round says so.
+
+    Raises:
+        Unsupported: It always does.
+    """
+    scope = GraphScope(ctx.scope, f"{ctx.source}/cond")
+    with ctx.inside(scope):
+        inputs = ctx.graph_inputs(types, "state")
+        tests = [] if limit is None else [ctx.spell(relay.less, inputs[0], limit)]
+        tests += inputs[-1:] if asks else []
+        if going is not None and not (going.data is not None and going.data):
+            tests.append(going)
+        if not tests:
+            raise Unsupported("a loop that nothing ends")
+        last = tests[0] if len(tests) == 1 else ctx.spell(relay.logical_and, *tests)
+        return _Part(scope, inputs, ctx.outputs([last]))
+
+
+def _is_counted(stack: TensorType) -> bool:
+    """Whether it is known how many rows a loop stacks; if not, they are joined one by one."""
+    return isinstance(stack.shape[0], int) and stack.shape[0] > 0
+
+
+def _blank(ctx: ExportContext, stack: TensorType) -> Value:
+    """Return what a loop writes its rows into, or joins them to: a row, as WHILE takes no fewer."""
+    shape = ctx.shape([stack.shape[0] if _is_counted(stack) else 1, *stack.shape[1:]])
+    return ctx.emit_as(_varied(stack), "FILL", shape, ctx.const(0, stack.dtype))
+
+
+def _varied(stack: TensorType) -> TensorType:
+    """Return the type of a stack inside of the loop."""
+    return stack if _is_counted(stack) else TensorType((Any(), *stack.shape[1:]), stack.dtype)
+
+
+def _put(ctx: ExportContext, stack: Value, row: Value, number: Value) -> Value:
+    """Write a row of what a loop stacks."""
+    type_ = ctx.type(stack)
+    update = ctx.spell(lambda x: relay.expand_dims(x, 0), row)
+    if not _is_counted(type_):
+        return ctx.emit_as(type_, "CONCATENATION", stack, update, axis=0)
+    start = ctx.spell(lambda i: relay.reshape(relay.cast(i, "int32"), (1,)), number)
+    if type_.rank > 1:
+        start = ctx.join_lengths([start, ctx.ints([0] * (type_.rank - 1))])
+    return ctx.emit_as(type_, "DYNAMIC_UPDATE_SLICE", stack, update, start)
+
+
+def _without_blank(ctx: ExportContext, stack: Value, type_: TensorType) -> Value:
+    if _is_counted(type_):
+        return stack
+    return ctx.spell(lambda x: relay.strided_slice(x, [1], [LAST], axes=[0]), stack)
