@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple
@@ -47,8 +48,9 @@ def _are_parameters(scale: Expr, zero: Expr, dtype: str, *, several: bool = Fals
 
 def _parameters(ctx: ExportContext, scale: Value, zero: Value | None, axis: int) -> Quantization:
     scales = ctx.constant(scale).astype(np.float32).reshape(-1)
-    zeros = np.zeros(scales.shape) if zero is None else ctx.constant(zero).reshape(-1)
-    points = np.array(np.broadcast_to(zeros, scales.shape), np.int64)
+    points = allocation.zeros(scales.shape, np.int64)
+    if zero is not None:
+        points += ctx.constant(zero).reshape(-1)
     return Quantization(scales, points, axis if scales.size > 1 else 0)
 
 
