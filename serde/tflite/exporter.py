@@ -22,6 +22,7 @@ from serde.relay.transform.fold_empty import FoldEmpty
 from serde.tflite.codes import compute_on_codes
 from serde.tflite.export_context import ExportContext
 from serde.tflite.graph import MAX_LEVEL, Value, taken
+from serde.tflite.halves import computed_wide, stored_as_halves
 from serde.tflite.linear import as_pairs
 from serde.tflite.model import Operator, Signature, Subgraph, TfliteModel
 from serde.tflite.ops import TABLE
@@ -63,7 +64,7 @@ _FUSING: Final = frozenset(
 
 _ACTIVATIONS: Final = {"RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3}
 
-_WHOLE: Final = ("serde.gelu", "serde.hard_swish")
+_WHOLE: Final = ("nn.dense", "serde.gelu", "serde.hard_swish")
 """Layers of one operator that models spell out."""
 
 
@@ -75,6 +76,10 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
         UnsupportedModelError: TFLite cannot say some of the model.
     """
     on_codes = options.write_quantized == "int8"
+    wide = computed_wide(model)
+    if wide is not None:
+        model = wide
+        report.notes.append("float16 is computed on in float32; weights are stored as float16")
     model = _lower(as_pairs(model) if on_codes else model, report)
     context = ExportContext(TABLE)
     walk = _Walk(model, TABLE, context, report, ExportFallback.of("tflite", options))
@@ -85,6 +90,8 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
     outputs = context.outputs(results, names)
     main = context.scope.close(inputs, (), outputs)
     graphs = [_finished(each, report if on_codes else None) for each in (main, *context.inner)]
+    if wide is not None:
+        graphs = list(map(stored_as_halves, graphs))
     named = {main.tensors[i].name: i for i in main.inputs}
     signature = Signature("serving_default", 0, named, dict(zip(names, outputs, strict=True)))
     return TfliteModel(graphs, [signature], model.meta.extra.get("description", ""))
