@@ -9,7 +9,7 @@ from typing import Any as AnyValue, ClassVar, Final
 import numpy as np
 
 import serde.relay as relay
-from serde.core.weights import dtype_name, numpy_dtype
+from serde.core.weights import Weight, dtype_name, numpy_dtype
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, If, Var
 from serde.relay.ir.model import RelayModel
@@ -92,12 +92,12 @@ def _wide_dtype(value: AnyValue) -> AnyValue:
 
 
 def stored_as_halves(graph: Subgraph) -> Subgraph:
-    """Return a graph that reads weights, other than biases, through DEQUANTIZE from halves."""
+    """Return a graph that reads what is made of halves, but for biases, through DEQUANTIZE."""
     tensors = list(graph.tensors)
     first: list[Operator] = []
     for number, tensor in enumerate(graph.tensors):
         values = tensor.values
-        if values is None or values.dtype != "float32" or len(values.shape) < 2:
+        if values is None or len(values.shape) < 2 or not _is_of_halves(values):
             continue
         source = Var("x", TensorType(values.shape, "float32"))
         halves = relay.cast(relay.clip(source, -_LARGEST, _LARGEST), "float16")
@@ -106,3 +106,11 @@ def stored_as_halves(graph: Subgraph) -> Subgraph:
         tensors.append(Tensor(tensor.name, tensor.shape, "float16", values=stored))
         first.append(Operator("DEQUANTIZE", 1, (len(tensors) - 1,), (number,)))
     return replace(graph, tensors=tensors, operators=[*first, *graph.operators])
+
+
+def _is_of_halves(weight: Weight) -> bool:
+    """Whether a weight is one of float32 that is computed of such in fewer bits alone."""
+    if not isinstance(weight, ComputedWeight) or weight.dtype != "float32":
+        return False
+    sources = weight.sources.values()
+    return bool(sources) and all(x.dtype in _HALVES or _is_of_halves(x) for x in sources)
