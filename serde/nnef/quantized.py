@@ -18,7 +18,7 @@ from serde.nnef.model import NnefModel, Quantization, Ref, rename_operation
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.registry import call, called_name
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform import FunctionPass
@@ -37,7 +37,7 @@ def lower_quantized(model: RelayModel, allow: frozenset[str], report: Report) ->
     Raises:
         UnsupportedModelError: There is some, and the step is not allowed.
     """
-    names = {_name(node) for node in all_nodes(model.main.body)}
+    names = {called_name(node) for node in all_nodes(model.main.body)}
     if any(name.startswith("qnn.") and name not in _EXACT for name in names):
         model = quantized_as_floats(model, QUANTISED_AS_FLOATS, allow, report)
     if QUANTISED_AS_FLOATS.name not in allow:
@@ -47,10 +47,6 @@ def lower_quantized(model: RelayModel, allow: frozenset[str], report: Report) ->
         what = "values halfway between quantised ones are rounded away from zero"
         report.allowed.append(Issue("quantize_linear", "main", what, ""))
     return model.evolve(mod=mod)
-
-
-def _name(node: Expr) -> str:
-    return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
 
 
 class _RoundAway(FunctionPass):
@@ -64,7 +60,7 @@ class _RoundAway(FunctionPass):
 
 
 def _round_away(node: Expr) -> Expr | None:
-    if _name(node) != "serde.quantize_linear" or not isinstance(node, Call):
+    if called_name(node) != "serde.quantize_linear" or not isinstance(node, Call):
         return None
     data, scale, zero = node.args
     if not isinstance(scale, Constant) or scale.data.dtype != np.float32:

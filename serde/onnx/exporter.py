@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, MutableSequence, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Mapping, MutableSequence, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any as AnyValue, Final, Literal
@@ -49,7 +49,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk.export_context import SymbolTable, Values, known_leaves
 from serde.walk.export_fallback import ExportFallback
-from serde.walk.exporter import ExportWalk, Known, name_outputs
+from serde.walk.exporter import ExportWalk, name_outputs
 from serde.walk.placement import Scope
 from serde.walk.table import source_name
 
@@ -195,6 +195,7 @@ class _OnnxWalk(ExportWalk[Value]):
     """The walk into an ONNX graph, whose subgraphs see what is around them."""
 
     dense_rank = 2
+    most_levels = MAX_LEVEL
     takes_tuples = True
     _context: ExportContext
 
@@ -236,13 +237,6 @@ class _OnnxWalk(ExportWalk[Value]):
     def branch_name(self, node: If) -> str:
         """Return a name that is kept for the conditional until it is written."""
         return self._builder.hold(super().branch_name(node))
-
-    @contextmanager
-    def branch(self, scope: Scope, values: Known[Value]) -> Iterator[Known[Value]]:
-        """Write into the graph of a branch meanwhile."""
-        scope.require_level(MAX_LEVEL)
-        with super().branch(scope, values) as seen:
-            yield seen
 
     def end_branch(self, node: If, scope: Scope, results: list[Value]) -> AnyValue:
         """Return the branch as it is: its results get their names when both are there."""

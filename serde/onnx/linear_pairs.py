@@ -23,7 +23,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.registry import call, called_name
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order, rewrite_function, use_counts
 from serde.relay.transform import FunctionPass
@@ -50,10 +50,6 @@ _MIDDLE: Final = 128
 """Level of uint8 that stands for zero of int8."""
 
 
-def _name(node: Expr) -> str:
-    return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
-
-
 def _dtype(node: Expr) -> str:
     return node.type.dtype if isinstance(node.type, TensorType) else ""
 
@@ -67,7 +63,7 @@ def _is_zero(point: Expr) -> bool:
 
 def _scale(node: Expr) -> float | None:
     """Return the scale of activations that were quantised with one, and around level zero."""
-    if _name(node) != _QUANTIZE or not isinstance(node, Call) or _dtype(node) not in _BYTES:
+    if called_name(node) != _QUANTIZE or not isinstance(node, Call) or _dtype(node) not in _BYTES:
         return None
     scale, zero = node.args[1], node.args[2]
     plain = node.attrs["precision"] is None and not node.attrs["block_size"]
@@ -113,7 +109,7 @@ class LevelsAsPairs(FunctionPass):
 def _as_pair(node: Expr) -> Expr:
     if not isinstance(node, Call):
         return node
-    name = _name(node)
+    name = called_name(node)
     if name == _QUANTIZE:
         return _mean_pair(node)
     if name in _PRODUCTS:
@@ -140,25 +136,25 @@ def _as_pair(node: Expr) -> Expr:
 
 def _is_positive(node: Expr) -> bool:
     """Whether quantised numbers are what a ReLU gave."""
-    return isinstance(node, Call) and _name(node.args[0]) == "nn.relu"
+    return isinstance(node, Call) and called_name(node.args[0]) == "nn.relu"
 
 
 def _mean_pair(node: Call) -> Expr:
     """Return a mean of levels that was rounded to levels as a mean of what they stand for."""
-    if _scale(node) != 1.0 or _name(node.args[0]) not in _MEANS:
+    if _scale(node) != 1.0 or called_name(node.args[0]) not in _MEANS:
         return node
     path = [node.args[0]]
-    while isinstance(path[-1], Call) and _name(path[-1]) in _MEANS:
+    while isinstance(path[-1], Call) and called_name(path[-1]) in _MEANS:
         path.append(path[-1].args[0])
     inner = path.pop()
-    levels = inner.args[0] if isinstance(inner, Call) and _name(inner) == "cast" else inner
+    levels = inner.args[0] if isinstance(inner, Call) and called_name(inner) == "cast" else inner
     scale = _scale(levels)
     if scale is None or _dtype(levels) != _dtype(node):
         return node
     real = _real(levels, scale)
     for each in reversed(path):
         if isinstance(each, Call):
-            real = call(_name(each), real, *each.args[1:], span=each.span, **each.attrs)
+            real = call(called_name(each), real, *each.args[1:], span=each.span, **each.attrs)
     return _levels(real, scale, _dtype(node), node)
 
 
@@ -176,7 +172,7 @@ def _joined_pair(node: Call) -> Expr:
 def _with_own_scales(node: Call) -> Expr:
     """Return a product whose data have their scale, and whose weight no more than its own."""
     data, weight = node.args[0], node.args[1]
-    if _name(data) != _DEQUANTIZE or _name(weight) != _DEQUANTIZE:
+    if called_name(data) != _DEQUANTIZE or called_name(weight) != _DEQUANTIZE:
         return node
     if not isinstance(data, Call) or not isinstance(weight, Call):
         return node
@@ -188,7 +184,7 @@ def _with_own_scales(node: Call) -> Expr:
     own = relay.divide(both, relay.const(np.float32(scale)))
     narrow = call(_DEQUANTIZE, held, own, zero, span=weight.span, **weight.attrs)
     real = _real(levels, float(scale or 1.0))
-    return call(_name(node), real, narrow, *node.args[2:], span=node.span, **node.attrs)
+    return call(called_name(node), real, narrow, *node.args[2:], span=node.span, **node.attrs)
 
 
 class SumsBetweenPairs(FunctionPass):
@@ -217,10 +213,10 @@ class SumsBetweenPairs(FunctionPass):
 def _sum_pair(old: Call, node: Call, scale: float, uses: Mapping[Expr, int]) -> Expr | None:
     total, before = node.args[0], old.args[0]
     is_positive = _dtype(node) == "uint8"
-    has_relu = _name(total) == "nn.relu"
+    has_relu = called_name(total) == "nn.relu"
     if has_relu and isinstance(total, Call) and isinstance(before, Call):
         total, before = total.args[0], before.args[0]
-    if _name(total) != "add" or not isinstance(total, Call) or not isinstance(before, Call):
+    if called_name(total) != "add" or not isinstance(total, Call) or not isinstance(before, Call):
         return None
     for place in (0, 1):
         side, other = total.args[place], total.args[1 - place]
@@ -238,14 +234,14 @@ def _sum_pair(old: Call, node: Call, scale: float, uses: Mapping[Expr, int]) -> 
 
 
 def _is_product(node: Expr) -> bool:
-    if _name(node) in ("nn.bias_add", "add") and isinstance(node, Call):
+    if called_name(node) in ("nn.bias_add", "add") and isinstance(node, Call):
         node = node.args[0]
-    return _name(node) in _PRODUCTS
+    return called_name(node) in _PRODUCTS
 
 
 def _reach(node: Expr) -> tuple[float, float] | None:
     """Return the range of dequantised activations."""
-    if _name(node) != _DEQUANTIZE or not isinstance(node, Call):
+    if called_name(node) != _DEQUANTIZE or not isinstance(node, Call):
         return None
     levels, scale, zero = node.args
     if _dtype(levels) not in _BYTES or not isinstance(scale, Constant) or scale.data.size != 1:
@@ -306,7 +302,11 @@ def _with_other_levels(
     made: dict[Expr, tuple[Expr, float, int]] = {}
 
     def replace(old: Expr, new: Expr) -> Expr:
-        if not isinstance(new, Call) or not isinstance(old, Call) or _name(new) != _DEQUANTIZE:
+        if (
+            not isinstance(new, Call)
+            or not isinstance(old, Call)
+            or called_name(new) != _DEQUANTIZE
+        ):
             return new
         levels = new.args[0]
         scale = _scale(levels)
@@ -349,7 +349,7 @@ def _activations(function: Function, weights: frozenset[str]) -> set[Expr]:
             is_input = any(child in found for child in children(node))
         if is_input:
             found.add(node)
-        if not isinstance(node, Call) or _name(node) != _DEQUANTIZE:
+        if not isinstance(node, Call) or called_name(node) != _DEQUANTIZE:
             read.update(children(node))
     return found - read
 
@@ -395,7 +395,7 @@ def _as_signed(node: Call, scale: float) -> tuple[Expr, float, int]:
 
 def _is_not_negative(real: Expr) -> bool:
     """Whether numbers are known to be zero or more."""
-    name = _name(real)
+    name = called_name(real)
     if name == "nn.relu":
         return True
     if not isinstance(real, Call):

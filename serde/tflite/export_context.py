@@ -136,7 +136,7 @@ class ExportContext(walk.ExportContext[Value]):
         scope = self.scope
         made = tuple(scope.add(self.source or op.lower(), each) for each in types)
         self.operators.append(Operator(op, 1, given, made, options))
-        self.scope.seen.update(given, made)
+        scope.seen.update(given, made)
         if op in _BY_SCALE & MOVING_CODES:
             scale = self.tensors[given[0]].quantization
             for number in made:
@@ -183,8 +183,12 @@ class ExportContext(walk.ExportContext[Value]):
         type_ = self.type(x)
         if type_.concrete_shape is not None:
             return self.emit_as(type_, "RESHAPE", x, self.ints(type_.concrete_shape))
-        shape = self.emit_as(TensorType((type_.rank,), "int32"), "SHAPE", x, out_type=2)
-        return self.emit_as(type_, "RESHAPE", x, shape)
+        return self.emit_as(type_, "RESHAPE", x, self.shape_of(x))
+
+    def shape_of(self, x: Value) -> Value:
+        """Write what reads the lengths of a tensor, as int32."""
+        rank = self.type(x).rank
+        return self.emit_as(TensorType((rank,), "int32"), "SHAPE", x, out_type=2)
 
     def outputs(self, values: Sequence[Value], names: Sequence[str] = ()) -> list[int]:
         """Return numbers of outputs: what is none of an operator, or one twice, is copied."""
@@ -265,11 +269,9 @@ class ExportContext(walk.ExportContext[Value]):
 
     def axis_length(self, x: Value, axis: int) -> Value:
         """Write what reads the length of an axis."""
-        rank = self.type(x).rank
-        shape = self.emit_as(TensorType((rank,), "int32"), "SHAPE", x, out_type=2)
         one = TensorType((1,), "int32")
         parts = self.ints([axis]), self.ints([axis + 1]), self.ints([1])
-        return self.emit_as(one, "STRIDED_SLICE", shape, *parts)
+        return self.emit_as(one, "STRIDED_SLICE", self.shape_of(x), *parts)
 
     def join_lengths(self, parts: Sequence[Value]) -> Value:
         """Write the concatenation of vectors of one int32."""

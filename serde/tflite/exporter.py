@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any as AnyValue, Final
 
@@ -16,7 +15,7 @@ from serde.relay import transform
 from serde.relay.ir.expr import Call, If
 from serde.relay.ir.leaves import leaf_types, output_names
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import called_name
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.transform.fold_empty import FoldEmpty
 from serde.tflite.codes import compute_on_codes
@@ -28,7 +27,7 @@ from serde.tflite.model import Operator, Signature, Subgraph, TfliteModel
 from serde.tflite.ops import TABLE
 from serde.tflite.options import TfliteExportOptions
 from serde.walk.export_fallback import ExportFallback
-from serde.walk.exporter import ExportWalk, Known
+from serde.walk.exporter import ExportWalk
 from serde.walk.lowering import lower_to_static
 from serde.walk.placement import Scope
 
@@ -114,8 +113,7 @@ def _lower(model: RelayModel, report: Report) -> RelayModel:
         return TABLE.can_export(node, 1)
 
     def whole(node: Call) -> bool:
-        name = node.op.name if isinstance(node.op, OpDef) else ""
-        return name in _WHOLE and supported(node)
+        return called_name(node) in _WHOLE and supported(node)
 
     layers = transform.RaiseLayers(whole, frozenset(model.params))
     spelled = transform.Decompose(supported, TABLE.expansion, usual_layouts=False)
@@ -155,6 +153,7 @@ def fuse_activations(operators: Sequence[Operator], outputs: Sequence[int]) -> l
 class _Walk(ExportWalk[Value]):
     """The walk into operators of one graph."""
 
+    most_levels = MAX_LEVEL
     _context: ExportContext
 
     def parameter(
@@ -169,13 +168,6 @@ class _Walk(ExportWalk[Value]):
             return found
         self._context.weights[name] = weight
         return Value(-1, type_, weight=name)
-
-    @contextmanager
-    def branch(self, scope: Scope, values: Known[Value]) -> Iterator[Known[Value]]:
-        """Write into the graph of a branch meanwhile."""
-        scope.require_level(MAX_LEVEL)
-        with super().branch(scope, values) as seen:
-            yield seen
 
     def end_branch(self, node: If, scope: Scope, results: list[Value]) -> AnyValue:
         """Return the branch with its outputs."""

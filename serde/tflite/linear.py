@@ -11,9 +11,10 @@ import numpy as np
 from serde.core.limits import CHUNK_BYTES
 from serde.core.weights import Array, Weight, dtype_name
 from serde.relay import transform
+from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef, call, has_trait
+from serde.relay.ir.registry import call, called_name, has_trait
 from serde.relay.ir.traits import Reshape
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rebuild, rewrite_function
@@ -23,6 +24,7 @@ from serde.relay.transform.purity import closed_nodes
 __all__ = ["as_pairs"]
 
 _TARGETS: Final = ("int8", "uint8", "int16")
+_QUANTIZED: Final = ("qnn.", "serde.dequantize", "serde.qlinear", "serde.quantize")
 _WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
 
 
@@ -31,14 +33,13 @@ def as_pairs(model: RelayModel) -> RelayModel:
 
     These are of ``qnn``, which move with layouts, but for weights, which are stored as codes.
     """
-    whole = transform.Decompose(lambda node: _name(node) not in _WHOLE, usual_layouts=False)
+    functions = model.mod.functions.values()
+    if not any(called_name(each).startswith(_QUANTIZED) for each in all_nodes(*functions)):
+        return model
+    whole = transform.Decompose(lambda node: called_name(node) not in _WHOLE, usual_layouts=False)
     passes = [whole, transform.QuantizedAsFloat(), _AsPairs(model.params)]
     mod, changed = transform.Sequential(passes).run(model.mod)
     return model.evolve(mod=mod) if changed else model
-
-
-def _name(node: Expr) -> str:
-    return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
 
 
 def _type(node: Expr) -> TensorType:
@@ -57,7 +58,7 @@ class _AsPairs(FunctionPass):
         closed = closed_nodes(function, self.params)
 
         def replace(old: Expr, new: Expr) -> Expr:
-            name = _name(new)
+            name = called_name(new)
             if not isinstance(new, Call) or not isinstance(old, Call):
                 return new
             if name in ("serde.quantize_linear", "qnn.quantize"):
@@ -128,7 +129,7 @@ def _signed(scale: Array, zero: Array, axis: int) -> tuple[Array, Array, int]:
 def _is_pair(node: Call, name: str, scale: Array, zero: Array) -> bool:
     """Whether a call is one of an operator, with a scale and a zero point."""
     given = [each.data for each in node.args[1:] if isinstance(each, Constant)]
-    return _name(node) == name and all(map(np.array_equal, given, (scale, zero)))
+    return called_name(node) == name and all(map(np.array_equal, given, (scale, zero)))
 
 
 def _quantized(data: Expr, scale: Array, zero: Array, axis: int, dtype: str, node: Call) -> Expr:
@@ -136,7 +137,7 @@ def _quantized(data: Expr, scale: Array, zero: Array, axis: int, dtype: str, nod
 
     If these are of such codes, they are those again.
     """
-    moves = has_trait(data, Reshape) or _name(data) == "transpose"
+    moves = has_trait(data, Reshape) or called_name(data) == "transpose"
     if isinstance(data, Call) and moves and axis < 0:
         inner = _quantized(data.args[0], scale, zero, axis, dtype, node)
         return rebuild(data, [inner, *data.args[1:]])
@@ -155,7 +156,7 @@ def _dequantized(data: Expr, scale: Array, zero: Array, axis: int, node: Call) -
 def _as_dense(node: Call) -> Expr:
     """Return a product with a matrix of weights as the layer that has them."""
     x, w = node.args
-    if _name(w) != "serde.dequantize_linear" or _type(w).rank != 2 or _type(x).rank < 2:
+    if called_name(w) != "serde.dequantize_linear" or _type(w).rank != 2 or _type(x).rank < 2:
         return node
     if node.attrs.get("transpose_a"):
         return node

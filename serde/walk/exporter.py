@@ -121,10 +121,12 @@ class ExportWalk(ABC, Generic[ValueT]):
 
     Attributes:
         dense_rank: Rank of a dense layer's result with which the target adds a bias; None: any.
+        most_levels: How many graphs may lie inside each other; None: any number.
         takes_tuples: Whether an input may be a tuple, whose fields become inputs ``x_0``, ``x_1``.
     """
 
     dense_rank: int | None = None
+    most_levels: int | None = None
     takes_tuples: bool = False
 
     def __init__(
@@ -191,6 +193,8 @@ class ExportWalk(ABC, Generic[ValueT]):
         Raises:
             Unsupported: Too many lie inside each other.
         """
+        if self.most_levels is not None:
+            scope.require_level(self.most_levels)
         with self._context.inside(scope):
             yield values
 

@@ -50,10 +50,10 @@ from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 
 __all__ = [
     "REQUIRED", "Arguments", "Array", "Attribute", "OpDef", "Operand", "Sample", "SequenceSpec",
-    "Signature", "TensorSpec", "all_ops", "builder", "builder_paths", "call", "category_of",
-    "find", "find_builder", "get", "has_trait", "infer_call", "op_names", "op_signature",
-    "operand_type", "pattern_of", "relay_op", "sample", "sequence", "set_type", "tensor",
-    "trait_of",
+    "Signature", "TensorSpec", "all_ops", "builder", "builder_paths", "call", "called_name",
+    "category_of", "find", "find_builder", "get", "has_trait", "infer_call", "op_names",
+    "op_signature", "operand_type", "pattern_of", "relay_op", "sample", "sequence", "set_type",
+    "tensor", "trait_of",
 ]  # fmt: skip
 
 Kernel = TypeVar("Kernel", bound=Callable[..., AnyValue])
@@ -353,6 +353,11 @@ def op_signature(name: str) -> Signature | None:
 def op_names() -> list[str]:
     """Return the names of all operators, sorted, without loading their declarations."""
     return sorted({*_OPS, *_index().operators})
+
+
+def called_name(node: Expr) -> str:
+    """Return the name of the operator that a node calls; "" where it calls none."""
+    return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
 
 
 def has_trait(node: Expr, *kinds: type[Trait]) -> bool:

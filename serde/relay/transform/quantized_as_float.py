@@ -10,7 +10,7 @@ import numpy as np
 from serde.core.weights import Array
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, const
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.registry import OpDef, call, called_name
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite_function, use_counts
 from serde.relay.transform.base import FunctionPass
@@ -68,7 +68,7 @@ class QuantizedAsFloat(FunctionPass):
 
 def _block(old: Expr, node: Call, uses: Mapping[Expr, int]) -> Expr | None:
     """Return what stands for a call, or None where it stays."""
-    name = _name(node)
+    name = called_name(node)
     if name == "qnn.quantize":
         data, scale, zero = node.args
         return _quantize(data, scale, zero, node.attrs["axis"], node)
@@ -99,12 +99,16 @@ def _one_operand(node: Call) -> Expr | None:
     """Return an activation or a mean on floats; padding that counts as the number 0 has no form."""
     data, scale, zero, out_scale, out_zero = node.args
     attrs = node.attrs
-    if _name(node) == "qnn.avg_pool2d" and attrs["count_include_pad"] and any(attrs["padding"]):
+    if (
+        called_name(node) == "qnn.avg_pool2d"
+        and attrs["count_include_pad"]
+        and any(attrs["padding"])
+    ):
         return None
     x = _dequantize(data, scale, zero, -1)
     if x is None:
         return None
-    real = call(_UNARY.get(_name(node), "nn.avg_pool2d"), x, span=node.span, **attrs)
+    real = call(_UNARY.get(called_name(node), "nn.avg_pool2d"), x, span=node.span, **attrs)
     return _quantize(real, out_scale, out_zero, -1, node)
 
 
@@ -120,10 +124,6 @@ def _concatenate(node: Call) -> Expr | None:
         return None
     real = call("concatenate", known, axis=node.attrs["axis"], span=node.span)
     return _quantize(real, out_scale, out_zero, -1, node)
-
-
-def _name(node: Expr) -> str:
-    return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
 
 
 def _dtype(node: Expr) -> str:
@@ -178,21 +178,21 @@ def _accumulate(old: Expr, node: Call, uses: Mapping[Expr, int]) -> Expr | None:
         return None
     if zero.data.any():
         return None
-    if _name(source) in _PRODUCTS:
+    if called_name(source) in _PRODUCTS:
         return _product(source, scale.data)
-    if _name(source) not in ("nn.bias_add", "add"):
+    if called_name(source) not in ("nn.bias_add", "add"):
         return None
     if not isinstance(before, Call) or not isinstance(source, Call):
         return None
-    for place in (0, 1) if _name(source) == "add" else (0,):
+    for place in (0, 1) if called_name(source) == "add" else (0,):
         inner, bias = source.args[place], source.args[1 - place]
-        if _name(inner) not in _PRODUCTS or uses[before.args[place]] != 1:
+        if called_name(inner) not in _PRODUCTS or uses[before.args[place]] != 1:
             continue
         product = _product(inner, scale.data)
         real = _bias(bias, scale.data)
         if product is None or real is None:
             return None
-        return call(_name(source), product, real, span=source.span, **source.attrs)
+        return call(called_name(source), product, real, span=source.span, **source.attrs)
     return None
 
 
@@ -216,23 +216,23 @@ def _product(node: Expr, scale: Array) -> Expr | None:
     if a is None or b is None or (x_scale.data.size > 1):
         return None
     attrs["out_dtype"] = "float32"
-    return call(_PRODUCTS[_name(node)], a, b, span=node.span, **attrs)
+    return call(_PRODUCTS[called_name(node)], a, b, span=node.span, **attrs)
 
 
 def _real_sums(node: Call) -> Expr | None:
     """Return sums of products of levels without zero points on floats; the weight has the scale."""
     total, scale, zero = node.args
     bias = None
-    if _name(total) in ("add", "nn.bias_add") and isinstance(total, Call):
+    if called_name(total) in ("add", "nn.bias_add") and isinstance(total, Call):
         total, bias = total.args
     if not isinstance(total, Call) or not _is_absent(zero) or node.attrs["block_size"]:
         return None
-    if _name(total) not in ("serde.conv_integer", "serde.matmul_integer"):
+    if called_name(total) not in ("serde.conv_integer", "serde.matmul_integer"):
         return None
     data, weight, *points = total.args
     if not all(map(_is_absent, points)) or (bias is not None and _rank(bias) != 1):
         return None
-    is_conv = _name(total) == "serde.conv_integer"
+    is_conv = called_name(total) == "serde.conv_integer"
     along = 0 if is_conv else _rank(weight) - 1
     x = call("serde.dequantize_linear", data, const(np.float32(1)), None, axis=0)
     w = call("serde.dequantize_linear", weight, scale, None, axis=along)

@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Call, Constant, Expr, Function
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.registry import call, called_name
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite_function, use_counts
 from serde.relay.transform.base import FunctionPass
@@ -37,7 +37,7 @@ class QuantizedAsLinear(FunctionPass):
         uses = use_counts(function)
 
         def replace(old: Expr, new: Expr) -> Expr:
-            if _name(new) != "serde.quantize_linear" or not isinstance(new, Call):
+            if called_name(new) != "serde.quantize_linear" or not isinstance(new, Call):
                 return new
             try:
                 return _fuse_block(old, new, uses) or new
@@ -57,10 +57,6 @@ class _Quantized:
     axis: int
 
 
-def _name(node: Expr) -> str:
-    return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
-
-
 def _rank(node: Expr) -> int:
     return node.type.rank if isinstance(node.type, TensorType) else 0
 
@@ -73,16 +69,16 @@ def _fuse_block(old: Expr, node: Call, uses: Mapping[Expr, int]) -> Expr | None:
     if end is None or end[0].data.ndim or not plain or uses[inner] != 1:
         return None
     real, bias = node.args[0], None
-    if _name(real) in ("nn.bias_add", "add") and isinstance(real, Call):
+    if called_name(real) in ("nn.bias_add", "add") and isinstance(real, Call):
         real, bias = real.args
         if isinstance(inner, Call) and uses[inner.args[0]] != 1:
             return None
-    if not isinstance(real, Call) or _name(real) not in _BUILDERS:
+    if not isinstance(real, Call) or called_name(real) not in _BUILDERS:
         return None
     lhs, rhs = _operand(real.args[0]), _operand(real.args[1])
     if lhs is None or rhs is None or lhs.scale.data.ndim:
         return None
-    return _BUILDERS[_name(real)](real, lhs, rhs, bias, end, node)
+    return _BUILDERS[called_name(real)](real, lhs, rhs, bias, end, node)
 
 
 def _parameters(node: Expr, scale: Expr, zero: Expr) -> tuple[Constant, Constant] | None:
@@ -97,7 +93,7 @@ def _parameters(node: Expr, scale: Expr, zero: Expr) -> tuple[Constant, Constant
 
 
 def _operand(node: Expr) -> _Quantized | None:
-    if _name(node) != "serde.dequantize_linear" or not isinstance(node, Call):
+    if called_name(node) != "serde.dequantize_linear" or not isinstance(node, Call):
         return None
     data, scale, zero = node.args
     found = _parameters(data, scale, zero)
@@ -141,7 +137,7 @@ def _conv(
 def _bias(node: Expr, lhs: _Quantized, rhs: _Quantized) -> Expr | None:
     """Return a bias in steps of both scales as a vector with one item for each channel."""
     channels = rhs.data.type.shape[0] if isinstance(rhs.data.type, TensorType) else None
-    if _name(node) != "serde.dequantize_linear" or not isinstance(node, Call):
+    if called_name(node) != "serde.dequantize_linear" or not isinstance(node, Call):
         return None
     data, scale, zero = node.args
     type_ = data.type
@@ -171,7 +167,7 @@ def _product(
 ) -> Expr | None:
     """Return one quantised matrix product; None where ranks or scales do not fit."""
     rank = _rank(rhs.data)
-    is_dense = _name(real) == "nn.dense"
+    is_dense = called_name(real) == "nn.dense"
     transposed = is_dense or real.attrs["transpose_b"]
     columns = rank - 2 if transposed else rank - 1
     if bias is not None or _rank(lhs.data) != rank or (rhs.scale.data.ndim and rhs.axis != columns):

@@ -12,6 +12,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.index import from_start
 from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.walk.pairs import reads
 
@@ -310,14 +311,8 @@ def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_d
     if known is not None:
         indices = ctx.const(np.where(known < 0, known + lengths, known).astype(np.int32))
     else:
-        indices = ctx.spell(_count_from_start, indices, ctx.const(lengths, ctx.type(indices).dtype))
+        indices = ctx.spell(from_start, indices, ctx.const(lengths, ctx.type(indices).dtype))
     return ctx.emit("GATHER_ND", data, indices)
-
-
-def _count_from_start(indices: Expr, lengths: Expr) -> Expr:
-    """Return indices that are not negative."""
-    zero = relay.zeros_like(lengths)
-    return relay.where(relay.less(indices, zero), relay.add(indices, lengths), indices)
 
 
 @OPS.exports("scatter_nd", when=lambda node: node.attrs["mode"] == "add", ignored=("mode",))

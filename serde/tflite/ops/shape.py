@@ -280,8 +280,7 @@ def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
     type_ = ctx.type(data)
     if type_.dtype in KERNEL_TYPES["ZEROS_LIKE"]:
         return ctx.emit("ZEROS_LIKE", data)
-    shape = ctx.emit_as(TensorType((type_.rank,), "int32"), "SHAPE", data, out_type=2)
-    return ctx.emit("FILL", shape, ctx.const(0, type_.dtype))
+    return ctx.emit("FILL", ctx.shape_of(data), ctx.const(0, type_.dtype))
 
 
 @OPS.exports("reverse")
