@@ -36,6 +36,7 @@ EXTRAS: Final[dict[str, str]] = {
     "safetensors": "torch",
     "sklearn": "quantize",
     "torch": "torch",
+    "transformers": "transformers",
     "tvm": "tvm",
     "pyarrow": "batch",
     "distributed": "dask",

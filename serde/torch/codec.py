@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 from serde.core.limits import MAX_GRAPH_TEXT_BYTES
 from serde.errors import FormatError, OptionError
+from serde.torch.checkpoint.files import is_checkpoint
 from serde.torch.pt2.archive import Archive, is_zip
 from serde.torch.pt2.reader import MARKS, is_program, read_archive
 from serde.torch.unread import describe_file, describe_pickle
@@ -32,7 +33,7 @@ def detect(path: Path) -> bool:
     So is what ``torch.save`` wrote, and safetensors, of which loading says why they are not read.
     """
     if path.is_dir():
-        return all((path / name).is_file() for name in _WRITTEN)
+        return is_checkpoint(path) or all((path / name).is_file() for name in _WRITTEN)
     if not path.is_file():
         return False
     if not is_zip(path):
@@ -54,6 +55,10 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
     if not isinstance(source, (str, os.PathLike)):
         raise OptionError(f"expected a path or a module, found {type(source).__name__}")
     path = Path(source)
+    if is_checkpoint(path) and not (path / "model.py").is_file():
+        from serde.torch.checkpoint.reader import load_checkpoint
+
+        return load_checkpoint(path, options)
     if path.is_dir():
         from serde.torch.source.reader import load_folder
 

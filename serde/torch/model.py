@@ -121,8 +121,9 @@ class TorchModel:
         inputs: What it is given, those without an effect included.
         outputs: Names of what it gives; of values that it changes (buffers, inputs) the last.
         weights: Parameters, buffers and constant tensors by the names of the state dictionary.
-        kind: ``"pt2"``, ``"exported program"``, ``"torchscript"``, ``"module"``, or of a written
-            folder ``"source"``: nodes as Python calls them, whose overloads the walk finds.
+        kind: ``"pt2"``, ``"exported program"``, ``"torchscript"``, ``"module"``, ``"checkpoint"``,
+            or of a written folder ``"source"``: nodes as Python calls them, whose overloads the
+            walk finds.
         version: Version of PyTorch, or of the archive's schema.
         path: The file that it was read from.
         live: The object of PyTorch's that it was read from, which can run it.
@@ -133,6 +134,7 @@ class TorchModel:
             what became of them.
         constants: Values of arguments that are no inputs, by name, where these are no defaults.
         traced: The same as a trace, for those who allow one, where this cannot be converted.
+        states: Inputs that the next call is given, by the outputs that become them.
     """
 
     graph: Graph
@@ -149,6 +151,7 @@ class TorchModel:
     branches: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, AnyValue] = field(default_factory=dict)
     traced: TorchModel | None = None
+    states: Mapping[str, str] = field(default_factory=dict)
 
     def nodes(self) -> Iterator[Node]:
         """Yield every node, those of inner graphs too."""

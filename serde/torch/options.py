@@ -10,6 +10,7 @@ from typing import Any as AnyValue, Literal
 from serde.bridge.options import ExportOptions, ImportOptions, check_convert_map
 from serde.core.texts import shown
 from serde.errors import OptionError
+from serde.torch.checkpoint.tasks import Task
 
 __all__ = ["TorchExportOptions", "TorchImportOptions"]
 
@@ -53,6 +54,10 @@ class TorchImportOptions(ImportOptions):
             expression or several.
         default_dtype: The dtype of numbers with a fraction, and of inputs of TorchScript that
             declare none.
+        task: What a checkpoint of Hugging Face, or a module of transformers, is to do.
+        part: Which model is wanted of those that it becomes: ``"encoder_model"`` or
+            ``"decoder_model"``.
+        dtype: The dtype of a checkpoint's weights: as its config says ("auto"), or another.
     """
 
     example_inputs: AnyValue = field(default=None, metadata={"flag": None})
@@ -62,6 +67,13 @@ class TorchImportOptions(ImportOptions):
     )
     default_dtype: str = field(
         default="float32", metadata={"help": "The dtype of numbers with a fraction."}
+    )
+    task: Task | None = field(
+        default=None, metadata={"help": "What a checkpoint of Hugging Face is to do."}
+    )
+    part: str = field(default="", metadata={"flag": None})
+    dtype: Literal["auto", "float32", "float16", "bfloat16"] = field(
+        default="auto", metadata={"help": "The dtype of a checkpoint's weights."}
     )
 
     def __post_init__(self) -> None:

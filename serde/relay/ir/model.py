@@ -73,6 +73,7 @@ class ModelMeta:
         extra: Further facts by name, for formats that have a place for them.
         opened: Lengths that the source has otherwise, if the caller gave others.
         fixed: Values of inputs of the source that are none here.
+        states: Inputs that the next call is given, by the outputs that become them: a cache.
     """
 
     inputs: tuple[str, ...] = ()
@@ -84,6 +85,7 @@ class ModelMeta:
     extra: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     opened: OpenedLengths | None = None
     fixed: Mapping[str, Array] = field(default_factory=dict, compare=False, repr=False)
+    states: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def metadata(self) -> dict[str, str]:

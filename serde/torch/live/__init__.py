@@ -44,7 +44,11 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
 
     if isinstance(source, Mapping):
         raise OptionError(f"{type(source).__name__} of tensors: {ADVICE}")
-    if _is_program(source):
+    if options.task is not None and hasattr(source, "config"):
+        from serde.torch.checkpoint.reader import from_live
+
+        found = from_live(source, options)
+    elif _is_program(source):
         found = from_exported_program(source)
     else:
         read = from_script if is_script(source) else from_module

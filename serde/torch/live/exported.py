@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import inspect
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any as AnyValue
 
 from serde.core.optional import require
+from serde.core.weights import Weight
 from serde.errors import FormatError
 from serde.relay.ir.dims import Dim, substitute
 from serde.relay.ir.types import TensorType
@@ -23,8 +24,18 @@ from serde.torch.tensors import tensor_weight
 __all__ = ["call_of", "from_exported_program", "read_graph"]
 
 
-def from_exported_program(program: AnyValue) -> TorchModel:
+def from_exported_program(
+    program: AnyValue,
+    weight_of: Callable[[str, AnyValue], Weight] = lambda _name, tensor: tensor_weight(tensor),
+    *,
+    prefix: str = "",
+) -> TorchModel:
     """Return an ``ExportedProgram``, whose weights stay where they are.
+
+    Args:
+        program: The program.
+        weight_of: Returns what a parameter or buffer is, by its name and tensor.
+        prefix: What is taken from the beginning of names of weights.
 
     Raises:
         FormatError: It holds what no operator of ATen is.
@@ -34,21 +45,26 @@ def from_exported_program(program: AnyValue) -> TorchModel:
     ranges = _read_ranges(program.range_constraints)
     symbols = fixed_symbols(ranges)
     inputs: list[Input] = []
-    named: dict[str, str] = {}
+    targets: dict[str, str] = {}
     constants: dict[str, Argument] = {}
     for each in program.graph_signature.input_specs:
         name, kind = each.arg.name, each.kind.name
         if kind in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
-            named[name] = each.target
+            targets[name] = each.target
         elif kind == "CUSTOM_OBJ":
             raise FormatError(f"{name}: holds the object {each.target!r}, which is not read")
         elif kind == "USER_INPUT" and hasattr(each.arg, "value"):
             constants[name] = each.arg.value
         elif kind == "USER_INPUT":
             inputs.append(_input(name, placeholders[name].meta.get("val"), symbols))
-    used = {name: target for name, target in named.items() if placeholders[name].users}
+    used = {name: target for name, target in targets.items() if placeholders[name].users}
     state: dict[str, AnyValue] = {**program.constants, **program.state_dict}
-    weights = {target: tensor_weight(state[target]) for target in used.values()}
+    first: dict[int, str] = {}
+    named = {
+        name: first.setdefault(id(state[target]), target).removeprefix(prefix)
+        for name, target in used.items()
+    }
+    weights = {name: weight_of(name, state[prefix + name]) for name in named.values()}
     graph = _Reader(program.graph_module, constants).graph()
     specs = program.graph_signature.output_specs
     given = [
@@ -58,7 +74,7 @@ def from_exported_program(program: AnyValue) -> TorchModel:
     results = name_results(_with_names(given, program), [each.name for each in inputs])
     graph.inputs = [each.value for each in inputs]
     graph.outputs = results.values
-    graph.weights = {name: target for name, target in named.items() if name in used}
+    graph.weights = named
     return TorchModel(
         graph,
         inputs,

@@ -21,7 +21,7 @@ from serde.torch.model import TRAINING_NOTE, TorchModel
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions
 
-__all__ = ["evaluating", "from_module"]
+__all__ = ["evaluating", "from_module", "quiet"]
 
 
 def from_module(module: AnyValue, options: TorchImportOptions) -> TorchModel:
@@ -38,7 +38,7 @@ def from_module(module: AnyValue, options: TorchImportOptions) -> TorchModel:
     given = find_arguments(module, options)
     notes = [TRAINING_NOTE] if module.training else []
     dropped: set[str] = set()
-    with evaluating(module), _quiet():
+    with evaluating(module), quiet():
         with _giving_tensors(module, dropped):
             try:
                 program = _export(module, given)
@@ -92,7 +92,7 @@ def _without_wrappers(model: TorchModel) -> TorchModel:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep from the terminal what PyTorch logs, and the graph that it prints when it refuses."""
     log = logging.getLogger("torch")
     before = log.level

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any as AnyValue, Final
 
 from serde.torch.ops.table import DTYPE_CODES
-from serde.torch.written.folder import DTYPES
+from serde.torch.safetensors import DTYPES
 
 __all__ = [
     "ATTRIBUTES", "BUILTINS", "CASTS", "CONSTANTS", "INFIX", "PREFIX", "dtype_of", "name_of",

@@ -18,7 +18,7 @@ from serde.torch.aliases import Values
 from serde.torch.host.registry import EVALUATORS, evaluates
 from serde.torch.import_context import ImportContext
 from serde.torch.model import Argument, Node, Ref
-from serde.torch.written.folder import DTYPES
+from serde.torch.safetensors import DTYPES
 from serde.walk.holes import Hole
 
 __all__ = ["resolve"]

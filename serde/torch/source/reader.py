@@ -9,19 +9,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.limits import MAX_NESTING, MAX_RANK
-from serde.core.parsing import nesting_depth, parse_json
-from serde.core.weights import FileWeight, OpenFile, Weight
+from serde.core.weights import OpenFile, Weight
 from serde.errors import FormatError
 from serde.io.contained import member_path
 from serde.relay.ir.dims import Any, symbol
 from serde.torch.model import Argument, Graph, Input, Node, Ref, TorchModel
 from serde.torch.pt2.document import Document
+from serde.torch.safetensors import DTYPES, read_document, read_safetensors
 from serde.torch.source.calls import LOADER_NAME
 from serde.torch.source.statements import Compiler
 from serde.torch.source.syntax import MAX_SOURCE_BYTES, Unit
 from serde.torch.source.values import Class, Frame, Globals, Held, Instance, Library
-from serde.torch.written.folder import CONFIG, DTYPES, SOURCE, WEIGHTS
+from serde.torch.written.folder import CONFIG, SOURCE, WEIGHTS
 from serde.torch.written.source import LOADER
 
 __all__ = ["load_folder"]
@@ -31,9 +30,6 @@ _IMPORTED: Final = (
 )  # fmt: skip
 """What a module may import; of PyTorch what is directly in it."""
 
-_MAX_HEADER_BYTES: Final = 100_000_000
-"""Longest header of safetensors, as its own library has it."""
-
 
 def load_folder(path: Path) -> TorchModel:
     """Return the program of a folder, of which nothing is run.
@@ -42,7 +38,7 @@ def load_folder(path: Path) -> TorchModel:
         FormatError: Its source is not of the subset that serde writes, or its files do not fit.
     """
     try:
-        config = _read_json(_read(path, CONFIG), CONFIG, path)
+        config = read_document(_read(path, CONFIG), CONFIG, path)
         unit = Unit(_read(path, SOURCE).decode("utf-8", "replace"), SOURCE)
         return _read_module(path, unit, config, _read_weights(path))
     except RecursionError:
@@ -168,38 +164,15 @@ def _holds(module: Instance) -> bool:
 
 
 def _read_weights(root: Path) -> dict[str, Weight]:
-    """Return the weights of a file of safetensors, as ranges of it.
+    """Return the weights of the folder, as ranges of a file.
 
     Raises:
         FormatError: It is malformed.
     """
-    path = member_path(os.fspath(root), WEIGHTS)
-    with OpenFile.open(path) as file:
-        length = int.from_bytes(_bytes(file, 0, 8), "little")
-        header = _read_json(_bytes(file, 8, min(length, _MAX_HEADER_BYTES)), "header", Path(path))
-        entries = [each for each in header.entries() if each[0] != "__metadata__"]
-        return {name: _weight(file, each, 8 + length) for name, each in entries}
-
-
-def _weight(file: OpenFile, entry: Document, start: int) -> Weight:
-    code = entry.field("dtype").text()
-    dtype = next((x for x, y in DTYPES.items() if y == code and y != "C64"), None)
-    shape = tuple(each.integer() for each in entry.field("shape").items())
-    ends = [each.integer() for each in entry.field("data_offsets").items()]
-    if dtype is None or len(ends) != 2 or len(shape) > MAX_RANK:
-        raise entry.fault("expected a known dtype, a shape and two offsets, found others")
-    if any(not 0 <= x < 2**48 for x in (*shape, *ends)):
-        raise entry.fault("expected lengths and offsets of a file, found others")
-    return FileWeight(file.range(start + ends[0], ends[1] - ends[0]), shape, dtype)
+    return {**read_safetensors(member_path(os.fspath(root), WEIGHTS))}
 
 
 # Files.
-
-
-def _bytes(file: OpenFile, offset: int, length: int) -> bytes:
-    found = bytearray(file.range(offset, length).length)
-    file.read_into(found, offset)
-    return bytes(found)
 
 
 def _read(root: Path, name: str) -> bytes:
@@ -208,17 +181,9 @@ def _read(root: Path, name: str) -> bytes:
         if file.size > MAX_SOURCE_BYTES:
             found = f"expected at most {MAX_SOURCE_BYTES:,} bytes, found {file.size:,}"
             raise FormatError(found, path=file.path)
-        return _bytes(file, 0, file.size)
-
-
-def _read_json(data: bytes, name: str, path: Path) -> Document:
-    """Return JSON."""
-    try:
-        if nesting_depth(data or b" ") <= MAX_NESTING:
-            return Document(parse_json(data), name, os.fspath(path))
-    except ValueError as error:
-        raise FormatError(f"{name}: expected JSON: {error}", path=path) from None
-    raise FormatError(f"{name}: expected at most {MAX_NESTING} levels, found more", path=path)
+        found = bytearray(file.size)
+        file.read_into(found, 0)
+    return bytes(found)
 
 
 def _input(argument: str, entry: Document) -> Input:

@@ -17,6 +17,7 @@ from serde.io.contained import read_small
 from serde.io.directories import atomic_directory, check_directory
 from serde.torch.options import TorchExportOptions
 from serde.torch.program import TorchProgram
+from serde.torch.safetensors import DTYPES
 from serde.torch.written.archive import save_archive
 from serde.torch.written.source import Module, module_of, write_source
 
@@ -30,14 +31,6 @@ _CONFIG_BYTES: Final = 2**24
 _OWN: Final = frozenset((SOURCE, WEIGHTS, CONFIG, "__pycache__"))
 _FACTS: Final = frozenset(("source", "inputs", "outputs", "labels", "weights"))
 """What a config.json holds; metadata, too, where there are any."""
-
-DTYPES: Final = {
-    "bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "uint16": "U16", "int32": "I32",
-    "uint32": "U32", "int64": "I64", "uint64": "U64", "float16": "F16", "bfloat16": "BF16",
-    "float32": "F32", "float64": "F64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
-    "complex64": "C64",
-}  # fmt: skip
-"""Dtypes as safetensors calls them: https://huggingface.co/docs/safetensors."""
 
 _ORDER: Final = (
     "BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "I16", "U16", "F16", "BF16", "I32", "U32", "F32",

@@ -1,0 +1,127 @@
+"""Folders of Hugging Face: the config, and the weights as ranges of files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any as AnyValue, Final
+
+from serde.core.weights import FileWeight
+from serde.errors import FormatError
+from serde.io.contained import location_fault, read_small
+from serde.torch.safetensors import read_document, read_safetensors
+
+__all__ = ["CONFIG", "Checkpoint", "is_checkpoint", "open_checkpoint", "sidecars"]
+
+CONFIG: Final = "config.json"
+_WEIGHTS: Final = "model.safetensors"
+_INDEX: Final = "model.safetensors.index.json"
+_MAX_BYTES: Final = 2**26
+"""Of a file of JSON."""
+
+_SIDECARS: Final = (
+    "added_tokens.json", "chat_template.jinja", CONFIG, "generation_config.json", "merges.txt",
+    "normalizer.json", "preprocessor_config.json", "processor_config.json", "sentencepiece.bpe.model",
+    "source.spm", "special_tokens_map.json", "spiece.model", "target.spm", "tokenizer.json",
+    "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt",
+)  # fmt: skip
+"""What runtimes read beside a model."""
+
+_REMOTE: Final = "auto_map"
+_QUANTIZED: Final = "quantization_config"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A folder that was read.
+
+    Attributes:
+        path: The folder.
+        config: What ``config.json`` holds.
+        weights: All tensors by their names on disk.
+        files: The files that they lie in, and the config's.
+    """
+
+    path: Path
+    config: Mapping[str, AnyValue]
+    weights: Mapping[str, FileWeight]
+    files: tuple[Path, ...]
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether a path is a folder with a config and weights in safetensors."""
+    return (path / CONFIG).is_file() and any((path / x).is_file() for x in (_WEIGHTS, _INDEX))
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """Return what is in a folder, of which nothing is run.
+
+    Raises:
+        FormatError: It asks for code of its own, is quantised, or its files do not fit together.
+    """
+    config = _read_json(path, CONFIG)
+    if not isinstance(config.get("model_type"), str):
+        raise FormatError(f"{CONFIG}: expected a model_type", path=path)
+    if _REMOTE in config:
+        raise FormatError(
+            f"{CONFIG}: {_REMOTE} asks for code that is not part of transformers, which is never "
+            f"run; without {_REMOTE}, {config['model_type']} is read by transformers' own class",
+            path=path,
+        )
+    if config.get(_QUANTIZED):
+        raise FormatError(f"{CONFIG}: {_QUANTIZED}: quantised weights are not read", path=path)
+    names = _shards(path)
+    weights: dict[str, FileWeight] = {}
+    for name, wanted in names.items():
+        found = read_safetensors(_member(path, name))
+        again = sorted(weights.keys() & found.keys())
+        if again:
+            raise FormatError(f"{again[0][:200]} is in {name} and in another shard", path=path)
+        missing = sorted(wanted - found.keys())
+        if missing:
+            raise FormatError(f"{name} lacks {missing[0][:200]}, which {_INDEX} names", path=path)
+        weights |= found
+    files = [path / CONFIG, *(path / name for name in names)]
+    return Checkpoint(path, config, weights, tuple(files))
+
+
+def sidecars(path: Path) -> dict[str, Path]:
+    """Return the files of tokenizers and the like in a folder, by name."""
+    there = [name for name in _SIDECARS if (path / name).is_file()]
+    return {name: Path(_member(path, name)) for name in there}
+
+
+def _shards(path: Path) -> dict[str, set[str]]:
+    """Return the files of weights, with the tensors that the index names in each."""
+    if (path / _WEIGHTS).is_file():
+        return {_WEIGHTS: set()}
+    index = _read_json(path, _INDEX).get("weight_map")
+    if not isinstance(index, dict) or not all(isinstance(x, str) for x in index.values()):
+        raise FormatError(f"{_INDEX}: expected a weight_map of names of files", path=path)
+    found: dict[str, set[str]] = {}
+    for tensor, name in index.items():
+        found.setdefault(name, set()).add(tensor)
+    return dict(sorted(found.items()))
+
+
+def _member(path: Path, name: str) -> str:
+    """Return the path of a file of the folder; links lead to it or to the blobs of a cache."""
+    fault = location_fault(name)
+    if fault is not None or os.path.basename(name) != name:
+        raise FormatError(f"{name[:200]!r} {fault or 'is in another folder'}", path=path)
+    found, root = os.path.realpath(path / name), os.path.realpath(path)
+    homes = [root]
+    if os.path.basename(os.path.dirname(root)) == "snapshots":
+        homes.append(os.path.join(root, "..", "..", "blobs"))
+    if os.path.dirname(found) not in map(os.path.realpath, homes):
+        raise FormatError(f"{name[:200]!r} leads out of the folder", path=path)
+    if not os.path.exists(found):
+        raise FormatError(f"the shard {name[:200]} is missing", path=path)
+    return found
+
+
+def _read_json(path: Path, name: str) -> dict[str, AnyValue]:
+    document = read_document(read_small(_member(path, name), _MAX_BYTES), name, path)
+    return {key: each.value for key, each in document.entries()}

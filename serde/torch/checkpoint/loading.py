@@ -1,0 +1,268 @@
+"""Modules whose parameters are no memory: what transformers would load, as places in files.
+
+transformers itself loads the checkpoint, with tensors that have shapes and no values. What it does
+to them on the way (experts are stacked, projections split, dtypes changed) is recorded, and becomes
+an expression over the tensors on disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any as AnyValue, Final
+from unittest import mock
+
+from serde.core.optional import require
+from serde.core.report import Report
+from serde.core.weights import Weight
+from serde.engine.base import first_line
+from serde.errors import FormatError, OptionError, SerdeError
+from serde.relay.ir.expr import Tuple, Var
+from serde.relay.run.computed import ComputedWeight
+from serde.torch.checkpoint.files import CONFIG, Checkpoint
+from serde.torch.checkpoint.tasks import class_for, task_of
+from serde.torch.importer import to_relay
+from serde.torch.model import Graph, Node, Ref, TorchModel
+from serde.torch.options import TorchImportOptions
+
+__all__ = ["Loaded", "load_config", "load_module", "load_values"]
+
+_OFFLINE: Final = {
+    "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DEACTIVATE_ASYNC_LOAD": "1",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A module, and where its parameters are.
+
+    Attributes:
+        module: The module; its parameters have shapes alone.
+        weights: What each of them is, by its name in the module.
+        mode: The mode of PyTorch in which such tensors are computed with.
+    """
+
+    module: AnyValue
+    weights: Mapping[str, Weight]
+    mode: AnyValue
+
+
+def load_config(checkpoint: Checkpoint) -> AnyValue:
+    """Return the config as transformers has it.
+
+    Raises:
+        FormatError: transformers refuses it, or does not know the family.
+    """
+    transformers = require("transformers")
+    with _offline(), _telling(checkpoint, CONFIG):
+        return transformers.AutoConfig.from_pretrained(
+            str(checkpoint.path), local_files_only=True, trust_remote_code=False
+        )
+
+
+def choose_class(config: AnyValue, task: str | None) -> tuple[type[AnyValue], str, bool]:
+    """Return the class of a task, the task, and whether it has an encoder and a decoder.
+
+    Raises:
+        OptionError: The family has no such task, or nobody names one.
+    """
+    task = task or task_of(config, getattr(config, "architectures", None) or ())
+    kind, paired = class_for(config, task)
+    return kind, task, paired
+
+
+def load_module(checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str) -> Loaded:
+    """Return a module of a class without values.
+
+    Raises:
+        FormatError: A weight is missing, left over or of another shape, or tied weights differ.
+    """
+    torch = require("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    with mode:
+        state = {
+            name: torch.empty(each.shape, dtype=getattr(torch, each.dtype))
+            for name, each in checkpoint.weights.items()
+        }
+    recording = _Recording(checkpoint, state)
+    with _offline(), recording.mode(), _telling(checkpoint, "weights"):
+        module, info = kind.from_pretrained(
+            None,
+            config=config,
+            state_dict=dict(state),
+            dtype=_torch_dtype(dtype),
+            output_loading_info=True,
+        )
+    _check_loaded(checkpoint, info)
+    return Loaded(module, recording.weights(module), mode)
+
+
+def load_values(checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str) -> AnyValue:
+    """Return the module with all values in memory, which can run."""
+    with _offline(), _telling(checkpoint, "weights"):
+        return kind.from_pretrained(
+            str(checkpoint.path),
+            config=config,
+            dtype=_torch_dtype(dtype),
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+        )
+
+
+def _torch_dtype(dtype: str) -> AnyValue:
+    return dtype if dtype == "auto" else getattr(require("torch"), dtype)
+
+
+@contextmanager
+def _telling(checkpoint: Checkpoint, what: str) -> Iterator[None]:
+    """Say of errors of transformers which folder they are about."""
+    try:
+        yield
+    except SerdeError:
+        raise
+    except ModuleNotFoundError as error:
+        raise OptionError(f"transformers does not load: {first_line(error)}") from error
+    except Exception as error:
+        raise FormatError(f"{what}: {first_line(error)}", path=checkpoint.path) from error
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Have transformers fetch nothing, log nothing, and load one tensor after the other."""
+    logs = require("transformers").utils.logging
+    level, bars = logs.get_verbosity(), logs.is_progress_bar_enabled()
+    with mock.patch.dict(os.environ, _OFFLINE):
+        logs.set_verbosity(logs.CRITICAL)
+        logs.disable_progress_bar()
+        try:
+            yield
+        finally:
+            logs.set_verbosity(level)
+            if bars:
+                logs.enable_progress_bar()
+
+
+def _check_loaded(checkpoint: Checkpoint, info: Mapping[str, AnyValue]) -> None:
+    """Refuse weights that the module lacks, or that it has otherwise; others are left out."""
+    missing, other = sorted(info["missing_keys"]), sorted(info["mismatched_keys"])
+    if other:
+        name, found, wanted = other[0]
+        told = f"{name}: expected {list(wanted)}, as {CONFIG} says, found {list(found)}"
+        raise FormatError(told, path=checkpoint.path)
+    if missing:
+        more = f" and {len(missing) - 1} more" if missing[1:] else ""
+        raise FormatError(f"the weight {missing[0]}{more} is missing", path=checkpoint.path)
+    if info["error_msgs"]:
+        raise FormatError(str(info["error_msgs"][0])[:300], path=checkpoint.path)
+
+
+class _Recording:
+    """What is done to the tensors of a checkpoint while it is loaded.
+
+    Args:
+        checkpoint: The checkpoint.
+        state: Its tensors, without values.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, state: Mapping[str, AnyValue]) -> None:
+        self._checkpoint = checkpoint
+        self._nodes: list[Node] = []
+        self._held: list[AnyValue] = [*state.values()]
+        self._names = {id(each): f"weight_{i}" for i, each in enumerate(self._held)}
+        self._sources = {f"weight_{i}": name for i, name in enumerate(state)}
+
+    def mode(self) -> AnyValue:
+        """Return the mode of PyTorch in which everything is recorded."""
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        record = self._record
+
+        class Mode(TorchDispatchMode):
+            def __torch_dispatch__(
+                self, function: AnyValue, types: AnyValue, args: AnyValue = (), kwargs: AnyValue = None
+            ) -> AnyValue:
+                return record(function, args, kwargs or {})
+
+        return Mode()
+
+    def _record(self, function: AnyValue, args: AnyValue, kwargs: AnyValue) -> AnyValue:
+        from torch.utils import _pytree
+
+        known = [id(each) in self._names for each in _pytree.tree_leaves((args, kwargs))]
+        if not any(known) or function.namespace != "aten":
+            return function(*args, **kwargs)
+        if function._schema.name == "aten::equal":
+            return self._are_equal(*args)
+        found = function(*args, **kwargs)
+        outputs = found if isinstance(found, (list, tuple)) else [found]
+        names = [f"loaded_{len(self._held) + place}" for place in range(len(outputs))]
+        parameters = [each.name for each in function._schema.arguments]
+        given = {**dict(zip(parameters, args, strict=False)), **kwargs}
+        schema, overload = function._schema.name, function._schema.overload_name
+        self._nodes.append(
+            Node(
+                f"{schema}.{overload}" if overload else schema,
+                names[0],
+                [(name, self._argument(each)) for name, each in given.items()],
+                names,
+            )
+        )
+        self._names |= {id(each): name for each, name in zip(outputs, names, strict=True)}
+        self._held += outputs
+        return found
+
+    def _argument(self, value: AnyValue) -> AnyValue:
+        torch = require("torch")
+        if isinstance(value, (list, tuple)):
+            return [self._argument(each) for each in value]
+        if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+            return str(value).removeprefix("torch.")
+        if isinstance(value, torch.device):
+            return str(value)
+        return Ref(self._names[id(value)]) if id(value) in self._names else value
+
+    def _are_equal(self, one: AnyValue, other: AnyValue) -> bool:
+        """Compare tied weights that are both on disk.
+
+        Raises:
+            FormatError: They differ.
+        """
+        first, second = self._read([one, other])
+        if not all(a == b for a, b in zip_longest(first.chunks(), second.chunks())):
+            raise FormatError("tied weights differ on disk", path=self._checkpoint.path)
+        return True
+
+    def weights(self, module: AnyValue) -> dict[str, Weight]:
+        """Return what each parameter and buffer of a module is made of."""
+        named = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        known = {name: each for name, each in named.items() if id(each) in self._names}
+        return dict(zip(known, self._read([*known.values()]), strict=True))
+
+    def _read(self, tensors: list[AnyValue]) -> list[Weight]:
+        """Return what tensors are made of: weights of files, or what is computed of these."""
+        outputs = [Ref(self._names[id(each)]) for each in tensors]
+        names = [f"output_{place}" for place in range(len(outputs))]
+        graph = Graph([], self._nodes, outputs, self._sources)
+        stored = self._checkpoint.weights
+        model = to_relay(
+            TorchModel(graph, [], names, stored, "exported program"), TorchImportOptions(), Report()
+        )
+        body = model.main.body
+        found = body.fields if isinstance(body, Tuple) else [body]
+        variables = {each: model.params[each.name_hint] for each in model.main.params}
+        return [
+            variables[each] if isinstance(each, Var) else ComputedWeight(each, _used(each, variables))
+            for each in found
+        ]
+
+
+def _used(expr: AnyValue, weights: Mapping[Var, Weight]) -> dict[Var, Weight]:
+    from serde.relay.ir.visit import free_vars
+
+    return {each: weights[each] for each in free_vars(expr)}

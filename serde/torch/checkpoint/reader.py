@@ -1,0 +1,216 @@
+"""Checkpoints and live modules as programs: each is exported as it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any as AnyValue
+
+from serde.core.optional import require
+from serde.core.weights import Weight
+from serde.engine.base import first_line
+from serde.errors import OptionError, Unsupported
+from serde.torch.arguments import Call
+from serde.torch.checkpoint import loading
+from serde.torch.checkpoint.asked import Asked, ask
+from serde.torch.checkpoint.files import open_checkpoint
+from serde.torch.checkpoint.tasks import class_for, parts_of, task_of
+from serde.torch.live.exported import from_exported_program
+from serde.torch.live.module import evaluating, quiet
+from serde.torch.model import TorchModel
+from serde.torch.tensors import tensor_weight
+
+if TYPE_CHECKING:
+    from serde.torch.options import TorchImportOptions
+
+__all__ = ["find_parts", "from_live", "load_checkpoint", "run_checkpoint"]
+
+_EXPERTS = "serde_every_expert"
+
+
+def find_parts(source: AnyValue, options: TorchImportOptions) -> tuple[str, ...]:
+    """Return the names of the models that a checkpoint or a module becomes, one or two.
+
+    Raises:
+        OptionError: It has no such task.
+    """
+    if isinstance(source, Path):
+        config = loading.load_config(open_checkpoint(source))
+        paired = loading.choose_class(config, options.task)[2]
+    else:
+        task = options.task or task_of(source.config, [type(source).__name__])
+        paired = class_for(source.config, task)[1]
+    return tuple(parts_of(paired)) or ("model",)
+
+
+def load_checkpoint(path: Path, options: TorchImportOptions) -> TorchModel:
+    """Return the program of a folder.
+
+    Raises:
+        FormatError: Its files do not fit together, or to what transformers makes of its config.
+        OptionError: The family has no such task, or nobody names one.
+    """
+    checkpoint = open_checkpoint(path)
+    config = loading.load_config(checkpoint)
+    kind, task, paired = loading.choose_class(config, options.task)
+    part = _part(options, paired)
+    with quiet():
+        loaded = loading.load_module(checkpoint, kind, config, options.dtype)
+        found = _export(loaded.module, task, part, loaded.weights, loaded.mode)
+    facts = {"task": task, "part": part, "dtype": options.dtype}
+    note = f"read as {kind.__name__} of transformers, for {task}"
+    return replace(found, path=path, live=facts, kind="checkpoint", notes=[note, *found.notes])
+
+
+def from_live(module: AnyValue, options: TorchImportOptions) -> TorchModel:
+    """Return the program of a module of transformers; the module stays as it is.
+
+    Raises:
+        OptionError: The module has no such task.
+    """
+    kind, paired = class_for(module.config, options.task)
+    if not isinstance(module, kind):
+        expected = f"{options.task} is a task of {kind.__name__}"
+        raise OptionError(f"{expected}, found a {type(module).__name__}")
+    with quiet(), evaluating(module):
+        return _export(module, options.task, _part(options, paired), {}, nullcontext())
+
+
+def run_checkpoint(path: Path, facts: Mapping[str, str]) -> Call:
+    """Return what runs a checkpoint as it was read, with its values in memory."""
+    checkpoint = open_checkpoint(path)
+    config = loading.load_config(checkpoint)
+    kind, task, _ = loading.choose_class(config, facts["task"])
+    module = loading.load_values(checkpoint, kind, config, facts["dtype"])
+    with require("torch").no_grad():
+        return _call(ask(module, task, facts["part"]))
+
+
+def _part(options: TorchImportOptions, paired: bool) -> str:
+    """Return which part is wanted, empty for what is one model."""
+    known = parts_of(paired)
+    if not known and options.part in ("", "model"):
+        return ""
+    if options.part not in known:
+        raise OptionError(f"it becomes several models; name a folder, or part: {', '.join(known)}")
+    return options.part
+
+
+def _call(asked: Asked) -> Call:
+    from torch.utils import _pytree
+
+    spec = _pytree.tree_structure(((dict.fromkeys(asked.inputs, 0),), {}))
+    return Call(asked.function, spec, list(asked.inputs))
+
+
+def _export(
+    module: AnyValue, task: str, part: str, weights: Mapping[str, Weight], mode: AnyValue
+) -> TorchModel:
+    """Return the program of a module.
+
+    Args:
+        module: The module.
+        task: What it is asked to do.
+        part: Which part of it.
+        weights: Where its parameters are; those that are not named are in memory.
+        mode: The mode of PyTorch in which it can be run.
+    """
+    torch = require("torch")
+    try:
+        with _every_expert(module), torch.no_grad():
+            with mode:
+                asked = ask(module, task, part)
+            program = _program(module, asked)
+    except Unsupported as error:
+        raise OptionError(f"{module.config.model_type}: {error.reason}") from error
+    except Exception as error:
+        told = f"{module.config.model_type}: torch.export refuses it: {first_line(error)}"
+        raise OptionError(told) from error
+
+    def weight_of(name: str, tensor: AnyValue) -> Weight:
+        return weights.get(name) or tensor_weight(tensor)
+
+    found = from_exported_program(program, weight_of, prefix="module.")
+    return _as_asked(found, asked)
+
+
+def _program(module: AnyValue, asked: Asked) -> AnyValue:
+    torch = require("torch")
+
+    class Caller(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, tensors: dict[str, AnyValue]) -> Mapping[str, AnyValue]:
+            return asked.function(tensors)
+
+    dynamic = {
+        name: {
+            axis: torch.export.Dim.DYNAMIC
+            for axis, length in enumerate(shape)
+            if not isinstance(length, int)
+        }
+        for name, (shape, _) in asked.inputs.items()
+    }
+    return torch.export.export(
+        Caller().eval(), (asked.examples(),), dynamic_shapes=(dynamic,), strict=False
+    )
+
+
+def _as_asked(found: TorchModel, asked: Asked) -> TorchModel:
+    """Return a program with inputs as they are asked for.
+
+    Raises:
+        OptionError: The export took a length that is to be free for the one of the example.
+    """
+    inputs = []
+    for each, (name, (shape, _)) in zip(found.inputs, asked.inputs.items(), strict=True):
+        for axis, (wanted, own) in enumerate(zip(shape, each.shape or (), strict=True)):
+            if isinstance(own, int) and not isinstance(wanted, int):
+                raise OptionError(f"{name}: the module fixes axis {axis} ({wanted}) to {own}")
+        inputs.append(replace(each, name=name, shape=shape))
+    least = {"past": 0, "sequence": 1}
+    names = {str(x) for shape, _ in asked.inputs.values() for x in shape if str(x).isidentifier()}
+    ranges = {name: (least.get(name, 1), None) for name in sorted(names)}
+    return replace(found, inputs=inputs, ranges=ranges, live=_call(asked), states=asked.states)
+
+
+@contextmanager
+def _every_expert(module: AnyValue) -> Iterator[None]:
+    """Have all tokens go through all experts: which are chosen is known only when a model runs."""
+    moe = require("transformers").integrations.moe
+    moe.ALL_EXPERTS_FUNCTIONS.register(_EXPERTS, _through_every_expert)
+    configs = {id(each.config): each.config for each in module.modules() if hasattr(each, "config")}
+    before = {key: getattr(each, "_experts_implementation", None) for key, each in configs.items()}
+    try:
+        for key, each in configs.items():
+            if before[key] is not None:
+                each._experts_implementation = _EXPERTS
+        yield
+    finally:
+        for key, each in configs.items():
+            if before[key] is not None:
+                each._experts_implementation = before[key]
+
+
+def _through_every_expert(
+    self: AnyValue, hidden_states: AnyValue, top_k_index: AnyValue, top_k_weights: AnyValue
+) -> AnyValue:
+    """Sum what all experts give, weighted by the router: zero for those that it has not chosen."""
+    torch = require("torch")
+
+    def project(x: AnyValue, name: str) -> AnyValue:
+        weight = getattr(self, name)
+        found = torch.matmul(x, weight if self.is_transposed else weight.transpose(-1, -2))
+        return found + getattr(self, f"{name}_bias").unsqueeze(1) if self.has_bias else found
+
+    x = project(hidden_states, "gate_up_proj" if self.has_gate else "up_proj")
+    x = project(self._apply_gate(x) if self.has_gate else self.act_fn(x), "down_proj")
+    x = self.post_expert_norm(x) if self.has_post_expert_norm else x
+    experts = torch.arange(x.shape[0], device=top_k_index.device)
+    chosen = (top_k_index.unsqueeze(-1) == experts).to(top_k_weights.dtype)
+    share = (chosen * top_k_weights.unsqueeze(-1)).sum(1)
+    return (x * share.transpose(0, 1).unsqueeze(-1)).sum(0).to(hidden_states.dtype)
