@@ -17,6 +17,7 @@ from serde.bridge.quantizing import QuantizeOptions
 from serde.bridge.summary import ModelSummary
 from serde.checking.tolerance import CheckOptions, Tolerance
 from serde.conversion.mapping import tensor_mapping as mapped_names
+from serde.conversion.parts import convert_parts, wants_folder
 from serde.conversion.places import Places
 from serde.conversion.prepare import CutOptions, PrepareOptions
 from serde.conversion.signature import takes_options
@@ -466,6 +467,24 @@ def convert(
     wanted = CheckOptions(int(check), tolerance, dims, data, yardstick)
     run = wanted.is_asked or quantizing.is_asked
     own, passes, bound = bind_all(reader, writer, rest, bound=[QuantizeOptions], run=run)
+    parts = reader.parts(source, own)
+    if parts is not None and wants_folder(parts, writer, target):
+        given = {
+            "source_format": reader.name,
+            "target_format": writer.name,
+            "check": check,
+            "tolerance": tolerance,
+            "dims": dims,
+            "yardstick": yardstick,
+            "report": report,
+            **options,
+        }
+
+        def convert_part(path: Path, part: str) -> None:
+            convert(source, path, **{**given, "part": part})
+
+        convert_parts(convert_part, parts, writer, Path(target), source_paths(source), report)
+        return report
     quantizing = _checked_quantizing(quantizing, writer, bound)
     known = [*source_paths(source), *source_paths(params)]
     check_target = target_check(writer, target, bound, known, overwrite)

@@ -17,6 +17,7 @@ from serde.bridge.options import (
     option_names,
     refuse_options,
 )
+from serde.bridge.parts import Parts
 from serde.bridge.summary import ModelSummary, ServedFile, TensorNames
 from serde.core.report import Report
 from serde.core.weights import Array
@@ -115,6 +116,28 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
             FormatError: The file is malformed.
         """
         return ()
+
+    def parts(self, source: AnyValue, options: ImportOptionsT) -> Parts | None:
+        """Return the models that a source becomes in a folder, and what belongs beside them.
+
+        None for a source that is one model and nothing else.
+
+        Raises:
+            FormatError: The bytes are not of this format.
+        """
+        return None
+
+    def runtime_files(
+        self, parts: Parts, interfaces: Mapping[str, Mapping[str, AnyValue]] | None
+    ) -> Mapping[str, str]:
+        """Return texts, by the names of their files, that a runtime reads beside models.
+
+        Args:
+            parts: The models.
+            interfaces: Inputs and outputs of each, by its file; None where the names alone are
+                wanted, of all files that there may be.
+        """
+        return {}
 
     @abstractmethod
     def to_relay(self, model: ModelT, options: ImportOptionsT, *, report: Report) -> RelayModel:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.contract import Bridge
+from serde.bridge.parts import Parts
 from serde.bridge.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
 from serde.core.report import Report
 from serde.core.texts import weights_text
@@ -184,6 +185,17 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             sources=sources,
             before_commit=before_commit,
         )
+
+    def runtime_files(
+        self, parts: Parts, interfaces: Mapping[str, Mapping[str, AnyValue]] | None
+    ) -> Mapping[str, str]:
+        """Return what onnxruntime-genai reads beside a decoder."""
+        from serde.onnx.genai import CONFIG, generation_config
+
+        if interfaces is None:
+            return {CONFIG: ""}
+        found = [generation_config(*each, parts.facts) for each in interfaces.items()]
+        return dict.fromkeys([CONFIG] if any(found) else [], "".join(filter(None, found)))
 
     def check_compression(self, wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
         """Refuse what ONNX Runtime's tools have not."""

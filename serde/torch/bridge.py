@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.contract import Bridge
+from serde.bridge.parts import Parts
 from serde.bridge.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
 from serde.core.report import Report
 from serde.core.weights import Array
@@ -67,7 +68,22 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
 
         if getattr(model, "kind", "") == "source" and model.path is not None:
             return [model.path / name for name in (SOURCE, WEIGHTS, CONFIG)]
+        if getattr(model, "kind", "") == "checkpoint":
+            from serde.torch.checkpoint.files import open_checkpoint
+
+            return open_checkpoint(model.path).files
         return [] if model.path is None else [model.path]
+
+    def parts(self, source: AnyValue, options: TorchImportOptions) -> Parts | None:
+        """Return the models of a checkpoint, or of a module of transformers for a task."""
+        from serde.torch.checkpoint.files import is_checkpoint
+
+        place = Path(source) if isinstance(source, (str, os.PathLike)) else None
+        if not (options.task is not None if place is None else is_checkpoint(place)):
+            return None
+        from serde.torch.checkpoint.parts import find_parts
+
+        return find_parts(place or source, options)
 
     def to_relay(
         self, model: TorchModel | TorchProgram, options: TorchImportOptions, *, report: Report

@@ -13,7 +13,10 @@ from serde.errors import FormatError
 from serde.io.contained import location_fault, read_small
 from serde.torch.safetensors import read_document, read_safetensors
 
-__all__ = ["CONFIG", "Checkpoint", "is_checkpoint", "open_checkpoint", "sidecars"]
+__all__ = [
+    "CONFIG", "Checkpoint", "is_checkpoint", "open_checkpoint", "read_config",
+    "sidecars",
+]  # fmt: skip
 
 CONFIG: Final = "config.json"
 _WEIGHTS: Final = "model.safetensors"
@@ -61,7 +64,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     Raises:
         FormatError: It asks for code of its own, is quantised, or its files do not fit together.
     """
-    config = _read_json(path, CONFIG)
+    config = read_config(path, CONFIG)
     if not isinstance(config.get("model_type"), str):
         raise FormatError(f"{CONFIG}: expected a model_type", path=path)
     if _REMOTE in config:
@@ -97,7 +100,7 @@ def _shards(path: Path) -> dict[str, set[str]]:
     """Return the files of weights, with the tensors that the index names in each."""
     if (path / _WEIGHTS).is_file():
         return {_WEIGHTS: set()}
-    index = _read_json(path, _INDEX).get("weight_map")
+    index = read_config(path, _INDEX).get("weight_map")
     if not isinstance(index, dict) or not all(isinstance(x, str) for x in index.values()):
         raise FormatError(f"{_INDEX}: expected a weight_map of names of files", path=path)
     found: dict[str, set[str]] = {}
@@ -122,6 +125,7 @@ def _member(path: Path, name: str) -> str:
     return found
 
 
-def _read_json(path: Path, name: str) -> dict[str, AnyValue]:
+def read_config(path: Path, name: str) -> dict[str, AnyValue]:
+    """Return a file of JSON of a folder, which holds an object."""
     document = read_document(read_small(_member(path, name), _MAX_BYTES), name, path)
     return {key: each.value for key, each in document.entries()}

@@ -240,7 +240,8 @@ class _Recording:
 
     def weights(self, module: AnyValue) -> dict[str, Weight]:
         """Return what each parameter and buffer of a module is made of."""
-        named = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        kinds = (module.named_parameters, module.named_buffers)
+        named = dict(pair for kind in kinds for pair in kind(remove_duplicate=False))
         known = {name: each for name, each in named.items() if id(each) in self._names}
         return dict(zip(known, self._read([*known.values()]), strict=True))
 

@@ -16,7 +16,7 @@ from serde.torch.arguments import Call
 from serde.torch.checkpoint import loading
 from serde.torch.checkpoint.asked import Asked, ask
 from serde.torch.checkpoint.files import open_checkpoint
-from serde.torch.checkpoint.tasks import class_for, parts_of, task_of
+from serde.torch.checkpoint.tasks import class_for, parts_of
 from serde.torch.live.exported import from_exported_program
 from serde.torch.live.module import evaluating, quiet
 from serde.torch.model import TorchModel
@@ -25,24 +25,9 @@ from serde.torch.tensors import tensor_weight
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions
 
-__all__ = ["find_parts", "from_live", "load_checkpoint", "run_checkpoint"]
+__all__ = ["from_live", "load_checkpoint", "run_checkpoint"]
 
 _EXPERTS = "serde_every_expert"
-
-
-def find_parts(source: AnyValue, options: TorchImportOptions) -> tuple[str, ...]:
-    """Return the names of the models that a checkpoint or a module becomes, one or two.
-
-    Raises:
-        OptionError: It has no such task.
-    """
-    if isinstance(source, Path):
-        config = loading.load_config(open_checkpoint(source))
-        paired = loading.choose_class(config, options.task)[2]
-    else:
-        task = options.task or task_of(source.config, [type(source).__name__])
-        paired = class_for(source.config, task)[1]
-    return tuple(parts_of(paired)) or ("model",)
 
 
 def load_checkpoint(path: Path, options: TorchImportOptions) -> TorchModel:

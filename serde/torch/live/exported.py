@@ -61,10 +61,13 @@ def from_exported_program(
     state: dict[str, AnyValue] = {**program.constants, **program.state_dict}
     first: dict[int, str] = {}
     named = {
-        name: first.setdefault(id(state[target]), target).removeprefix(prefix)
+        name: first.setdefault(id(state[target]), target.removeprefix(prefix))
         for name, target in used.items()
     }
-    weights = {name: weight_of(name, state[prefix + name]) for name in named.values()}
+    weights = {
+        named[name]: weight_of(named[name], state[target])
+        for name, target in used.items()
+    }
     graph = _Reader(program.graph_module, constants).graph()
     specs = program.graph_signature.output_specs
     given = [

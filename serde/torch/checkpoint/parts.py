@@ -1,0 +1,64 @@
+"""What a checkpoint becomes in a folder: its models, and the files of its tokenizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any as AnyValue, Final
+
+from serde.bridge.parts import Parts
+from serde.torch.checkpoint import loading
+from serde.torch.checkpoint.files import CONFIG, open_checkpoint, read_config, sidecars
+from serde.torch.checkpoint.tasks import class_for, parts_of, task_of
+
+if TYPE_CHECKING:
+    from serde.torch.options import TorchImportOptions
+
+__all__ = ["find_parts"]
+
+_GENERATION: Final = "generation_config.json"
+_TOKENS: Final = ("bos_token_id", "eos_token_id", "pad_token_id")
+_CONTEXT: Final = 2048
+"""Tokens of a context of which the config says nothing, as where positions are biases."""
+
+
+def find_parts(source: AnyValue, options: TorchImportOptions) -> Parts:
+    """Return the models of a folder, or of a live module, and what belongs beside them.
+
+    Raises:
+        FormatError: The folder is malformed.
+        OptionError: It has no such task.
+    """
+    if not isinstance(source, Path):
+        _, paired = class_for(source.config, options.task)
+        generation = getattr(source, "generation_config", None)
+        made = {} if generation is None else generation.to_dict()
+        files: dict[str, Path | str] = {CONFIG: source.config.to_json_string()}
+        return _parts(source.config, options.task, paired, files, made)
+    config = loading.load_config(open_checkpoint(source))
+    task = options.task or task_of(config, getattr(config, "architectures", None) or ())
+    files = {**sidecars(source)}
+    made = read_config(source, _GENERATION) if _GENERATION in files else {}
+    return _parts(config, task, class_for(config, task)[1], files, made)
+
+
+def _parts(
+    config: AnyValue, task: str | None, paired: bool, files: dict[str, Path | str], made: AnyValue
+) -> Parts:
+    facts = _facts(config, made) if task == "text-generation" else {}
+    return Parts(tuple(parts_of(paired)) or ("model",), files, facts)
+
+
+def _facts(config: AnyValue, generation: AnyValue) -> dict[str, AnyValue]:
+    """Return what a runtime is told, under the names that configs have in common."""
+    text = config.get_text_config()
+    tokens = {name: generation.get(name, getattr(text, name, None)) for name in _TOKENS}
+    ends = tokens["eos_token_id"]
+    first = ends[0] if isinstance(ends, list) and ends else ends
+    tokens["pad_token_id"] = first if tokens["pad_token_id"] is None else tokens["pad_token_id"]
+    return {
+        "vocab_size": text.vocab_size,
+        "context_length": getattr(text, "max_position_embeddings", None) or _CONTEXT,
+        "hidden_size": text.hidden_size,
+        "num_attention_heads": text.num_attention_heads,
+        **tokens,
+    }
