@@ -12,6 +12,7 @@ the reason, or wrong.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import os
 import sys
@@ -31,6 +32,9 @@ except Exception:  # One that does not fit PyTorch; transformers does without.
 
 import torch  # noqa: E402
 import transformers  # noqa: E402
+
+transformers.utils.logging.disable_progress_bar()
+transformers.utils.logging.set_verbosity_error()
 
 import serde  # noqa: E402
 
@@ -76,7 +80,7 @@ FAMILIES: Mapping[str, tuple[str, str, Any]] = {
     "GPT2": (GENERATES, "GPT2Config", {"n_positions": 512}),
     "GPTNeoX": (GENERATES, "GPTNeoXConfig", {}),
     "OPT": (GENERATES, "OPTConfig", {"word_embed_proj_dim": 64, "ffn_dim": 96}),
-    "Falcon": (GENERATES, "FalconConfig", {}),
+    "Falcon": (GENERATES, "FalconConfig", {"head_dim": None}),
     "BLOOM": (GENERATES, "BloomConfig", {"n_layer": 2, "n_head": 4}),
     "Mixtral": (GENERATES, "MixtralConfig", {"num_local_experts": 4}),
     "OLMoE": (GENERATES, "OlmoeConfig", {**MOE, "num_experts": 4}),
@@ -117,7 +121,8 @@ def make(name: str, folder: Path) -> tuple[Any, str]:
     """Save a tiny model of a family with random weights; return it and its task."""
     task, kind, own = FAMILIES[name]
     base = {} if own in (PAIRED, VISION) else TEXT
-    config = kind() if callable(kind) else getattr(transformers, kind)(**{**base, **own})
+    given = {key: value for key, value in {**base, **(own or {})}.items() if value is not None}
+    config = kind() if callable(kind) else getattr(transformers, kind)(**given)
     torch.manual_seed(0)
     auto = {
         GENERATES: "AutoModelForCausalLM", PAIRS: "AutoModelForSeq2SeqLM",
@@ -132,6 +137,10 @@ def make(name: str, folder: Path) -> tuple[Any, str]:
         for each in module.parameters():
             if each.ndim > 1:
                 each.mul_(6.0 if each.std() < 0.05 else 1.0)
+    tokens = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
+    given = {name: getattr(config.get_text_config(), name, None) for name in tokens}
+    if task in (GENERATES, PAIRS, SPEAKS) and name != "wav2vec2":
+        module.generation_config = transformers.GenerationConfig(**given)
     module.save_pretrained(folder)
     return module, task
 
@@ -191,7 +200,7 @@ def judge_decoder(judge: Judge) -> None:
         position = np.maximum(mask.cumsum(1) - 1, 0)
         with torch.no_grad():
             given = {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask)}
-            takes = judge.module.forward.__code__.co_varnames
+            takes = inspect.signature(judge.module.forward).parameters
             if "position_ids" in takes:
                 given["position_ids"] = torch.tensor(position)
             prompt = judge.module(**given).logits.numpy()
@@ -263,10 +272,6 @@ def judge_paired(judge: Judge, task: str) -> None:
         judge.compare(f"step {step}", whole.logits[step], found[0][:, -1])
         scores = found[0][:, -1].copy()
         scores[:, 2] = -np.inf
-        if step == 0 or judge.module.config.model_type != "marian":
-            pass
-        if judge.module.config.model_type == "marian":
-            scores[:, 0] = -np.inf  # Its own generation config forbids padding.
         feed = scores.argmax(-1)[:, None]
         made.append(feed)
         past = dict(zip(past, found[1:], strict=True))

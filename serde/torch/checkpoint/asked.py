@@ -113,10 +113,8 @@ def _found_inputs(module: AnyValue) -> dict[str, tuple[tuple[Dim, ...], str]]:
     missing = [name for name in wanted[:1] if name not in known]
     if missing:
         raise Unsupported(f"nothing is known of the input {missing[0]}")
-    is_text = "input_ids" in takes and "input_ids" in wanted
-    masked = is_text or module.main_input_name not in ("input_values", "input_features")
-    masks = ("attention_mask", "token_type_ids")
-    return {x: known[x] for x in wanted if x in takes and (masked or x not in masks)}
+    masks = () if "input_ids" in takes else ("attention_mask", "token_type_ids")
+    return {x: known[x] for x in wanted if x in takes and x not in masks}
 
 
 def _known_inputs(module: AnyValue) -> dict[str, tuple[tuple[Dim, ...], str]]:
@@ -257,14 +255,14 @@ def _cross_names(layers: Sequence[AnyValue], kind: str = "encoder") -> list[str]
 
 def _paired_decoder(module: AnyValue, encode: Asked) -> Asked:
     """Return a call of the decoder, to which the encoder's keys and values are given."""
-    transformers = require("transformers")
-    kinds, dtype = transformers.cache_utils, str(module.dtype).removeprefix("torch.")
+    kinds, dtype = require("transformers").cache_utils, str(module.dtype).removeprefix("torch.")
     torch = require("torch")
     prompt = torch.zeros((_LENGTHS["batch"], 1), dtype=torch.int64)
     found = module(**encode.examples(), decoder_input_ids=prompt, use_cache=True)
     caches = found.past_key_values
     own, cross = _layers(caches.self_attention_cache), _layers(caches.cross_attention_cache)
     width = found.encoder_last_hidden_state.shape[-1]
+    output_kind = type(module.get_encoder()(**encode.examples(), return_dict=True))
     names, others = _cross_names(own, "decoder"), _cross_names(cross)
     inputs: dict[str, tuple[tuple[Dim, ...], str]] = {"input_ids": ((BATCH, SEQUENCE), "int64")}
     masked = "attention_mask" in encode.inputs
@@ -277,15 +275,16 @@ def _paired_decoder(module: AnyValue, encode: Asked) -> Asked:
             inputs[f"past_key_values.{name}"] = (shape, dtype)
 
     def run(tensors: Tensors) -> Tensors:
-        past = {kind: [tensors[f"past_key_values.{x}"] for x in kind] for kind in map(tuple, (names, others))}
-        own, cross = (_cache(each) for each in past.values())
+        own, cross = (
+            _cache([tensors[f"past_key_values.{name}"] for name in each]) for each in (names, others)
+        )
         cache = kinds.EncoderDecoderCache(kinds.DynamicCache(), kinds.DynamicCache())
         cache.self_attention_cache, cache.cross_attention_cache = own, cross
         cache.is_updated = dict.fromkeys(range(len(cross.layers)), True)
         keys = cross.layers[0].keys
         # Only its lengths are read: what is computed of it is in the cache.
         hidden = keys.new_zeros((keys.shape[0], keys.shape[2], width))
-        output = transformers.modeling_outputs.BaseModelOutput(last_hidden_state=hidden)
+        output = output_kind(last_hidden_state=hidden)
         mask = {"attention_mask": tensors["encoder_attention_mask"]} if masked else {}
         found = module(
             encoder_outputs=output,

@@ -12,11 +12,13 @@ from serde.core.optional import require
 from serde.core.weights import Weight
 from serde.engine.base import first_line
 from serde.errors import OptionError, Unsupported
+from serde.relay.ir.dims import SymDim, as_dim
 from serde.torch.arguments import Call
 from serde.torch.checkpoint import loading
 from serde.torch.checkpoint.asked import Asked, ask
 from serde.torch.checkpoint.files import open_checkpoint
 from serde.torch.checkpoint.tasks import class_for, parts_of
+from serde.torch.dimensions import Range, bounds
 from serde.torch.live.exported import from_exported_program
 from serde.torch.live.module import evaluating, quiet
 from serde.torch.model import TorchModel
@@ -151,15 +153,16 @@ def _as_asked(found: TorchModel, asked: Asked) -> TorchModel:
     Raises:
         OptionError: The export took a length that is to be free for the one of the example.
     """
-    inputs = []
+    inputs, ranges = [], dict[str, Range]()
     for each, (name, (shape, _)) in zip(found.inputs, asked.inputs.items(), strict=True):
         for axis, (wanted, own) in enumerate(zip(shape, each.shape or (), strict=True)):
             if isinstance(own, int) and not isinstance(wanted, int):
                 raise OptionError(f"{name}: the module fixes axis {axis} ({wanted}) to {own}")
+            if isinstance(wanted, SymDim) and wanted.name:
+                # The least length is that of the example; the graph serves less.
+                most = bounds(as_dim(own), found.ranges)[1]
+                ranges[wanted.name] = int(wanted.name != "past"), most
         inputs.append(replace(each, name=name, shape=shape))
-    least = {"past": 0, "sequence": 1}
-    names = {str(x) for shape, _ in asked.inputs.values() for x in shape if str(x).isidentifier()}
-    ranges = {name: (least.get(name, 1), None) for name in sorted(names)}
     return replace(found, inputs=inputs, ranges=ranges, live=_call(asked), states=asked.states)
 
 
