@@ -47,6 +47,11 @@ def open_model(model: TorchModel | TorchProgram, relay_model: RelayModel) -> Eng
         return _run_written(model, inputs, outputs)
     if model.path is None:
         return _run_live(model, inputs, outputs)
+    if model.kind == "checkpoint":
+        request = {"path": os.path.abspath(model.path), "facts": model.live}
+        request |= {"inputs": inputs, "outputs": outputs}
+        start = can_start()
+        return ProcessEngine("torch", answer_checkpoint, request) if start else _open_checkpoint(request)
     if any(node.op.partition("::")[0] not in OWN_NAMESPACES for node in model.nodes()):
         # Another process would not have the library that is loaded in this one.
         return RelayEngine(relay_model)
@@ -227,6 +232,18 @@ def flatten(value: AnyValue) -> list[AnyValue]:
 def answer_open(request: Mapping[str, AnyValue], _arrays: Sequence[Array]) -> Engine:
     """Open an archive in the process that was started for it."""
     return _open(request)
+
+
+def answer_checkpoint(request: Mapping[str, AnyValue], _arrays: Sequence[Array]) -> Engine:
+    """Open a checkpoint in the process that was started for it."""
+    return _open_checkpoint(request)
+
+
+def _open_checkpoint(request: Mapping[str, AnyValue]) -> Engine:
+    from serde.torch.checkpoint.reader import run_checkpoint
+
+    call = run_checkpoint(Path(request["path"]), request["facts"])
+    return TorchEngine(call, request["inputs"], request["outputs"], {})
 
 
 def _open(request: Mapping[str, AnyValue]) -> Engine:
