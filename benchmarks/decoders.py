@@ -15,6 +15,7 @@ import argparse
 import inspect
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -30,8 +31,8 @@ try:
 except Exception:  # One that does not fit PyTorch; transformers does without.
     sys.modules["torchvision"] = None  # type: ignore[assignment]
 
-import torch  # noqa: E402
-import transformers  # noqa: E402
+import torch
+import transformers
 
 transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()
@@ -318,11 +319,14 @@ def run(name: str, steps: int) -> dict[str, Any]:
         except serde.SerdeError as error:
             return {"family": name, "result": "refused", "why": f"{error}"}
         except Exception as error:
-            if os.environ.get("DEBUG"): raise
+            if os.environ.get("DEBUG"):
+                raise
             return {"family": name, "result": "wrong", "worst": 9, "why": f"BUG {error!r}"}
         seconds = time.process_time() - start
         judge = Judge(module, target, steps)
-        os.system(f"rm -rf /tmp/dec/last/{name}; mkdir -p /tmp/dec/last; cp -r {target} /tmp/dec/last/{name}; cp -r {source} /tmp/dec/last/{name}/in")
+        if os.environ.get("KEEP"):
+            shutil.copytree(target, Path(os.environ["KEEP"], name), dirs_exist_ok=True)
+            shutil.copytree(source, Path(os.environ["KEEP"], name, "in"), dirs_exist_ok=True)
         if task == GENERATES:
             judge_decoder(judge)
         elif (target / "decoder_model.onnx").exists():

@@ -30,6 +30,7 @@ POSITIONS: Final = "position_ids"
 SCORES: Final = "logits"
 """What inputs and outputs of decoders are called by all who export them."""
 
+_TINY: Final = 1e-300
 _LENGTH: Final = 7
 _PADDING: Final = 3
 _STEPS: Final = 16
@@ -42,11 +43,7 @@ def generates(model: RelayModel) -> bool:
     """Whether a model takes tokens, and takes again what it returned."""
     inputs, states = {each.name_hint for each in model.inputs()}, model.meta.states
     outputs = {*model.meta.outputs}
-    return (
-        bool(states)
-        and {TOKENS, *states.values()} <= inputs
-        and {SCORES, *states} <= outputs
-    )
+    return bool(states) and {TOKENS, *states.values()} <= inputs and {SCORES, *states} <= outputs
 
 
 class Prompts:
@@ -96,8 +93,12 @@ class Prompts:
 
     def whole(self, inputs: Mapping[str, Array], tokens: Array) -> dict[str, Array]:
         """Return a prompt with what was generated behind it."""
-        found = self.step(inputs, {out: inputs[x] for out, x in self._model.meta.states.items()}, tokens)
-        return self._placed({**found, TOKENS: np.concatenate([inputs[TOKENS], found[TOKENS]], axis=1)})
+        found = self.step(
+            inputs, {out: inputs[x] for out, x in self._model.meta.states.items()}, tokens
+        )
+        return self._placed(
+            {**found, TOKENS: np.concatenate([inputs[TOKENS], found[TOKENS]], axis=1)}
+        )
 
     def _placed(self, inputs: dict[str, Array]) -> dict[str, Array]:
         """Return inputs with the positions that follow from the mask."""
@@ -169,7 +170,7 @@ def _verdict(expected: Array, found: Array, chosen: Array) -> OutputVerdict:
         (expected.shape, found.shape),
         dtypes,
         apart,
-        apart / max(float(np.abs(exact).max()), np.finfo(np.float64).tiny),
+        apart / max(float(np.abs(exact).max()), _TINY),
         cosine(expected, found),
         atol,
         0.0,

@@ -68,7 +68,7 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
 
         if getattr(model, "kind", "") == "source" and model.path is not None:
             return [model.path / name for name in (SOURCE, WEIGHTS, CONFIG)]
-        if getattr(model, "kind", "") == "checkpoint":
+        if getattr(model, "kind", "") == "checkpoint" and model.path is not None:
             from serde.torch.checkpoint.files import open_checkpoint
 
             return open_checkpoint(model.path).files

@@ -51,7 +51,11 @@ def open_model(model: TorchModel | TorchProgram, relay_model: RelayModel) -> Eng
         request = {"path": os.path.abspath(model.path), "facts": model.live}
         request |= {"inputs": inputs, "outputs": outputs}
         start = can_start()
-        return ProcessEngine("torch", answer_checkpoint, request) if start else _open_checkpoint(request)
+        return (
+            ProcessEngine("torch", answer_checkpoint, request)
+            if start
+            else _open_checkpoint(request)
+        )
     if any(node.op.partition("::")[0] not in OWN_NAMESPACES for node in model.nodes()):
         # Another process would not have the library that is loaded in this one.
         return RelayEngine(relay_model)

@@ -68,7 +68,5 @@ def _to_relay(model: TorchModel, options: TorchImportOptions, report: Report) ->
     given = [*(each for _, each in outputs), *written.values()]
     wanted = (*(name for name, _ in outputs), *written)
     facts = metadata_facts(model.metadata.items(), report)
-    meta = ModelMeta(
-        names, wanted, "torch", model.version, extra=facts, states=model.states
-    )
+    meta = ModelMeta(names, wanted, "torch", model.version, extra=facts, states=model.states)
     return walk.assembly.model(inputs, given, meta, scope.expressions())

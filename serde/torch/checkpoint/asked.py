@@ -1,4 +1,4 @@
-"""What a module is asked: its inputs with their lengths, and a call that takes and gives them by name.
+"""What a module is asked: its inputs with their lengths, and a call that takes them by name.
 
 Nothing here knows a family. Inputs are those that ``forward`` has and the config says something of;
 what is kept between calls is found by running the module once, on the layers of its cache.
@@ -193,8 +193,8 @@ def _layers(cache: AnyValue) -> Sequence[AnyValue]:
             each, kinds.LinearAttentionCacheLayerMixin
         ):
             raise Unsupported(
-                f"layer {place} keeps a {type(each).__name__}: the states of recurrent layers and "
-                "linear attention are written in place, and a prompt is computed otherwise than a step"
+                f"layer {place} keeps a {type(each).__name__}: states of recurrent layers and of "
+                "linear attention are written in place, a prompt otherwise than a step"
             )
     return list(layers)
 
@@ -276,7 +276,8 @@ def _paired_decoder(module: AnyValue, encode: Asked) -> Asked:
 
     def run(tensors: Tensors) -> Tensors:
         own, cross = (
-            _cache([tensors[f"past_key_values.{name}"] for name in each]) for each in (names, others)
+            _cache([tensors[f"past_key_values.{name}"] for name in each])
+            for each in (names, others)
         )
         cache = kinds.EncoderDecoderCache(kinds.DynamicCache(), kinds.DynamicCache())
         cache.self_attention_cache, cache.cross_attention_cache = own, cross

@@ -26,9 +26,10 @@ _MAX_BYTES: Final = 2**26
 
 _SIDECARS: Final = (
     "added_tokens.json", "chat_template.jinja", CONFIG, "generation_config.json", "merges.txt",
-    "normalizer.json", "preprocessor_config.json", "processor_config.json", "sentencepiece.bpe.model",
-    "source.spm", "special_tokens_map.json", "spiece.model", "target.spm", "tokenizer.json",
-    "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt",
+    "normalizer.json", "preprocessor_config.json", "processor_config.json",
+    "sentencepiece.bpe.model", "source.spm", "special_tokens_map.json", "spiece.model",
+    "target.spm", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json",
+    "vocab.txt",
 )  # fmt: skip
 """What runtimes read beside a model."""
 

@@ -74,7 +74,9 @@ def choose_class(config: AnyValue, task: str | None) -> tuple[type[AnyValue], st
     return kind, task, paired
 
 
-def load_module(checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str) -> Loaded:
+def load_module(
+    checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str
+) -> Loaded:
     """Return a module of a class without values.
 
     Raises:
@@ -102,7 +104,9 @@ def load_module(checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, 
     return Loaded(module, recording.weights(module), mode)
 
 
-def load_values(checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str) -> AnyValue:
+def load_values(
+    checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str
+) -> AnyValue:
     """Return the module with all values in memory, which can run."""
     with _offline(), _telling(checkpoint, "weights"):
         return kind.from_pretrained(
@@ -183,9 +187,13 @@ class _Recording:
 
         record = self._record
 
-        class Mode(TorchDispatchMode):
+        class Mode(TorchDispatchMode):  # type: ignore[misc]
             def __torch_dispatch__(
-                self, function: AnyValue, types: AnyValue, args: AnyValue = (), kwargs: AnyValue = None
+                self,
+                function: AnyValue,
+                types: AnyValue,
+                args: AnyValue = (),
+                kwargs: AnyValue = None,
             ) -> AnyValue:
                 return record(function, args, kwargs or {})
 
@@ -258,7 +266,9 @@ class _Recording:
         found = body.fields if isinstance(body, Tuple) else [body]
         variables = {each: model.params[each.name_hint] for each in model.main.params}
         return [
-            variables[each] if isinstance(each, Var) else ComputedWeight(each, _used(each, variables))
+            variables[each]
+            if isinstance(each, Var)
+            else ComputedWeight(each, _used(each, variables))
             for each in found
         ]
 

@@ -29,7 +29,7 @@ def find_parts(source: AnyValue, options: TorchImportOptions) -> Parts:
         OptionError: It has no such task.
     """
     if not isinstance(source, Path):
-        _, paired = class_for(source.config, options.task)
+        _, paired = class_for(source.config, str(options.task))
         generation = getattr(source, "generation_config", None)
         made = {} if generation is None else generation.to_dict()
         files: dict[str, Path | str] = {CONFIG: source.config.to_json_string()}

@@ -57,12 +57,13 @@ def from_live(module: AnyValue, options: TorchImportOptions) -> TorchModel:
     Raises:
         OptionError: The module has no such task.
     """
-    kind, paired = class_for(module.config, options.task)
+    task = str(options.task)
+    kind, paired = class_for(module.config, task)
     if not isinstance(module, kind):
-        expected = f"{options.task} is a task of {kind.__name__}"
+        expected = f"{task} is a task of {kind.__name__}"
         raise OptionError(f"{expected}, found a {type(module).__name__}")
     with quiet(), evaluating(module):
-        return _export(module, options.task, _part(options, paired), {}, nullcontext())
+        return _export(module, task, _part(options, paired), {}, nullcontext())
 
 
 def run_checkpoint(path: Path, facts: Mapping[str, str]) -> Call:

@@ -39,14 +39,13 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
         FormatError: It holds what is no program.
         OptionError: An option does not fit it, or it is a module of which nobody tells the inputs.
     """
+    from serde.torch.checkpoint.reader import from_live
     from serde.torch.live.exported import from_exported_program
     from serde.torch.live.module import from_module
 
     if isinstance(source, Mapping):
         raise OptionError(f"{type(source).__name__} of tensors: {ADVICE}")
     if options.task is not None and hasattr(source, "config"):
-        from serde.torch.checkpoint.reader import from_live
-
         found = from_live(source, options)
     elif _is_program(source):
         found = from_exported_program(source)

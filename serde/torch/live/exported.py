@@ -64,10 +64,7 @@ def from_exported_program(
         name: first.setdefault(id(state[target]), target.removeprefix(prefix))
         for name, target in used.items()
     }
-    weights = {
-        named[name]: weight_of(named[name], state[target])
-        for name, target in used.items()
-    }
+    weights = {named[name]: weight_of(named[name], state[target]) for name, target in used.items()}
     graph = _Reader(program.graph_module, constants).graph()
     specs = program.graph_signature.output_specs
     given = [

@@ -181,9 +181,9 @@ def _read(root: Path, name: str) -> bytes:
         if file.size > MAX_SOURCE_BYTES:
             found = f"expected at most {MAX_SOURCE_BYTES:,} bytes, found {file.size:,}"
             raise FormatError(found, path=file.path)
-        found = bytearray(file.size)
-        file.read_into(found, 0)
-    return bytes(found)
+        data = bytearray(file.size)
+        file.read_into(data, 0)
+    return bytes(data)
 
 
 def _input(argument: str, entry: Document) -> Input:
