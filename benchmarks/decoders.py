@@ -185,12 +185,16 @@ def _empty(session: Any, batch: int, given: Mapping[str, Any]) -> dict[str, Any]
     return past
 
 
+_BATCHES = ((1, "none"), (3, "left"), (3, "right"))
+
+
 def judge_decoder(judge: Judge) -> None:
     """Greedy tokens and logits of batches of one and three, padded on both sides."""
     session = judge.session("model")
     names = [each.name for each in session.get_inputs()]
     rng = np.random.default_rng(0)
-    for batch, side in ((1, "none"), (3, "left"), (3, "right")):
+    single = session.get_inputs()[0].shape[1] == 1
+    for batch, side in ((1, "none"), (3, "none")) if single else _BATCHES:
         ids = rng.integers(4, 256, (batch, 11))
         mask = np.ones_like(ids)
         for row in range(1 if side != "none" else batch, batch):
@@ -213,10 +217,23 @@ def judge_decoder(judge: Judge) -> None:
             )  # fmt: skip
         past = _empty(session, batch, {})
         made, feed = [], ids
-        for step in range(max(steps, 1)):
+
+        def call(feed: Any, mask: Any, position: Any, past: Any) -> tuple[Any, dict[str, Any]]:
             inputs = {"input_ids": feed, "attention_mask": mask, "position_ids": position, **past}
             outputs = session.run(None, {name: inputs[name] for name in names})
-            logits = outputs[0]
+            kept = [name for name in names if name.startswith("past")]
+            return outputs[0], dict(zip(kept, outputs[1:], strict=True))
+
+        for step in range(max(steps, 1)):
+            if single and step == 0:  # The prompt goes in token by token.
+                rows = []
+                for i in range(11):
+                    own = ids[:, i : i + 1], mask[:, : i + 1], position[:, i : i + 1]
+                    row, past = call(*own, past)
+                    rows.append(row)
+                logits = np.concatenate(rows, 1)
+            else:
+                logits, past = call(feed, mask, position, past)
             if step == 0:
                 judge.compare(f"prompt of {batch}, {side}", prompt, logits, mask.astype(bool))
             if steps:
@@ -225,7 +242,6 @@ def judge_decoder(judge: Judge) -> None:
             scores[:, 2] = -np.inf  # min_new_tokens keeps the end away.
             feed = scores.argmax(-1)[:, None]
             made.append(feed)
-            past = dict(zip([n for n in names if n.startswith("past")], outputs[1:], strict=True))
             mask = np.concatenate([mask, np.ones_like(feed)], 1)
             position = mask.sum(1, keepdims=True) - 1
         if steps:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any as AnyValue, Final
 
@@ -147,74 +148,104 @@ def _known_inputs(module: AnyValue) -> dict[str, tuple[tuple[Dim, ...], str]]:
 
 
 def _decoder(module: AnyValue) -> Asked:
-    """Return a call that serves the prompt and each step: the past may be empty."""
+    """Return a call that serves the prompt and each step: the past may be empty.
+
+    Layers with a recurrence compute a prompt by a loop of Python's over its tokens, or chunks of
+    them; their call takes one token.
+    """
     torch, takes = require("torch"), _takes(module)
-    rows, dtype = (BATCH, SEQUENCE), str(module.dtype).removeprefix("torch.")
+    keyword = next((name for name in ("past_key_values", "cache_params") if name in takes), "")
+    prompt = torch.zeros((_LENGTHS["batch"], _LENGTHS["sequence"]), dtype=torch.int64)
+    layers = _layers(getattr(module(input_ids=prompt, use_cache=True), keyword, None))
+    states = _named_states(layers)
+    length = 1 if any(".recurrent" in name for name in states) else SEQUENCE
+    rows = (BATCH, length)
     inputs: dict[str, tuple[tuple[Dim, ...], str]] = {"input_ids": (rows, "int64")}
-    if "attention_mask" in takes:
-        inputs["attention_mask"] = ((BATCH, PAST + SEQUENCE), "int64")
+    if "attention_mask" in takes and any(name.endswith(".key") for name in states):
+        inputs["attention_mask"] = ((BATCH, PAST + length), "int64")
     if "position_ids" in takes:
         inputs["position_ids"] = (rows, "int64")
     own = list(inputs)
-    prompt = torch.zeros((_LENGTHS["batch"], _LENGTHS["sequence"]), dtype=torch.int64)
-    found = module(input_ids=prompt, use_cache=True)
-    layers = _layers(getattr(found, "past_key_values", None))
-    names = [f"{place}.{kind}" for place in range(len(layers)) for kind in ("key", "value")]
-    for name, tensor in zip(names, _states(layers), strict=True):
-        shape = (BATCH, tensor.shape[1], PAST, tensor.shape[3])
-        inputs[f"past_key_values.{name}"] = (shape, dtype)
+    for name, tensor in states.items():
+        _, second, *rest = tensor.shape
+        kept = [PAST, rest[-1]] if name.endswith((".key", ".value")) else rest
+        inputs[f"past_key_values.{name}"] = ((BATCH, second, *kept), _dtype(tensor))
 
     def run(tensors: Tensors) -> Tensors:
-        cache = _cache([tensors[f"past_key_values.{name}"] for name in names])
+        cache = _cache(layers, {name: tensors[f"past_key_values.{name}"] for name in states})
         given = {name: tensors[name] for name in own}
-        found = module(**given, past_key_values=cache, use_cache=True)
-        present = _states(found.past_key_values.layers)
-        return {"logits": found.logits, **_named("present", names, present)}
+        found = module(**given, **{keyword: cache}, use_cache=True)
+        return {"logits": found.logits, **_present(_named_states(cache.layers))}
 
-    return Asked(run, inputs, {f"present.{x}": f"past_key_values.{x}" for x in names})
+    return Asked(run, inputs, {f"present.{x}": f"past_key_values.{x}" for x in states})
 
 
-def _named(prefix: str, names: Sequence[str], tensors: Sequence[AnyValue]) -> dict[str, AnyValue]:
-    return {f"{prefix}.{name}": each for name, each in zip(names, tensors, strict=True)}
+def _dtype(x: AnyValue) -> str:
+    return str(x.dtype).removeprefix("torch.")
+
+
+def _present(states: Tensors) -> dict[str, AnyValue]:
+    return {f"present.{name}": each for name, each in states.items()}
 
 
 def _layers(cache: AnyValue) -> Sequence[AnyValue]:
-    """Return the layers of a cache, each with keys and values that grow.
+    """Return the layers of a cache, each with what it keeps.
 
     Raises:
-        Unsupported: One keeps something else.
+        Unsupported: One keeps what cannot be given again.
     """
     layers = getattr(cache, "layers", None)
     if not layers:
-        raise Unsupported("the module returns no cache of keys and values")
+        raise Unsupported("the module returns no cache")
     kinds = require("transformers").cache_utils
     for place, each in enumerate(layers):
-        if not isinstance(each, kinds.DynamicLayer) or isinstance(
-            each, kinds.LinearAttentionCacheLayerMixin
-        ):
+        linear = isinstance(each, kinds.LinearAttentionCacheLayerMixin)
+        if linear and isinstance(each, kinds.DynamicSlidingWindowLayer):
+            raise Unsupported(f"layer {place} has a window beside a recurrence")
+        if not linear and not isinstance(each, kinds.DynamicLayer):
             raise Unsupported(
-                f"layer {place} keeps a {type(each).__name__}: states of recurrent layers and of "
-                "linear attention are written in place, a prompt otherwise than a step"
+                f"layer {place} keeps a {type(each).__name__}, of which nothing is known"
             )
     return list(layers)
 
 
-def _states(layers: Sequence[AnyValue]) -> list[AnyValue]:
-    return [tensor for each in layers for tensor in (each.keys, each.values)]
+def _named_states(layers: Sequence[AnyValue], between: str = "") -> dict[str, AnyValue]:
+    """Return what layers of a cache keep, by their places and what it is."""
+    found = {}
+    for place, layer in enumerate(layers):
+        kept: dict[str, AnyValue] = {}
+        if getattr(layer, "keys", None) is not None:
+            kept |= {"key": layer.keys, "value": layer.values}
+        for kind in ("conv", "recurrent"):
+            several = getattr(layer, f"{kind}_states", {})
+            kept |= {f"{kind}_{i}" if i else kind: x for i, x in several.items() if x is not None}
+        found |= {f"{place}.{between}{what}": each for what, each in kept.items()}
+    return found
 
 
-def _cache(tensors: Sequence[AnyValue]) -> AnyValue:
-    """Return a cache that holds keys and values, in turn.
+def _cache(layers: Sequence[AnyValue], states: Tensors, between: str = "") -> AnyValue:
+    """Return a cache of layers like others, which hold states.
 
-    All of its layers keep the whole past: windows are applied by the mask.
+    All layers of keys and values keep the whole past: windows are applied by the mask. States that
+    are written in place are copies.
     """
     kinds = require("transformers").cache_utils
     cache = kinds.DynamicCache()
-    for keys, values in zip(tensors[::2], tensors[1::2], strict=True):
-        layer = kinds.DynamicLayer()
-        layer.keys, layer.values = keys, values
-        layer.dtype, layer.device = keys.dtype, keys.device
-        layer.is_initialized = True
+    for place, each in enumerate(layers):
+        prefix = f"{place}.{between}"
+        linear = isinstance(each, kinds.LinearAttentionCacheLayerMixin)
+        layer = copy(each) if linear else kinds.DynamicLayer()
+        if f"{prefix}key" in states:
+            layer.keys, layer.values = states[f"{prefix}key"], states[f"{prefix}value"]
+            layer.dtype, layer.device = layer.keys.dtype, layer.keys.device
+            layer.is_initialized = True
+        for kind in ("conv", "recurrent") if linear else ():
+            own = {
+                i: states.get(f"{prefix}{kind}_{i}" if i else f"{prefix}{kind}")
+                for i in range(layer.number_of_states)
+            }
+            held = {i: None if x is None else x.clone() for i, x in own.items()}
+            setattr(layer, f"{kind}_states", held)
         cache.layers.append(layer)
     return cache
 
@@ -241,60 +272,49 @@ def _encoder(module: AnyValue) -> Asked:
         first = torch.zeros((tensors[main].shape[0], 1), dtype=torch.int64)
         found = module(**tensors, decoder_input_ids=first, use_cache=True)
         layers = _layers(found.past_key_values.cross_attention_cache)
-        return {
-            "last_hidden_state": found.encoder_last_hidden_state,
-            **_named("present", _cross_names(layers), _states(layers)),
-        }
+        hidden = {"last_hidden_state": found.encoder_last_hidden_state}
+        return {**hidden, **_present(_named_states(layers, "encoder."))}
 
     return Asked(run, inputs)
 
 
-def _cross_names(layers: Sequence[AnyValue], kind: str = "encoder") -> list[str]:
-    return [f"{i}.{kind}.{what}" for i in range(len(layers)) for what in ("key", "value")]
-
-
 def _paired_decoder(module: AnyValue, encode: Asked) -> Asked:
     """Return a call of the decoder, to which the encoder's keys and values are given."""
-    kinds, dtype = require("transformers").cache_utils, str(module.dtype).removeprefix("torch.")
-    torch = require("torch")
+    torch, kinds = require("torch"), require("transformers").cache_utils
     prompt = torch.zeros((_LENGTHS["batch"], 1), dtype=torch.int64)
     found = module(**encode.examples(), decoder_input_ids=prompt, use_cache=True)
-    caches = found.past_key_values
-    own, cross = _layers(caches.self_attention_cache), _layers(caches.cross_attention_cache)
+    own = _layers(found.past_key_values.self_attention_cache)
+    cross = _layers(found.past_key_values.cross_attention_cache)
     width = found.encoder_last_hidden_state.shape[-1]
     output_kind = type(module.get_encoder()(**encode.examples(), return_dict=True))
-    names, others = _cross_names(own, "decoder"), _cross_names(cross)
     inputs: dict[str, tuple[tuple[Dim, ...], str]] = {"input_ids": ((BATCH, SEQUENCE), "int64")}
     masked = "attention_mask" in encode.inputs
     if masked:
         inputs["encoder_attention_mask"] = ((BATCH, ENCODED), "int64")
-    lengths = [(names, own, PAST), (others, cross, ENCODED)]
-    for given, layers, length in lengths:
-        for name, tensor in zip(given, _states(layers), strict=True):
+    states, others = _named_states(own, "decoder."), _named_states(cross, "encoder.")
+    for length, several in ((PAST, states), (ENCODED, others)):
+        for name, tensor in several.items():
             shape = (BATCH, tensor.shape[1], length, tensor.shape[3])
-            inputs[f"past_key_values.{name}"] = (shape, dtype)
+            inputs[f"past_key_values.{name}"] = (shape, _dtype(tensor))
 
     def run(tensors: Tensors) -> Tensors:
-        own, cross = (
-            _cache([tensors[f"past_key_values.{name}"] for name in each])
-            for each in (names, others)
-        )
+        past = {name: tensors[f"past_key_values.{name}"] for name in (*states, *others)}
         cache = kinds.EncoderDecoderCache(kinds.DynamicCache(), kinds.DynamicCache())
-        cache.self_attention_cache, cache.cross_attention_cache = own, cross
-        cache.is_updated = dict.fromkeys(range(len(cross.layers)), True)
-        keys = cross.layers[0].keys
+        cache.self_attention_cache = _cache(own, past, "decoder.")
+        cache.cross_attention_cache = _cache(cross, past, "encoder.")
+        cache.is_updated = dict.fromkeys(range(len(cross)), True)
+        keys = cache.cross_attention_cache.layers[0].keys
         # Only its lengths are read: what is computed of it is in the cache.
         hidden = keys.new_zeros((keys.shape[0], keys.shape[2], width))
-        output = output_kind(last_hidden_state=hidden)
         mask = {"attention_mask": tensors["encoder_attention_mask"]} if masked else {}
         found = module(
-            encoder_outputs=output,
+            encoder_outputs=output_kind(last_hidden_state=hidden),
             decoder_input_ids=tensors["input_ids"],
             past_key_values=cache,
             use_cache=True,
             **mask,
         )
-        present = _states(found.past_key_values.self_attention_cache.layers)
-        return {"logits": found.logits, **_named("present", names, present)}
+        layers = found.past_key_values.self_attention_cache.layers
+        return {"logits": found.logits, **_present(_named_states(layers, "decoder."))}
 
-    return Asked(run, inputs, {f"present.{x}": f"past_key_values.{x}" for x in names})
+    return Asked(run, inputs, {f"present.{x}": f"past_key_values.{x}" for x in states})
