@@ -59,18 +59,19 @@ class Prompts:
         self._types = {each.name_hint: input_type(each) for each in model.inputs()}
         self._lengths = resolve_dims(model, dims)
         self._batch, self._sequence = map(_symbol, self._types[TOKENS].shape)
-        first = self._types[next(iter(model.meta.states.values()))]
-        self._past = {_symbol(dim) for dim in first.shape} - {self._batch, ""}
+        dims = [dim for name in model.meta.states.values() for dim in self._types[name].shape]
+        self._past = {*map(_symbol, dims)} - {self._batch, ""}
 
     @property
     def is_padded(self) -> bool:
         """Whether prompts of a batch may have other lengths."""
-        return MASK in self._types
+        return MASK in self._types and bool(self._sequence)
 
     def prompt(self, batch: int, padding: str = "") -> dict[str, Array]:
         """Return a prompt, or several that are padded on the left or right, without a past."""
-        lengths = {**self._lengths, self._batch: batch, self._sequence: _LENGTH}
-        lengths |= dict.fromkeys(self._past, 0)
+        lengths = {**self._lengths, self._batch: batch, **dict.fromkeys(self._past, 0)}
+        if self._sequence:
+            lengths[self._sequence] = _LENGTH
         inputs = random_inputs(self._model, seed=(0, batch), lengths=lengths)
         for name in inputs:
             if name.endswith(MASK):
@@ -86,24 +87,32 @@ class Prompts:
         """Return what follows inputs for which the model returned outputs."""
         states = {name: outputs[output] for output, name in self._model.meta.states.items()}
         found = {**inputs, **states, TOKENS: tokens.astype(inputs[TOKENS].dtype)}
-        if self.is_padded:
+        if MASK in inputs:
             mask = inputs[MASK]
             found[MASK] = np.concatenate([mask, np.ones(tokens.shape, mask.dtype)], axis=1)
         return self._placed(found)
 
-    def whole(self, inputs: Mapping[str, Array], tokens: Array) -> dict[str, Array]:
-        """Return a prompt with what was generated behind it."""
-        found = self.step(
-            inputs, {out: inputs[x] for out, x in self._model.meta.states.items()}, tokens
-        )
-        return self._placed(
-            {**found, TOKENS: np.concatenate([inputs[TOKENS], found[TOKENS]], axis=1)}
-        )
+    def scores(self, engine: Engine, inputs: Mapping[str, Array], tokens: Array) -> Array:
+        """Return the scores of each of some tokens behind a prompt, read at once where it can be.
+
+        A model that takes one token at a time reads them one after the other.
+        """
+        if not self._sequence:
+            rows = []
+            for place in range(tokens.shape[1]):
+                outputs = self.run(engine, inputs)
+                rows.append(outputs[SCORES][:, -1])
+                inputs = self.step(inputs, outputs, tokens[:, place : place + 1])
+            return np.stack(rows, axis=1)
+        past = {output: inputs[name] for output, name in self._model.meta.states.items()}
+        found = self.step(inputs, past, tokens)
+        found[TOKENS] = np.concatenate([inputs[TOKENS], found[TOKENS]], axis=1)
+        return self.run(engine, self._placed(found))[SCORES][:, _LENGTH - 1 : -1]
 
     def _placed(self, inputs: dict[str, Array]) -> dict[str, Array]:
         """Return inputs with the positions that follow from the mask."""
         if POSITIONS in self._types:
-            ones = inputs[MASK] if self.is_padded else np.ones_like(inputs[TOKENS])
+            ones = inputs.get(MASK, np.ones_like(inputs[TOKENS]))
             places = np.maximum(np.cumsum(ones, axis=1) - 1, 0)[:, -inputs[TOKENS].shape[1] :]
             inputs[POSITIONS] = places.astype(self._types[POSITIONS].dtype)
         return inputs
@@ -152,7 +161,7 @@ def judge_generation(
         tokens.append(scores[-1].argmax(-1)[:, None])
         inputs = prompts.step(inputs, outputs, tokens[-1])
     chosen, found = np.concatenate(tokens, axis=1), np.stack(scores, axis=1)
-    expected = prompts.run(reference, prompts.whole(first, chosen))[SCORES][:, _LENGTH - 1 : -1]
+    expected = prompts.scores(reference, first, chosen)
     report.verdicts.append(_verdict(expected, found, chosen))
 
 

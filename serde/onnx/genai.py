@@ -36,12 +36,15 @@ def generation_config(
     """
     inputs = {each["name"]: each["shape"] for each in interface["inputs"]}
     layers = [name for name in inputs if _PAST.fullmatch(name)]
-    if not layers or not facts:
+    past = [name for name in inputs if name.startswith("past_key_values.")]
+    if not layers or not facts or len(past) != 2 * len(layers):
         return None
     _, heads, _, size = inputs[layers[0]]
     plain = [x for x in ("input_ids", "attention_mask", "position_ids") if x in inputs]
-    past = {key: name for key, name in _NAMES.items() if key.startswith("past")}
-    present = {key: name for key, name in _NAMES.items() if key.startswith("present")}
+    names = {
+        start: {key: name for key, name in _NAMES.items() if key.startswith(start)}
+        for start in ("past", "present")
+    }
     decoder = {
         "filename": filename,
         "head_size": size,
@@ -50,8 +53,8 @@ def generation_config(
         "num_hidden_layers": len(layers),
         "num_key_value_heads": heads,
         "session_options": {"log_id": "onnxruntime-genai", "provider_options": []},
-        "inputs": {**{name: name for name in plain}, **past},
-        "outputs": {"logits": "logits", **present},
+        "inputs": {**{name: name for name in plain}, **names["past"]},
+        "outputs": {"logits": "logits", **names["present"]},
     }
     tokens = {key: facts[key] for key in ("bos_token_id", "eos_token_id", "pad_token_id")}
     model = {

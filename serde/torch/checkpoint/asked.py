@@ -31,6 +31,12 @@ _LENGTHS: Final = {
 """Lengths in examples, each another, so that none is taken for another."""
 
 
+_TOKEN_BY_TOKEN: Final = (
+    "takes one token at a time, a prompt token by token and without padding: layers with a "
+    "recurrence compute a prompt by a loop of another length for each"
+)
+
+
 @dataclass(frozen=True)
 class Asked:
     """How a module is called.
@@ -39,11 +45,13 @@ class Asked:
         function: Takes tensors by name and returns such.
         inputs: Shape and dtype of each input.
         states: Inputs that the next call is given, by the outputs that become them.
+        notes: What users should know of it.
     """
 
     function: Callable[[Tensors], Tensors]
     inputs: Mapping[str, tuple[tuple[Dim, ...], str]]
     states: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
     def examples(self) -> dict[str, AnyValue]:
         """Return tensors to run it with: tokens and floats of zero, masks of one."""
@@ -177,7 +185,8 @@ def _decoder(module: AnyValue) -> Asked:
         found = module(**given, **{keyword: cache}, use_cache=True)
         return {"logits": found.logits, **_present(_named_states(cache.layers))}
 
-    return Asked(run, inputs, {f"present.{x}": f"past_key_values.{x}" for x in states})
+    notes = [_TOKEN_BY_TOKEN] if length == 1 else []
+    return Asked(run, inputs, {f"present.{x}": f"past_key_values.{x}" for x in states}, notes)
 
 
 def _dtype(x: AnyValue) -> str:

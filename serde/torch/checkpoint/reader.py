@@ -164,7 +164,14 @@ def _as_asked(found: TorchModel, asked: Asked) -> TorchModel:
                 most = bounds(as_dim(own), found.ranges)[1]
                 ranges[wanted.name] = int(wanted.name != "past"), most
         inputs.append(replace(each, name=name, shape=shape))
-    return replace(found, inputs=inputs, ranges=ranges, live=_call(asked), states=asked.states)
+    return replace(
+        found,
+        inputs=inputs,
+        ranges=ranges,
+        live=_call(asked),
+        states=asked.states,
+        notes=[*found.notes, *asked.notes],
+    )
 
 
 @contextmanager
