@@ -164,11 +164,10 @@ def _describe_folder(names: Collection[str]) -> str | None:
         return _SAVED_MODEL
     if "coremldata.bin" in names:
         return f"a compiled Core ML model; {_ORIGIN}, an .mlpackage or .mlmodel"
-    weights = ("model.safetensors", "pytorch_model.bin")
-    has_weights = "config.json" in names and any(name.startswith(weights) for name in names)
-    if has_weights and "model.py" not in names:  # With it, it is a written module of PyTorch.
-        how = "optimum-cli export onnx --model FOLDER OUT makes an ONNX model of it, which is read"
-        return f"a checkpoint of Hugging Face's: weights without a graph; {how}"
+    pickled = any(name.startswith("pytorch_model") for name in names)
+    if "config.json" in names and pickled:
+        how = "save_pretrained of transformers writes safetensors, which are read"
+        return f"a checkpoint of Hugging Face's with pickled weights; {how}"
     return None
 
 

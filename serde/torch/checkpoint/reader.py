@@ -73,7 +73,7 @@ def run_checkpoint(path: Path, facts: Mapping[str, str]) -> Call:
     kind, task, _ = loading.choose_class(config, facts["task"])
     module = loading.load_values(checkpoint, kind, config, facts["dtype"])
     with require("torch").no_grad():
-        return _call(ask(module, task, facts["part"]))
+        return _call(module, ask(module, task, facts["part"]))
 
 
 def _part(options: TorchImportOptions, paired: bool) -> str:
@@ -86,11 +86,20 @@ def _part(options: TorchImportOptions, paired: bool) -> str:
     return options.part
 
 
-def _call(asked: Asked) -> Call:
+def _call(module: AnyValue, asked: Asked) -> Call:
+    """Return how a module is called as it is asked, with tensors by name."""
     from torch.utils import _pytree
 
+    class Caller(require("torch").nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, tensors: dict[str, AnyValue]) -> Mapping[str, AnyValue]:
+            return asked.function(tensors)
+
     spec = _pytree.tree_structure(((dict.fromkeys(asked.inputs, 0),), {}))
-    return Call(asked.function, spec, list(asked.inputs))
+    return Call(Caller(), spec, list(asked.inputs))
 
 
 def _export(
@@ -110,7 +119,8 @@ def _export(
         with _every_expert(module), torch.no_grad():
             with mode:
                 asked = ask(module, task, part)
-            program = _program(module, asked)
+            call = _call(module, asked)
+            program = _program(call, asked)
     except Unsupported as error:
         raise OptionError(f"{module.config.model_type}: {error.reason}") from error
     except Exception as error:
@@ -121,20 +131,12 @@ def _export(
         return weights.get(name) or tensor_weight(tensor)
 
     found = from_exported_program(program, weight_of, prefix="module.")
-    return _as_asked(found, asked)
+    return replace(_as_asked(found, asked), live=call)
 
 
-def _program(module: AnyValue, asked: Asked) -> AnyValue:
+def _program(call: Call, asked: Asked) -> AnyValue:
+    """Return what ``torch.export`` makes of a call, the lengths that have names being free."""
     torch = require("torch")
-
-    class Caller(torch.nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.module = module
-
-        def forward(self, tensors: dict[str, AnyValue]) -> Mapping[str, AnyValue]:
-            return asked.function(tensors)
-
     dynamic = {
         name: {
             axis: torch.export.Dim.DYNAMIC
@@ -144,7 +146,7 @@ def _program(module: AnyValue, asked: Asked) -> AnyValue:
         for name, (shape, _) in asked.inputs.items()
     }
     return torch.export.export(
-        Caller().eval(), (asked.examples(),), dynamic_shapes=(dynamic,), strict=False
+        call.function, (asked.examples(),), dynamic_shapes=(dynamic,), strict=False
     )
 
 
@@ -165,12 +167,7 @@ def _as_asked(found: TorchModel, asked: Asked) -> TorchModel:
                 ranges[wanted.name] = int(wanted.name != "past"), most
         inputs.append(replace(each, name=name, shape=shape))
     return replace(
-        found,
-        inputs=inputs,
-        ranges=ranges,
-        live=_call(asked),
-        states=asked.states,
-        notes=[*found.notes, *asked.notes],
+        found, inputs=inputs, ranges=ranges, states=asked.states, notes=[*found.notes, *asked.notes]
     )
 
 

@@ -102,7 +102,7 @@ def test_what_a_file_is_that_is_no_model(
         ((), "found an empty folder"),
         (("saved_model.pb",), "a SavedModel of TensorFlow"),
         (("config.json", "model-00001-of-2.safetensors"), "a folder that is no model itself"),
-        (("config.json", "model.safetensors"), "Hugging Face.*optimum-cli export onnx"),
+        (("config.json", "pytorch_model.bin"), "Hugging Face.*pickled.*save_pretrained"),
         (("coremldata.bin", "model.mil"), "a compiled Core ML model"),
         (("a.onnx", "b.onnx"), r"holds a\.onnx, b\.onnx; name the model in it"),
     ],

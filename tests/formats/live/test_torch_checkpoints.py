@@ -29,6 +29,12 @@ PAIRED = {
 STEPS = 6
 
 
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run sources here, where torchvision is out of the way."""
+    monkeypatch.setattr("serde.torch.engine.can_start", lambda: False)
+
+
 def session(path: Path) -> Any:
     return runtime.InferenceSession(str(path))
 
@@ -67,7 +73,7 @@ def generate(net: Any, ids: Any, mask: Any) -> Any:
         ("GPT2Config", {"n_positions": 64}),
         ("MistralConfig", {"sliding_window": 4}),
         ("MixtralConfig", EXPERTS),
-        ("Lfm2Config", {"layer_types": ["conv"]}),
+        ("Lfm2Config", {"num_hidden_layers": 2, "layer_types": ["conv", "full_attention"]}),
     ],
 )
 def test_a_decoder_generates_what_transformers_does(
@@ -114,7 +120,7 @@ def test_weights_stay_in_their_files(tmp_path: Path) -> None:
     layer = "model.layers.0.mlp.experts"
     assert computed == {f"{layer}.gate_up_proj", f"{layer}.down_proj"}
     assert {*model.params} - computed - stored == {"model.rotary_emb.inv_freq"}
-    assert "lm_head.weight" not in model.params
+    assert len({*model.params} & {"lm_head.weight", "model.embed_tokens.weight"}) == 1
     for name in computed | stored:
         np.testing.assert_array_equal(model.params[name].array(), expected[name].numpy())
 
@@ -276,7 +282,8 @@ def test_tied_weights_that_are_stored_twice_are_one(tmp_path: Path) -> None:
     arrays = stored(tmp_path / "in")
     arrays["lm_head.weight"] = arrays["model.embed_tokens.weight"]
     write_safetensors(tmp_path / "in" / "model.safetensors", arrays)
-    assert "lm_head.weight" not in serde.to_relay(tmp_path / "in").params
+    params = serde.to_relay(tmp_path / "in").params
+    assert len({*params} & {"lm_head.weight", "model.embed_tokens.weight"}) == 1
 
 
 def test_nothing_is_fetched_and_no_code_is_run(tmp_path: Path) -> None:
