@@ -34,6 +34,12 @@ EXTRAS = {
     "coreml": ["coremltools>=9.0", "protobuf>=6.31"],
     "nnef": ["nnef>=1.0.10"],
     "torch": ["safetensors>=0.5", "torch>=2.6"],
+    # For checkpoints of Hugging Face.
+    "transformers": [
+        "safetensors>=0.8; python_version >= '3.11'",
+        "torch>=2.6",
+        "transformers>=5.20; python_version >= '3.11'",
+    ],
     "tflite": ["ai-edge-litert>=2.1"],
     "tvm": TVM,
     "check": ["onnxruntime>=1.19", "pillow>=10"],

@@ -69,6 +69,20 @@ _Converters: TypeAlias = (
 )
 _ResultTypes: TypeAlias = Mapping[str, str | TensorType | Sequence[str | TensorType]]
 _Limits: TypeAlias = Mapping[str, int] | Sequence[str] | Limits
+_Task: TypeAlias = (
+    Literal[
+        "text-generation",
+        "text2text-generation",
+        "automatic-speech-recognition",
+        "feature-extraction",
+        "fill-mask",
+        "text-classification",
+        "image-classification",
+        "zero-shot-image-classification",
+    ]
+    | None
+)
+_Dtype: TypeAlias = Literal["auto", "float32", "float16", "bfloat16"]
 _Images: TypeAlias = Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str]
 _OutputImages: TypeAlias = Mapping[str, Image | str] | Sequence[str]
 _ClassLabels: TypeAlias = Sequence[str | int] | PathLike[str] | None
@@ -183,6 +197,13 @@ class _ReadingTorch(TypedDict, total=False):
     default_dtype: str
     """The dtype of numbers with a fraction, and of inputs of TorchScript that declare none (default
     'float32')."""
+    task: _Task
+    """What a checkpoint of Hugging Face, or a module of transformers, is to do (default None)."""
+    part: str
+    """Which model is wanted of those that it becomes: "encoder_model" or "decoder_model" (default
+    '')."""
+    dtype: _Dtype
+    """The dtype of a checkpoint's weights: as its config says ("auto"), or another (default 'auto')."""
 
 class _Passes(TypedDict, total=False):
     inputs: Sequence[str]

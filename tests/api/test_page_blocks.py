@@ -24,6 +24,7 @@ RUN_ELSEWHERE = {
     "CONTRIBUTING.md": "api/test_pages.py",
     "docs/add-a-format.md": "api/test_pages.py",
     "docs/compile-with-tvm.md": "formats/guides/test_relax_guide.py",
+    "docs/generate.md": "formats/guides/test_generate_guide.py",
     "docs/nnef.md": "formats/guides/test_nnef_guide.py",
     "docs/onnx-target.md": "target/test_page.py",
     "docs/pytorch.md": "formats/guides/test_torch_guide.py",

@@ -1,0 +1,41 @@
+"""The guide to models that generate, docs/generate.md: its command and its blocks of Python run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from serde.command.cli import main
+from support.checkpoints import save, transformers
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxruntime")
+transformers()
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+GUIDE = (Path(__file__).parents[3] / "docs" / "generate.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^```sh\n(serde .*)\n```$", GUIDE, re.MULTILINE)
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)
+
+
+def test_the_guide_generates_what_transformers_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("serde.torch.engine.can_start", lambda: False)
+    monkeypatch.chdir(tmp_path)
+    module = save(tmp_path / "llama", "LlamaConfig")
+    (command,) = COMMANDS
+    assert main(shlex.split(command)[1:]) == 0
+    capsys.readouterr()
+    for block in BLOCKS:
+        exec(compile(block, "generate.md", "exec"), {})
+    expected = module.generate(
+        torch.tensor([[1, 5, 9]]), attention_mask=torch.ones(1, 3, dtype=torch.int64),
+        do_sample=False, max_new_tokens=8, min_new_tokens=8, eos_token_id=63,
+    )  # fmt: skip
+    assert capsys.readouterr().out.strip() == str(expected[0, 3:].tolist())
+    assert (tmp_path / "llama-live.onnx").exists()
