@@ -36,7 +36,7 @@ EXTRAS = {
     "torch": ["safetensors>=0.5", "torch>=2.6"],
     # For checkpoints of Hugging Face.
     "transformers": [
-        "safetensors>=0.8; python_version >= '3.11'",
+        "safetensors>=0.5",
         "torch>=2.6",
         "transformers>=5.20; python_version >= '3.11'",
     ],

@@ -475,10 +475,17 @@ def convert(
             "check": check,
             "tolerance": tolerance,
             "dims": dims,
+            "check_data": check_data,
             "yardstick": yardstick,
             "report": report,
             **options,
         }
+        if tensor_mapping is not None:
+            raise OptionError("tensor_mapping: is of one model; name a file as the target")
+        if check_data is not None and len(parts.names) > 1:
+            raise OptionError(
+                f"check_data: is for one of {', '.join(parts.names)}; name it by part"
+            )
 
         def convert_part(path: Path, part: str) -> None:
             convert(source, path, **{**given, "part": part})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -112,7 +113,8 @@ def _view_hint(facts: Mapping[str, Any]) -> str:
 
     if get_bridge(facts["target"]).import_options is None:
         return ""
-    return f"  (look at it: serde view {shlex.quote(facts['path'])})"
+    path = os.path.join(facts["path"], *facts.get("parts", [])[:1])
+    return f"  (look at it: serde view {shlex.quote(path)})"
 
 
 def _convert(options: Mapping[str, Any], given: Mapping[str, Any], run: Invocation) -> None:
