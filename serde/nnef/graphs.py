@@ -97,7 +97,7 @@ def _operation(operation: AnyValue, tensors: AnyValue, identifier: type) -> Oper
     outputs = tuple(map(_result, operation.outputs.values()))
     dtype = operation.dtype
     if dtype is None and signature is not None and not signature.inputs:
-        first = next(flatten(outputs), None)
+        first = next(iter(flatten(outputs)), None)
         dtype = tensors[first].dtype if first in tensors else None
     return Operation(_name(operation.name), inputs, attributes, outputs, dtype)
 

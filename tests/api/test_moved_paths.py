@@ -41,6 +41,7 @@ def test_a_path_of_before_gives_the_module_itself(old: str, new: str) -> None:
     assert module.__name__ == module.__spec__.name == new
 
 
+@pytest.mark.wide
 def test_the_warning_names_the_line_that_imports() -> None:
     code = "from serde.weights import as_weight\nfrom serde.bridge import Bridge\nprint(Bridge)"
     run = subprocess.run(

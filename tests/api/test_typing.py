@@ -119,6 +119,7 @@ def test_signature_and_help_name_every_option(name: str) -> None:
     assert inspect.Parameter.VAR_KEYWORD not in {each.kind for each in parameters.values()}
 
 
+@pytest.mark.wide
 def test_help_shows_options_with_type_and_default() -> None:
     text = subprocess.run(
         [sys.executable, "-c", "import serde; help(serde.export_model)"],
@@ -128,6 +129,7 @@ def test_help_shows_options_with_type_and_default() -> None:
     assert "Options of writing coreml:" in text
 
 
+@pytest.mark.wide
 def test_options_are_looked_up_only_when_asked_for() -> None:
     code = """
 import sys, serde

@@ -472,6 +472,7 @@ def test_several_functions_are_converted() -> None:
         assert "layout_transform" in names(found[name])
 
 
+@pytest.mark.wide
 def test_a_deep_program_is_converted() -> None:
     x, w = relay.var("x", shape=(1, 4, 4, 4)), relay.var("w", shape=(1, 1, 4, 4))
     layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO", "kernel_size": (1, 1)}

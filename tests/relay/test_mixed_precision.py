@@ -84,6 +84,7 @@ def _same(found: relay.IRModule, wanted: str) -> None:
     relay.assert_structural_equal(found, _mod(wanted))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize(("op", "follows"), _cases(MATRIX))
 def test_behind_a_dense_layer(op: str, follows: bool, dtype: str) -> None:

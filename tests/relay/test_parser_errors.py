@@ -184,6 +184,7 @@ def test_counts_that_are_none(body: str, message: str) -> None:
         relay.fromtext(f"{HEADER}def @main(%x: Tensor[(2147483648), float32]) {{ {body} }}")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("end", ["//\n" * 20_000, '"' + "\\\\" * 20_000, "1e" * 20_000])
 def test_long_tokens_take_no_place_a_character(end: str) -> None:
     text = f"{HEADER}def @main() {{ 1 }}\n{end}"
@@ -285,6 +286,7 @@ SEEDS = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("text", SEEDS, ids=range(len(SEEDS)))
 def test_truncated_texts(text: str) -> None:
     for end in range(0, len(text), max(1, len(text) // 150)):
