@@ -59,8 +59,8 @@ class Prompts:
         self._types = {each.name_hint: input_type(each) for each in model.inputs()}
         self._lengths = resolve_dims(model, dims)
         self._batch, self._sequence = map(_symbol, self._types[TOKENS].shape)
-        dims = [dim for name in model.meta.states.values() for dim in self._types[name].shape]
-        self._past = {*map(_symbol, dims)} - {self._batch, ""}
+        kept = [dim for name in model.meta.states.values() for dim in self._types[name].shape]
+        self._past = {*map(_symbol, kept)} - {self._batch, ""}
 
     @property
     def is_padded(self) -> bool:

@@ -79,7 +79,8 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
         from serde.torch.checkpoint.files import is_checkpoint
 
         place = Path(source) if isinstance(source, (str, os.PathLike)) else None
-        if not (options.task is not None if place is None else is_checkpoint(place)):
+        is_module = options.task is not None and hasattr(source, "config")
+        if not (is_module if place is None else is_checkpoint(place)):
             return None
         from serde.torch.checkpoint.parts import find_parts
 

@@ -59,6 +59,8 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
         from serde.torch.checkpoint.reader import load_checkpoint
 
         return load_checkpoint(path, options)
+    if options.task is not None:
+        raise OptionError(f"task: {path} is no checkpoint of Hugging Face")
     if path.is_dir():
         from serde.torch.source.reader import load_folder
 

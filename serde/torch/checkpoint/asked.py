@@ -10,16 +10,17 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any as AnyValue, Final
+from typing import Any as AnyValue, Final, TypeAlias
 
 from serde.core.optional import require
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim, symbol
+from serde.relay.ir.dims import Dim, substitute, symbol
 from serde.torch.checkpoint.tasks import PARTS
 
 __all__ = ["Asked", "ask"]
 
-Tensors = Mapping[str, AnyValue]
+Tensors: TypeAlias = Mapping[str, AnyValue]
+Inputs: TypeAlias = dict[str, tuple[tuple[Dim, ...], str]]
 
 BATCH, SEQUENCE, PAST = symbol("batch"), symbol("sequence"), symbol("past")
 ENCODED = symbol("encoder_sequence")
@@ -49,7 +50,7 @@ class Asked:
     """
 
     function: Callable[[Tensors], Tensors]
-    inputs: Mapping[str, tuple[tuple[Dim, ...], str]]
+    inputs: Inputs
     states: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
@@ -58,7 +59,7 @@ class Asked:
         torch = require("torch")
         made = {}
         for name, (shape, dtype) in self.inputs.items():
-            lengths = [_length(each) for each in shape]
+            lengths = [substitute(each, _LENGTHS) for each in shape]
             fill = torch.ones if name.endswith("attention_mask") else torch.zeros
             made[name] = fill(lengths, dtype=getattr(torch, dtype))
         return made
@@ -81,12 +82,8 @@ def ask(module: AnyValue, task: str, part: str) -> Asked:
     return _decoder(module) if task == "text-generation" else _once(module)
 
 
-def _length(dim: Dim) -> int:
-    """Return the length that a dimension has in examples."""
-    if isinstance(dim, int):
-        return dim
-    parts = [name for name in _LENGTHS if name in str(dim).replace("+", " ").split()]
-    return sum(_LENGTHS[name] for name in parts)
+def _dtype(x: AnyValue) -> str:
+    return str(x.dtype).removeprefix("torch.")
 
 
 def _takes(module: AnyValue) -> Mapping[str, inspect.Parameter]:
@@ -115,25 +112,24 @@ def _once(module: AnyValue) -> Asked:
     return Asked(run, inputs)
 
 
-def _found_inputs(module: AnyValue) -> dict[str, tuple[tuple[Dim, ...], str]]:
+def _found_inputs(module: AnyValue) -> Inputs:
     """Return what a module takes, the input that it is named for first."""
-    known, takes = _known_inputs(module), _takes(module)
-    wanted = [module.main_input_name, *(name for name in known if name != module.main_input_name)]
-    missing = [name for name in wanted[:1] if name not in known]
-    if missing:
-        raise Unsupported(f"nothing is known of the input {missing[0]}")
+    known, takes, main = _known_inputs(module), _takes(module), module.main_input_name
+    if main not in known:
+        raise Unsupported(f"nothing is known of the input {main}")
     masks = () if "input_ids" in takes else ("attention_mask", "token_type_ids")
-    return {x: known[x] for x in wanted if x in takes and x not in masks}
+    wanted = [main, *(name for name in known if name != main and name not in masks)]
+    return {name: known[name] for name in wanted if name in takes}
 
 
-def _known_inputs(module: AnyValue) -> dict[str, tuple[tuple[Dim, ...], str]]:
+def _known_inputs(module: AnyValue) -> Inputs:
     """Return shapes and dtypes of inputs by name, as the config says them."""
     config, takes = module.config, _takes(module)
     vision, text = (getattr(config, f"{kind}_config", config) for kind in ("vision", "text"))
     both = "input_ids" in takes and "pixel_values" in takes
     batch = symbol("text_batch") if both else BATCH
-    rows, floats = (batch, SEQUENCE), str(module.dtype).removeprefix("torch.")
-    known: dict[str, tuple[tuple[Dim, ...], str]] = {"input_ids": (rows, "int64")}
+    rows, floats = (batch, SEQUENCE), _dtype(module)
+    known: Inputs = {"input_ids": (rows, "int64")}
     size = getattr(vision, "image_size", None)
     if size is not None:
         height, width = size if isinstance(size, (list, tuple)) else (size, size)
@@ -168,7 +164,7 @@ def _decoder(module: AnyValue) -> Asked:
     states = _named_states(layers)
     length = 1 if any(".recurrent" in name for name in states) else SEQUENCE
     rows = (BATCH, length)
-    inputs: dict[str, tuple[tuple[Dim, ...], str]] = {"input_ids": (rows, "int64")}
+    inputs: Inputs = {"input_ids": (rows, "int64")}
     if "attention_mask" in takes and any(name.endswith(".key") for name in states):
         inputs["attention_mask"] = ((BATCH, PAST + length), "int64")
     if "position_ids" in takes:
@@ -187,10 +183,6 @@ def _decoder(module: AnyValue) -> Asked:
 
     notes = [_TOKEN_BY_TOKEN] if length == 1 else []
     return Asked(run, inputs, {f"present.{x}": f"past_key_values.{x}" for x in states}, notes)
-
-
-def _dtype(x: AnyValue) -> str:
-    return str(x.dtype).removeprefix("torch.")
 
 
 def _present(states: Tensors) -> dict[str, AnyValue]:
@@ -220,7 +212,7 @@ def _layers(cache: AnyValue) -> Sequence[AnyValue]:
 
 def _named_states(layers: Sequence[AnyValue], between: str = "") -> dict[str, AnyValue]:
     """Return what layers of a cache keep, by their places and what it is."""
-    found = {}
+    found: dict[str, AnyValue] = {}
     for place, layer in enumerate(layers):
         kept: dict[str, AnyValue] = {}
         if getattr(layer, "keys", None) is not None:
@@ -296,7 +288,7 @@ def _paired_decoder(module: AnyValue, encode: Asked) -> Asked:
     cross = _layers(found.past_key_values.cross_attention_cache)
     width = found.encoder_last_hidden_state.shape[-1]
     output_kind = type(module.get_encoder()(**encode.examples(), return_dict=True))
-    inputs: dict[str, tuple[tuple[Dim, ...], str]] = {"input_ids": ((BATCH, SEQUENCE), "int64")}
+    inputs: Inputs = {"input_ids": ((BATCH, SEQUENCE), "int64")}
     masked = "attention_mask" in encode.inputs
     if masked:
         inputs["encoder_attention_mask"] = ((BATCH, ENCODED), "int64")

@@ -23,7 +23,6 @@ from serde.errors import FormatError, OptionError, SerdeError
 from serde.relay.ir.expr import Tuple, Var
 from serde.relay.run.computed import ComputedWeight
 from serde.torch.checkpoint.files import CONFIG, Checkpoint
-from serde.torch.checkpoint.tasks import class_for, task_of
 from serde.torch.importer import to_relay
 from serde.torch.model import Graph, Node, Ref, TorchModel
 from serde.torch.options import TorchImportOptions
@@ -61,17 +60,6 @@ def load_config(checkpoint: Checkpoint) -> AnyValue:
         return transformers.AutoConfig.from_pretrained(
             str(checkpoint.path), local_files_only=True, trust_remote_code=False
         )
-
-
-def choose_class(config: AnyValue, task: str | None) -> tuple[type[AnyValue], str, bool]:
-    """Return the class of a task, the task, and whether it has an encoder and a decoder.
-
-    Raises:
-        OptionError: The family has no such task, or nobody names one.
-    """
-    task = task or task_of(config, getattr(config, "architectures", None) or ())
-    kind, paired = class_for(config, task)
-    return kind, task, paired
 
 
 def load_module(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 from serde.bridge.parts import Parts
 from serde.torch.checkpoint import loading
 from serde.torch.checkpoint.files import CONFIG, open_checkpoint, read_config, sidecars
-from serde.torch.checkpoint.tasks import class_for, parts_of, task_of
+from serde.torch.checkpoint.tasks import choose_class, parts_of
 
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions
@@ -28,22 +28,15 @@ def find_parts(source: AnyValue, options: TorchImportOptions) -> Parts:
         FormatError: The folder is malformed.
         OptionError: It has no such task.
     """
-    if not isinstance(source, Path):
-        _, paired = class_for(source.config, str(options.task))
+    files: dict[str, Path | str]
+    if isinstance(source, Path):
+        config, files = loading.load_config(open_checkpoint(source)), {**sidecars(source)}
+        made = read_config(source, _GENERATION) if _GENERATION in files else {}
+    else:
+        config, files = source.config, {CONFIG: source.config.to_json_string()}
         generation = getattr(source, "generation_config", None)
         made = {} if generation is None else generation.to_dict()
-        files: dict[str, Path | str] = {CONFIG: source.config.to_json_string()}
-        return _parts(source.config, options.task, paired, files, made)
-    config = loading.load_config(open_checkpoint(source))
-    task = options.task or task_of(config, getattr(config, "architectures", None) or ())
-    files = {**sidecars(source)}
-    made = read_config(source, _GENERATION) if _GENERATION in files else {}
-    return _parts(config, task, class_for(config, task)[1], files, made)
-
-
-def _parts(
-    config: AnyValue, task: str | None, paired: bool, files: dict[str, Path | str], made: AnyValue
-) -> Parts:
+    _, task, paired = choose_class(config, options.task)
     facts = _facts(config, made) if task == "text-generation" else {}
     return Parts(tuple(parts_of(paired)) or ("model",), files, facts)
 

@@ -17,7 +17,7 @@ from serde.torch.arguments import Call
 from serde.torch.checkpoint import loading
 from serde.torch.checkpoint.asked import Asked, ask
 from serde.torch.checkpoint.files import open_checkpoint
-from serde.torch.checkpoint.tasks import class_for, parts_of
+from serde.torch.checkpoint.tasks import choose_class, parts_of
 from serde.torch.dimensions import Range, bounds
 from serde.torch.live.exported import from_exported_program
 from serde.torch.live.module import evaluating, quiet
@@ -41,7 +41,7 @@ def load_checkpoint(path: Path, options: TorchImportOptions) -> TorchModel:
     """
     checkpoint = open_checkpoint(path)
     config = loading.load_config(checkpoint)
-    kind, task, paired = loading.choose_class(config, options.task)
+    kind, task, paired = choose_class(config, options.task)
     part = _part(options, paired)
     with quiet():
         loaded = loading.load_module(checkpoint, kind, config, options.dtype)
@@ -57,8 +57,9 @@ def from_live(module: AnyValue, options: TorchImportOptions) -> TorchModel:
     Raises:
         OptionError: The module has no such task.
     """
-    task = str(options.task)
-    kind, paired = class_for(module.config, task)
+    if not hasattr(module, "config"):
+        raise OptionError(f"task: {type(module).__name__} is no module of transformers")
+    kind, task, paired = choose_class(module.config, options.task)
     if not isinstance(module, kind):
         expected = f"{task} is a task of {kind.__name__}"
         raise OptionError(f"{expected}, found a {type(module).__name__}")
@@ -70,7 +71,7 @@ def run_checkpoint(path: Path, facts: Mapping[str, str]) -> Call:
     """Return what runs a checkpoint as it was read, with its values in memory."""
     checkpoint = open_checkpoint(path)
     config = loading.load_config(checkpoint)
-    kind, task, _ = loading.choose_class(config, facts["task"])
+    kind, task, _ = choose_class(config, facts["task"])
     module = loading.load_values(checkpoint, kind, config, facts["dtype"])
     with require("torch").no_grad():
         return _call(module, ask(module, task, facts["part"]))

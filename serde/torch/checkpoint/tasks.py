@@ -8,7 +8,7 @@ from typing import Any as AnyValue, Final, Literal, get_args
 from serde.core.optional import require
 from serde.errors import OptionError
 
-__all__ = ["PARTS", "TASKS", "Task", "class_for", "parts_of", "task_of"]
+__all__ = ["PARTS", "TASKS", "Task", "choose_class", "parts_of"]
 
 Task = Literal[
     "text-generation", "text2text-generation", "automatic-speech-recognition",
@@ -34,7 +34,18 @@ PARTS: Final = ("encoder_model", "decoder_model")
 _PAIRED: Final = ("AutoModelForSeq2SeqLM", "AutoModelForSpeechSeq2Seq")
 
 
-def class_for(config: AnyValue, task: str) -> tuple[type[AnyValue], bool]:
+def choose_class(config: AnyValue, task: str | None) -> tuple[type[AnyValue], str, bool]:
+    """Return the class of a task, the task, and whether it has an encoder and a decoder.
+
+    Raises:
+        OptionError: The family has no such task, or nobody names one.
+    """
+    task = task or _task_of(config, getattr(config, "architectures", None) or ())
+    kind, paired = _class_for(config, task)
+    return kind, task, paired
+
+
+def _class_for(config: AnyValue, task: str) -> tuple[type[AnyValue], bool]:
     """Return the class that does a task, and whether it is an encoder and a decoder.
 
     Raises:
@@ -52,7 +63,7 @@ def class_for(config: AnyValue, task: str) -> tuple[type[AnyValue], bool]:
     )
 
 
-def task_of(config: AnyValue, names: Sequence[str]) -> str:
+def _task_of(config: AnyValue, names: Sequence[str]) -> str:
     """Return the one task that classes of these names do.
 
     Raises:

@@ -45,7 +45,7 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
 
     if isinstance(source, Mapping):
         raise OptionError(f"{type(source).__name__} of tensors: {ADVICE}")
-    if options.task is not None and hasattr(source, "config"):
+    if options.task is not None:
         found = from_live(source, options)
     elif _is_program(source):
         found = from_exported_program(source)

@@ -7,9 +7,9 @@ import shlex
 from pathlib import Path
 
 import pytest
+from support.checkpoints import save, transformers
 
 from serde.command.cli import main
-from support.checkpoints import save, transformers
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnxruntime")
