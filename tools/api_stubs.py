@@ -256,8 +256,8 @@ class Joined:
             family = next((f"{x}Any" for x in _FAMILIES if re.match(rf"{x}[A-Z]", each)), each)
             families.setdefault(family, []).append(each)
         found: list[str] = []
-        for name, each in families.items():
-            found += [self._join(each, name)] if len(each) > _FEW else each
+        for name, members in families.items():
+            found += [self._join(members, name)] if len(members) > _FEW else members
         return tuple(found)
 
     def _generic(self, parameter: str, value: str) -> str:

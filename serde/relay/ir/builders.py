@@ -18,7 +18,7 @@ __all__ = ["Namespace", "builder_names", "lookup_builder", "wrap_tuple"]
 
 _DERIVED: dict[str, AnyValue] = {}
 
-_QNN: Final = "serde.relay.transform.tvm.qnn"
+_QNN: Final = "serde.relay.tvm.passes.qnn"
 _CONFIG: Final = "serde.relay.op.qnn.rescale"
 _BESIDE_BUILDERS: Final = {
     "qnn.transform": (_QNN, None),
