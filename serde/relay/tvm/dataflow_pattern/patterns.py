@@ -112,7 +112,7 @@ class DFPattern:
 
 def _above(module: str) -> AnyValue:
     """Return a module that is built upon this one."""
-    return importlib.import_module(f"serde.relay.dataflow_pattern.{module}")
+    return importlib.import_module(f"serde.relay.tvm.dataflow_pattern.{module}")
 
 
 class ExprPattern(DFPattern):
