@@ -16,6 +16,7 @@ _MOVED = MappingProxyType(
     {
         "allocation": "core.allocation",
         "batching": "fleet.batching",
+        "conversion.places": "conversion.locations",
         "guards": "bridge.guards",
         "limits": "core.limits",
         "lossy": "core.lossy",

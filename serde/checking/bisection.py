@@ -201,7 +201,7 @@ class _Inside:
         results = transform.results_of(self.model)
         self.outputs = tuple(zip(self._engine.outputs, results, strict=True))
         self.values: dict[str, Expr] = {}
-        order = {node: place for place, node in enumerate(post_order(body))}
+        order = {node: index for index, node in enumerate(post_order(body))}
         known = sorted(named.items(), key=lambda item: order.get(item[1], -1))
         for name, value in known:
             if value in order and not isinstance(value, Var) and isinstance(value.type, TensorType):

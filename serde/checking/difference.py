@@ -15,7 +15,7 @@ from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import PIVOT, source_bridge
 from serde.bridge.options import bind_options, option_names, refuse_options
 from serde.bridge.summary import TensorSummary
-from serde.conversion.places import Places
+from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.core.report import Report
 from serde.core.weights import Array, Weight
@@ -128,7 +128,7 @@ class ModelDiff:
 
 
 @takes_options(
-    reads="", places=Places({"left": "left_format", "right": "right_format"}, shared=True)
+    reads="", locations=Locations({"left": "left_format", "right": "right_format"}, shared=True)
 )
 def diff(
     left: AnyValue,

@@ -37,8 +37,8 @@ def match_outputs(
     if Counter(wanted) != Counter(others) and len(names) == len(others):
         return list(range(len(others)))
     left: dict[str, list[int]] = {}
-    for place, name in enumerate(others):
-        left.setdefault(name, []).append(place)
+    for index, name in enumerate(others):
+        left.setdefault(name, []).append(index)
     return [left[name].pop(0) if left.get(name) else None for name in wanted]
 
 

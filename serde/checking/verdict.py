@@ -531,7 +531,7 @@ def _depending(
     for node in post_order(model.main.body):
         said = trait_of(node, TypeOnly)
         unread = () if said is None else said.operands
-        below = [child for place, child in enumerate(children(node)) if place not in unread]
+        below = [child for index, child in enumerate(children(node)) if index not in unread]
         if starts(node) or any(c in depending for c in below):
             depending.add(node)
     body = model.main.body

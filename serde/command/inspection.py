@@ -10,7 +10,7 @@ from typing import Any as AnyValue
 
 from serde.bridge.formats import PIVOT, format_names, get_bridge, source_bridge
 from serde.bridge.summary import ModelSummary, TensorSummary
-from serde.conversion.places import Places
+from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import load_model
 from serde.core.report import Report, Table, shape_text
@@ -122,7 +122,7 @@ def _value_row(value: NamedValue) -> tuple[str, ...]:
     return (value.name, operator, shape_text(tensor.shape), dtype, ", ".join(value.also))
 
 
-@takes_options(reads="format", places=Places({"source": "format"}))
+@takes_options(reads="format", locations=Locations({"source": "format"}))
 def inspect_model(
     source: AnyValue,
     params: AnyValue = None,

@@ -46,7 +46,7 @@ def write_foreign(
         raise Unsupported(f"{node.full_name} leaves out an input, which layers do not")
     own = node.framework == "coreml"
     pairs: Sequence[tuple[str, AnyValue]] = [
-        (f"x{place}", Input(place)) for place in range(len(operands))
+        (f"x{index}", Input(index)) for index in range(len(operands))
     ]
     if own:
         pairs = node.attributes.get(ARGUMENTS, pairs)
@@ -172,7 +172,7 @@ def mil_node(
         if key in parameters:
             attributes[key] = constant(values, key)
         elif all(isinstance(each, Expr) for each in values):
-            held = tuple(Input(len(operands) + place) for place in range(len(values)))
+            held = tuple(Input(len(operands) + index) for index in range(len(values)))
             operands += values
             places.append((key, held[0] if len(held) == 1 else held))
         else:
@@ -260,10 +260,10 @@ def layer_node(
     attributes = layer_parameters(parameters)
     attributes[_DESCRIPTION] = parameters.description
     results: list[TensorType] = []
-    for place, name in enumerate(message.output):
+    for index, name in enumerate(message.output):
         type_ = declared.get(name)
-        if type_ is None and place < len(message.outputTensor):
-            tensor = message.outputTensor[place]
+        if type_ is None and index < len(message.outputTensor):
+            tensor = message.outputTensor[index]
             if len(tensor.dimValue) == tensor.rank:
                 dims = [int(dim) if dim >= 0 else Any() for dim in tensor.dimValue]
                 type_ = TensorType(dims, "float32")

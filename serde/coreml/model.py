@@ -117,8 +117,8 @@ def members(model: CoremlModel) -> list[CoremlModel]:
     kind = model.kind
     prefix = f"{kind}.models" if kind == "pipeline" else f"{kind}.pipeline.models"
     found = []
-    for place, spec in enumerate(model.pipeline.models):
-        begin = f"{prefix}[{place}]."
+    for index, spec in enumerate(model.pipeline.models):
+        begin = f"{prefix}[{index}]."
         arrays = {
             where.removeprefix(begin): weight
             for where, weight in model.arrays.items()

@@ -117,8 +117,8 @@ class _Chain:
         check_names(names, self.model.source)
         options = self.options
         self.shapes, self.dtypes = bind_inputs(names, options.input_shapes, options.input_dtypes)
-        for place, part in enumerate(parts):
-            label = f"models[{place}]"
+        for index, part in enumerate(parts):
+            label = f"models[{index}]"
             if part.spec.WhichOneof("Type") == SUPPRESSION:
                 self._suppress(part, label)
             else:
@@ -133,12 +133,12 @@ class _Chain:
         """Refuse a pipeline with models of other kinds, and name those that can be read alone."""
         kinds = [str(part.spec.WhichOneof("Type")) for part in parts]
         readable = [i for i, part in enumerate(parts) if kinds[i] in KINDS or part.is_pipeline]
-        for place, kind in enumerate(kinds):
-            if place not in readable and kind != SUPPRESSION:
+        for index, kind in enumerate(kinds):
+            if index not in readable and kind != SUPPRESSION:
                 alone = ", ".join(f"{i} ({kinds[i]})" for i in readable)
                 hint = f"use pipeline_model for one that is read alone: {alone}"
                 reason = "a model of this kind is not read"
-                self.report.add(kind, f"models[{place}]", reason, hint)
+                self.report.add(kind, f"models[{index}]", reason, hint)
         raise_if_refused(self.report)
 
     def _append(self, part: CoremlModel, label: str) -> None:

@@ -80,7 +80,7 @@ def infer_types(node: Foreign, types: Sequence[TensorType]) -> tuple[TensorType,
     if not is_installed("mxnet"):
         return ()
     mxnet = require("mxnet")
-    names = [f"x{place}" for place in range(len(types))]
+    names = [f"x{index}" for index in range(len(types))]
     try:
         symbol = _call(mxnet.sym, node)(*map(mxnet.sym.var, names), **_texts(node), name="node")
         own = symbol.list_arguments()

@@ -66,7 +66,7 @@ def write_foreign(ctx: ExportContext, node: Foreign, operands: Sequence[Value | 
     attributes = {key: _literal(key, each) for key, each in node.plain_attributes.items()}
     names = Identifiers(attributes)
     pairs: Sequence[tuple[str, AnyValue]] = [
-        (names.claim(f"x{place}"), Input(place)) for place in range(len(given))
+        (names.claim(f"x{index}"), Input(index)) for index in range(len(given))
     ]
     if node.framework == "nnef":
         pairs = node.attributes.get(ARGUMENTS, pairs)

@@ -95,8 +95,8 @@ def _keep(model: NnefModel, kept: Collection[int]) -> NnefModel:
     """Return the graph with some of its assignments alone, by their places."""
     if len(kept) == len(model.operations):
         return model
-    operations = [each for place, each in enumerate(model.operations) if place in kept]
-    before = [0, *accumulate(place in kept for place in range(len(model.operations)))]
+    operations = [each for index, each in enumerate(model.operations) if index in kept]
+    before = [0, *accumulate(index in kept for index in range(len(model.operations)))]
     left = {name for each in operations for name in each.results()}
     labels = {each.attributes["label"] for each in operations if each.op == "variable"}
     return replace(
@@ -146,8 +146,8 @@ def annotate(model: NnefModel) -> NnefModel:
     if not entries:
         return model
     gone = {
-        place
-        for place, each in enumerate(model.operations)
+        index
+        for index, each in enumerate(model.operations)
         if each.op in _QUANTIZING and entries.keys() & each.results()
     }
     model = _keep(model, set(range(len(model.operations))) - gone)

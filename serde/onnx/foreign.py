@@ -208,7 +208,7 @@ def run_foreign(node: Foreign, inputs: Sequence[Array | None]) -> list[Array]:
         RelayError: Neither has the operator, or it fails.
     """
     model = _single_node_model(node, inputs)
-    feeds = {f"x{place}": each for place, each in enumerate(inputs) if each is not None}
+    feeds = {f"x{index}": each for index, each in enumerate(inputs) if each is not None}
     reasons: list[str] = []
     if (node.domain, node.name) in _REFERENCE_OPS:
         return _run_reference(model, feeds, node, reasons)
@@ -242,8 +242,8 @@ def _run_reference(
 
 def _single_node_model(node: Foreign, inputs: Sequence[Array | None]) -> onnx.ModelProto:
     domain = "" if node.domain == PLAIN else node.domain
-    names = ["" if each is None else f"x{place}" for place, each in enumerate(inputs)]
-    results = [f"y{place}" for place in range(len(node.results))]
+    names = ["" if each is None else f"x{index}" for index, each in enumerate(inputs)]
+    results = [f"y{index}" for index in range(len(node.results))]
     proto = onnx.NodeProto(
         op_type=node.name, domain=domain, name="node", input=names, output=results
     )

@@ -207,8 +207,8 @@ def join(values: Sequence[Expr]) -> list[Expr]:
         what = f"the branches of an If differ ({'; '.join(types)}), and nothing tells which holds"
         raise Unsupported(what, hint=INPUT_SHAPES_HINT) from None
     found = list(values)
-    for place, i in enumerate(open_):
-        found[i] = TupleGetItem(node, place)
+    for index, i in enumerate(open_):
+        found[i] = TupleGetItem(node, index)
     return join(found)
 
 

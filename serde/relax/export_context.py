@@ -190,7 +190,7 @@ class ExportContext(walk.ExportContext[Value]):
         """Bind an expression of a tuple, and its fields, to variables."""
         whole = self.bind(expr)
         item = self.framework.relax.TupleGetItem
-        return tuple(self.bind(item(whole.expr, place)) for place in range(outputs))
+        return tuple(self.bind(item(whole.expr, index)) for index in range(outputs))
 
     def argument(self, given: AnyValue) -> AnyValue:
         """Return what a builder of Relax takes for an argument of a converter."""

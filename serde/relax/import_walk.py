@@ -388,8 +388,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         named = () if converter is None else converter.attributes
         names = argument_names(op)
         operands: list[Expr] = []
-        for place, value in enumerate(args):
-            name = names[place] if place < len(names) else ""
+        for index, value in enumerate(args):
+            name = names[index] if index < len(names) else ""
             if name in named:
                 attributes[name] = tuple(value) if isinstance(value, list) else value
             elif isinstance(value, list) and any(map(has_hole, value)):
@@ -399,7 +399,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             elif isinstance(value, (Expr, Scalar)):
                 operands.append(self.as_tensor(value))
             elif value is not None:
-                attributes[name or f"argument{place}"] = value
+                attributes[name or f"argument{index}"] = value
         return operands, attributes
 
     def _call_custom(

@@ -236,8 +236,8 @@ class Lengths:
         return tuple(
             dim
             if isinstance(dim, int)
-            else symbol(self._add(dim, partial(_element, vector, place)))
-            for place, dim in enumerate(dims)
+            else symbol(self._add(dim, partial(_element, vector, index)))
+            for index, dim in enumerate(dims)
         )
 
     def read_index_map(self, index_map: AnyValue) -> list[tuple[int, str, int]]:
@@ -324,8 +324,8 @@ def axis_length(tensor: Expr, axis: int) -> Expr:
     return _element(relay.shape_of(tensor, dtype="int64"), axis)
 
 
-def _element(vector: Expr, place: int) -> Expr:
-    return relay.cast(relay.take(vector, _int64(place), axis=0), "int64")
+def _element(vector: Expr, index: int) -> Expr:
+    return relay.cast(relay.take(vector, _int64(index), axis=0), "int64")
 
 
 def _unknown(name: str) -> Callable[[], Expr]:

@@ -54,7 +54,7 @@ def _spell_dense(data: Expr, weight: Expr, *, units: int | None, out_dtype: AnyV
 
 def _spell_global_average(data: Expr, *, layout: str, **_attrs: AnyValue) -> Expr:
     """Return a mean over the axes of the image."""
-    axes = tuple(place for place, axis in enumerate(layout) if axis in "DHW")
+    axes = tuple(index for index, axis in enumerate(layout) if axis in "DHW")
     return call("mean", data, axis=axes, keepdims=True)
 
 

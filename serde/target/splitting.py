@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 
 from serde.bridge.formats import source_bridge
 from serde.checking.verdict import compare, raise_if_differs
-from serde.conversion.places import Places
+from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import read_model, source_paths
 from serde.core.report import Report
@@ -41,7 +41,9 @@ class Split:
     module: OnnxModule
 
 
-@takes_options(reads="format", places=Places({"source": "format"}, writes="path", keeps="module"))
+@takes_options(
+    reads="format", locations=Locations({"source": "format"}, writes="path", keeps="module")
+)
 def split(
     source: AnyValue,
     path: str | os.PathLike[str] | None = None,

@@ -314,8 +314,8 @@ class ExportContext(NodeContext[ValueT]):
     ) -> ValueT | tuple[ValueT, ...]:
         """Write an expression of one tensor or several; see :meth:`spell`."""
         leaves_of = [
-            Var(f"x{place}", self.type(x)) if x.data is None else Constant(x.data)
-            for place, x in enumerate(operands)
+            Var(f"x{index}", self.type(x)) if x.data is None else Constant(x.data)
+            for index, x in enumerate(operands)
         ]
         free = [each for each in leaves_of if isinstance(each, Var)]
         function = EvaluateConstants().transform(Function(free, astuple(build(*leaves_of))))

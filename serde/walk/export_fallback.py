@@ -281,7 +281,7 @@ class _Holder:
             elif operand.variadic:
                 fields = _fields(argument)
                 start = len(inputs)
-                arguments.append(tuple(Input(start + place) for place in range(len(fields))))
+                arguments.append(tuple(Input(start + index) for index in range(len(fields))))
                 inputs += fields
             else:
                 arguments.append(Input(len(inputs)))
@@ -303,7 +303,7 @@ def _fields(argument: Expr) -> list[Expr]:
         return list(argument.fields)
     if not isinstance(argument.type, TupleType):
         raise TypeInferenceError(f"expected a tuple, found {argument.type!r}")
-    return [TupleGetItem(argument, place) for place in range(len(argument.type.fields))]
+    return [TupleGetItem(argument, index) for index in range(len(argument.type.fields))]
 
 
 def _build(

@@ -135,7 +135,7 @@ class ImportFallback:
         if any(isinstance(each, Hole) for each in inputs):
             return holes
         given = [each for each in inputs if each is not None]
-        absent = tuple(place for place, each in enumerate(inputs) if each is None)
+        absent = tuple(index for index, each in enumerate(inputs) if each is None)
         untyped = [each for each in given if each.type is None]
         try:
             if untyped:
@@ -149,7 +149,7 @@ class ImportFallback:
         )
         results: list[Expr] = [found]
         if len(node.results) > 1:
-            results = [TupleGetItem(found, place) for place in range(len(node.results))]
+            results = [TupleGetItem(found, index) for index in range(len(node.results))]
         name_sources(results, given, Span(ctx.node))
         return results
 

@@ -177,7 +177,7 @@ def _as_fact(given: AnyValue) -> Fact:
 
 @cache
 def _places(operator: OpDef) -> dict[str, int]:
-    return {each.name: place for place, each in enumerate(operator.operands)}
+    return {each.name: index for index, each in enumerate(operator.operands)}
 
 
 def _operand(node: Call, name: str) -> Expr:

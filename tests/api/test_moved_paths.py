@@ -30,7 +30,7 @@ MOVED = {
 def forgotten() -> Iterator[None]:
     """Forget afterwards what was imported by a path of before."""
     yield
-    aliases = [name for name, each in sys.modules.items() if _is_alias(name, each.__name__)]
+    aliases = [name for name, each in sys.modules.items() if _is_alias(name, each)]
     for name in aliases:
         parent, _, child = name.rpartition(".")
         vars(sys.modules[parent]).pop(child, None)
@@ -38,7 +38,8 @@ def forgotten() -> Iterator[None]:
         del sys.modules[name]
 
 
-def _is_alias(name: str, own: str) -> bool:
+def _is_alias(name: str, module: object) -> bool:
+    own = getattr(module, "__name__", name)
     return name.startswith("serde.") and own.startswith("serde.") and name != own
 
 

@@ -122,12 +122,12 @@ class _Walk(ImportWalk[Sequence[MessageView], _Step, Scope]):
 
     def _nodes(self, layers: Sequence[MessageView], scope: Scope) -> Iterator[Node[_Step]]:
         """Yield layers, up to where an iteration ends."""
-        for place, layer in enumerate(layers):
+        for index, layer in enumerate(layers):
             self.report.nodes += 1
             # What follows where an iteration may end is converted anew for each branch.
             budget().draw("nodes", _NODES, "layers, those of loops and branches included,")
             message = layer.message
-            following = layers[place + 1 :] if ends_iteration(message) else None
+            following = layers[index + 1 :] if ends_iteration(message) else None
             kind = message.WhichOneof("layer") or ""
             names = () if kind in WRITERS else message.output
             yield Node(kind, message.name or layer.path, names, _Step(layer, following))

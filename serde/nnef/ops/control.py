@@ -68,8 +68,8 @@ def expand_scan(
     return Tuple([*values, *stacks])
 
 
-def _slice(x: Expr, axis: int, place: int) -> Expr:
-    part = relay.strided_slice(x, [place], [place + 1], axes=[axis])
+def _slice(x: Expr, axis: int, index: int) -> Expr:
+    part = relay.strided_slice(x, [index], [index + 1], axes=[axis])
     return relay.squeeze(part, axis=[axis])
 
 

@@ -137,7 +137,7 @@ class _Form:
 def _find_form(lengths: Sequence[int], size: Sequence[int], how: Interpolation) -> _Form | None:
     """Return the fragment that reads elements as an interpolation does, if there is one."""
     axes = list(zip(lengths, size, strict=True))
-    places = [how.places(n, count, 0.0, 1.0) for n, count in axes]
+    places = [how.positions(n, count, 0.0, 1.0) for n, count in axes]
     if all(count % n == 0 for n, count in axes):
         factor = tuple(count // n for n, count in axes)
         return _find_upsampling(axes, factor, how, places)
@@ -186,7 +186,7 @@ def _find_upsampling(
     for method, mode in _MODES.items():
         wanted = Interpolation("linear", mode)
         if all(
-            np.array_equal(each.clip(0, n - 1), wanted.places(n, count, 0.0, 1.0).clip(0, n - 1))
+            np.array_equal(each.clip(0, n - 1), wanted.positions(n, count, 0.0, 1.0).clip(0, n - 1))
             for each, (n, count) in pairs
         ):
             return _Form("multilinear_upsample", factor, {"method": method})

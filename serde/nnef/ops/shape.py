@@ -177,7 +177,7 @@ def export_split(
     length = ctx.static_shape(data)[along]
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
-        cuts = [length // count * place for place in range(count + 1)]
+        cuts = [length // count * index for index in range(count + 1)]
     else:
         cuts = [0, *indices_or_sections, length]
     sizes = [stop - start for start, stop in pairwise(cuts)]
@@ -291,10 +291,10 @@ def import_reshape(
     if not 0 <= axis_start <= stop <= rank:
         raise Unsupported(f"axes {axis_start} to {stop} are outside a tensor of rank {rank}")
     middle: list[Dim] = []
-    for place, length in enumerate(shape, axis_start):
-        if length == 0 and place >= rank:
-            raise Unsupported(f"a 0 at place {place} of a shape, of a tensor of rank {rank}")
-        middle.append(lengths[place] if length == 0 else length)
+    for index, length in enumerate(shape, axis_start):
+        if length == 0 and index >= rank:
+            raise Unsupported(f"a 0 at place {index} of a shape, of a tensor of rank {rank}")
+        middle.append(lengths[index] if length == 0 else length)
     found = relay.reshape(input, [*lengths[:axis_start], *middle, *lengths[stop:]], allowzero=True)
     return _product_of_rows(input, found) or found
 
@@ -366,7 +366,7 @@ def import_squeeze(ctx: ImportContext, input: Expr, *, axes: tuple[int, ...]) ->
 def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | None) -> Value:
     lengths = ctx.static_shape(data)
     if axis is None:
-        gone = [place for place, length in enumerate(lengths) if length == 1]
+        gone = [index for index, length in enumerate(lengths) if length == 1]
     else:
         gone = sorted(normalize_axes(axis, len(lengths)))
     if not gone:

@@ -181,9 +181,9 @@ def _twice(ctx: ExportContext, loop: _Loop, function: PrivateFunction) -> Privat
 def _join(ctx: ExportContext, loop: _Loop, parts: Sequence[Sequence[Value]]) -> list[Value]:
     """Return the stacks that lie one behind the other."""
     joined = []
-    for place, element in enumerate(loop.rows):
+    for index, element in enumerate(loop.rows):
         lengths = _lengths(ctx, element)
-        rows = [_know(ctx, part[place], lengths) for part in parts]
+        rows = [_know(ctx, part[index], lengths) for part in parts]
         joined.append(rows[0] if len(rows) == 1 else ctx.emit("concat", rows, axis=0))
     return joined
 

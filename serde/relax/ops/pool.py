@@ -327,9 +327,9 @@ def _drop_windows(ctx: ImportContext, data: Expr, found: Expr, attrs: PoolAttrib
             continue
         (length,) = ctx.static_lengths(data, [axis])
         kept = -(-(length + first[number]) // step)
-        place = attrs.out_layout.index(letter)
-        if ctx.static_lengths(found, [place])[0] > kept:
-            found = relay.strided_slice(found, [0], [kept], axes=[place])
+        index = attrs.out_layout.index(letter)
+        if ctx.static_lengths(found, [index])[0] > kept:
+            found = relay.strided_slice(found, [0], [kept], axes=[index])
     return found
 
 

@@ -19,9 +19,9 @@ def _along(ctx: ImportContext, parameter: Expr, rank: int, axis: int) -> Expr:
         return parameter
     if ctx.type(parameter).size == 1:
         return relay.reshape(parameter, ())
-    for place in range(rank):
-        if place != axis % rank:
-            parameter = relay.expand_dims(parameter, place)
+    for index in range(rank):
+        if index != axis % rank:
+            parameter = relay.expand_dims(parameter, index)
     return parameter
 
 

@@ -54,14 +54,14 @@ class _Cipher:
         """
         tir = self._tir
         words[4] = self.word(PARITY)
-        for place in range(4):
-            words[place] = key[place]
-            words[4] = tir.bitwise_xor(words[4], key[place])
+        for index in range(4):
+            words[index] = key[index]
+            words[4] = tir.bitwise_xor(words[4], key[index])
         for turn in range(5):
-            for place in range(0 if added and not turn else 4):
-                term = words[(turn + place) % 5]
-                term = term + self.word(turn) if place == 3 and turn else term
-                block[place] = block[place] + term
+            for index in range(0 if added and not turn else 4):
+                term = words[(turn + index) % 5]
+                term = term + self.word(turn) if index == 3 and turn else term
+                block[index] = block[index] + term
             for step in range(4):
                 left, right = ROTATIONS[(4 * turn + step) % 8]
                 block[0] = block[0] + block[1]
@@ -94,8 +94,8 @@ class _Cipher:
         tir, script = self._tir, self._script
         full = key[7] >= tir.bitwise_not(self.word(count))
         at_end = tir.all(key[8] == self.zero, key[9] == self.zero)
-        for place in range(_KEY_WORDS):
-            state[place] = key[place]
+        for index in range(_KEY_WORDS):
+            state[index] = key[index]
         with script.If(tir.all(full, tir.Not(at_end))), script.Then():
             self.go_on(key, state)
             state[6] = self.zero
@@ -104,13 +104,13 @@ class _Cipher:
         block = self._framework.cell(_WORD, 4)
         words = self._framework.cell(_WORD, 6)
         with script.If(tir.all(full, at_end)), script.Then():
-            for place in range(4):
+            for index in range(4):
                 # Ones and the key: a sum that LLVM can see overflow is undefined as TVM writes it.
-                block[place] = key[place] - self.word(1)
+                block[index] = key[index] - self.word(1)
             self.run_rounds(key, block, words, added=True)
-            for place in range(4):
-                state[place] = block[place]
-                state[place + 4] = self.zero
+            for index in range(4):
+                state[index] = block[index]
+                state[index + 4] = self.zero
             state[8] = self.top
             state[9] = self.zero
 
@@ -171,22 +171,22 @@ def export_threefry_split(ctx: ExportContext, key: Value) -> Sequence[Value]:
     def split(key: AnyValue, left: AnyValue, right: AnyValue) -> None:
         cipher = _Cipher(framework)
         with script.serial(0, 1):
-            for place in range(8):
-                left[place] = key[place]
-                right[place] = key[place]
+            for index in range(8):
+                left[index] = key[index]
+                right[index] = key[index]
             cipher.go_on(key, right)
             cipher.shift_bit(key[8], key[9], left, 8)
             cipher.shift_bit(key[8], key[9], right, 8)
             at_end = tir.all(key[8] == cipher.zero, key[9] == cipher.zero)
             with script.If(at_end), script.Then():
                 block = framework.cell(_WORD, 4)
-                for place in range(4):
-                    block[place] = key[4 + place]
+                for index in range(4):
+                    block[index] = key[4 + index]
                 cipher.run_rounds(key, block, framework.cell(_WORD, 6))
                 for out in (left, right):
-                    for place in range(4):
-                        out[place] = block[place]
-                        out[place + 4] = cipher.zero
+                    for index in range(4):
+                        out[index] = block[index]
+                        out[index + 4] = cipher.zero
                     out[8] = tir.shift_right(cipher.top, cipher.word(1))
                     out[9] = cipher.zero
                 right[4] = cipher.top

@@ -24,8 +24,8 @@ def decompose_einsum(data: tuple[Expr, ...], *, equation: str) -> Expr:
     for term, x in zip(terms, data, strict=True):
         lengths |= dict(zip(term, tensor_type(x).shape, strict=True))
     found, axes = data[0], terms[0]
-    for place, (term, x) in enumerate(zip(terms[1:], data[1:], strict=True), start=2):
-        later = "".join(terms[place:]) + wanted
+    for index, (term, x) in enumerate(zip(terms[1:], data[1:], strict=True), start=2):
+        later = "".join(terms[index:]) + wanted
         found, axes = _contract(found, axes, x, term, later, lengths)
     gone = [axis for axis, letter in enumerate(axes) if letter not in wanted]
     if gone:

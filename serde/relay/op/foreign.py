@@ -66,7 +66,7 @@ def _never(inputs: Sequence[Expr], *, result_types: ResultTypes, **_attrs: AnyVa
     """A function of these types that calls itself for ever: TVM's text has no other unknown one."""
     types = [TensorType(shape, dtype) for shape, dtype in result_types]
     result = types[0] if len(types) == 1 else TupleType(types)
-    params = [Var(f"x{place}", each.type) for place, each in enumerate(inputs)]
+    params = [Var(f"x{index}", each.type) for index, each in enumerate(inputs)]
     unknown = Var("unknown", FuncType([each.checked_type for each in params], result))
     again = set_type(Call(unknown, params))
     first = set_type(Call(unknown, inputs))
@@ -144,8 +144,8 @@ def foreign(
 def _function(node: Foreign, inputs: Sequence[Array]) -> Function:
     """Return a function of one operator of Relay that is kept whole."""
     params = [
-        Var(f"x{place}", TensorType(each.shape, dtype_name(each.dtype)))
-        for place, each in enumerate(inputs)
+        Var(f"x{index}", TensorType(each.shape, dtype_name(each.dtype)))
+        for index, each in enumerate(inputs)
     ]
     attributes = dict(node.attributes)
     given = attributes.pop(ARGUMENTS, tuple(map(Input, range(len(params)))))

@@ -501,7 +501,7 @@ class _Printer(DataPrinter):
 
 def _pieces(text: str) -> list[tuple[bool, str]]:
     """Return plain parts of a text and numbers of bodies in turns, the first one last."""
-    return [(place % 2 == 1, part) for place, part in enumerate(text.split(_BODY))][::-1]
+    return [(index % 2 == 1, part) for index, part in enumerate(text.split(_BODY))][::-1]
 
 
 def _run(step: Step) -> str:

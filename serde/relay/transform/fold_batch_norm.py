@@ -276,7 +276,7 @@ def bias_vector(data: Expr, axis: int) -> Expr | None:
     lengths = (1,) * (rank - bias.type.rank) + bias.type.shape
     if data.args[0].type.rank != rank or len(lengths) != rank:
         return None
-    if any(length != 1 for place, length in enumerate(lengths) if place != axis):
+    if any(length != 1 for index, length in enumerate(lengths) if index != axis):
         return None
     channels = data.type.shape[axis]
     if lengths[axis] != channels:

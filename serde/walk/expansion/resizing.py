@@ -57,7 +57,7 @@ def image_expansion(
         outside: Expr | None = None
         for index, axis in enumerate(axes):
             how.draw(after[index])
-            positions = how.places(before[index], after[index], ends[index], ends[ndim + index])
+            positions = how.positions(before[index], after[index], ends[index], ends[ndim + index])
             result = _interpolate(result, axis, how.taps(positions, before[index]), repeats)
             mask = (positions < 0) | (positions > before[index] - 1)
             if how.mode == "tf_crop_and_resize" and mask.any():

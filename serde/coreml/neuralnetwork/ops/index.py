@@ -77,10 +77,10 @@ def import_gather_along_axis(
 def import_scatter_along_axis(
     ctx: ImportContext, data: Expr, indices: Expr, values: Expr, *, scatter: ScatterAttributes
 ) -> Expr:
-    place = ctx.axis(data, scatter.axis)
-    indices = _from_start(ctx, indices, data, place)
+    axis = ctx.axis(data, scatter.axis)
+    indices = _from_start(ctx, indices, data, axis)
     return relay.scatter_elements(
-        data, indices, _invert_updates(values, scatter.mode), place, REDUCTIONS[scatter.mode]
+        data, indices, _invert_updates(values, scatter.mode), axis, REDUCTIONS[scatter.mode]
     )
 
 

@@ -147,7 +147,7 @@ def _export_pool(
     pad, strides = pool.pad, pool.strides
     if pool.ceil_mode:
         pad = tuple(
-            sides + (strides[place // 2] - 1 if place % 2 else 0) for place, sides in enumerate(pad)
+            sides + (strides[index // 2] - 1 if index % 2 else 0) for index, sides in enumerate(pad)
         )
     if len(strides) == 3:
         ctx.since(14, "pooling along three axes")

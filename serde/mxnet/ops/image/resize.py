@@ -202,7 +202,7 @@ def _repeat_open_lengths(data: Expr, size: Sequence[Dim], how: Interpolation) ->
     for factor in factors:
         if factor is None or factor == 1:
             continue
-        indices = how.places(probe, probe * factor, 0.0, 0.0)
+        indices = how.positions(probe, probe * factor, 0.0, 0.0)
         (index, weight), *others = how.taps(indices, probe)
         if others or weight is not None or list(index) != [i // factor for i in range(len(index))]:
             return None

@@ -146,8 +146,8 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
     wrapped = ctx.spell(lambda x: wrap_indices(x, length), indices)
     grids = allocation.indices(shape)
     tuples = [
-        wrapped if place == along else ctx.const(grid.astype(dtype))
-        for place, grid in enumerate(grids)
+        wrapped if index == along else ctx.const(grid.astype(dtype))
+        for index, grid in enumerate(grids)
     ]
     stacked = ctx.emit("stack", *tuples, axis=0, num_args=len(tuples))
     return ctx.emit_bytes("gather_nd", data, replace(stacked, type=ctx.type(indices)))

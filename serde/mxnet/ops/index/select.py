@@ -117,6 +117,6 @@ def _by_mark(ctx: ImportContext, marks: Expr, value: Expr, axis: int) -> Expr:
     """
     flat = relay.reshape(marks, (-1,))
     number = relay.cumsum(relay.cast(flat, "int64"), axis=0)
-    widths = [(int(place == axis), 0) for place in range(ctx.type(value).rank)]
+    widths = [(int(index == axis), 0) for index in range(ctx.type(value).rank)]
     entries = relay.nn.pad(value, widths, scalar_like(ctx, value, 0))
     return relay.take(entries, relay.reshape_like(number, marks), axis=axis, mode="fast")

@@ -50,7 +50,7 @@ def import_np_unique(
     given = data if ctx.type(data).rank else relay.reshape(data, (1,))
     found = call("serde.unique", given, axis=axis, sorted=True)
     wanted = (True, return_index, return_inverse, return_counts)
-    return [relay.TupleGetItem(found, place) for place, each in enumerate(wanted) if each]
+    return [relay.TupleGetItem(found, index) for index, each in enumerate(wanted) if each]
 
 
 @OPS.exports("argwhere")

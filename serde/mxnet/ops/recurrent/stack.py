@@ -101,20 +101,20 @@ def _fits(_below: Call, above: Call) -> bool:
     return is_given(above.args[1], STACK)
 
 
-def _split_vector(vector: Expr, place: int, end: int) -> tuple[Sequence[Expr], Sequence[Expr]]:
+def _split_vector(vector: Expr, index: int, end: int) -> tuple[Sequence[Expr], Sequence[Expr]]:
     """Return the pieces of a vector before and behind a place; those that it is joined of."""
     pieces = joined_parts(vector)
     at = 0
     for number, piece in enumerate(pieces):
-        if at == place:
+        if at == index:
             return pieces[:number], pieces[number:]
         type_ = piece.type
         length = type_.shape[0] if isinstance(type_, TensorType) else None
         if not isinstance(length, int):
             break
         at += length
-    before = relay.strided_slice(vector, [0], [place], [1], axes=[0])
-    return [before], [relay.strided_slice(vector, [place], [end], [1], axes=[0])]
+    before = relay.strided_slice(vector, [0], [index], [1], axes=[0])
+    return [before], [relay.strided_slice(vector, [index], [end], [1], axes=[0])]
 
 
 def _merge_chain(chain: Sequence[Call]) -> list[Expr]:

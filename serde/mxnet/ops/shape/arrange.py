@@ -79,12 +79,12 @@ def _one_by_one(data: Expr, order: Sequence[int]) -> Expr:
         raise Unsupported(f"needs a fixed shape, found {type_!r}")
     lengths, axes = list(type_.concrete_shape), list(range(type_.rank))
     for axis in reversed(order):
-        place = axes.index(axis)
-        before, after = prod(lengths[:place]), prod(lengths[place + 1 :])
-        parts = relay.reshape(data, [before, lengths[place], after])
+        index = axes.index(axis)
+        before, after = prod(lengths[:index]), prod(lengths[index + 1 :])
+        parts = relay.reshape(data, [before, lengths[index], after])
         data = relay.transpose(parts, [1, 0, 2])
-        axes.insert(0, axes.pop(place))
-        lengths.insert(0, lengths.pop(place))
+        axes.insert(0, axes.pop(index))
+        lengths.insert(0, lengths.pop(index))
     return relay.reshape(data, lengths)
 
 

@@ -37,7 +37,7 @@ def import_np_broadcast_to(
     if -2 in wanted[: max(missing, 0)]:
         raise Unsupported(f"-2 in shape={wanted} stands for an axis that {own} has not")
     target = [
-        own[place - missing] if length == -2 else length for place, length in enumerate(wanted)
+        own[index - missing] if length == -2 else length for index, length in enumerate(wanted)
     ]
     return relay.broadcast_to(array, target)
 
@@ -145,11 +145,11 @@ def import_tile(ctx: ImportContext, data: Expr, *, reps: tuple[int, ...]) -> Exp
 @OPS.exports("tile")
 def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
     """MXNet broadcasts an axis in front of each, of which it takes no more than three at once."""
-    repeated = [place for place, count in enumerate(reps) if count != 1]
+    repeated = [index for index, count in enumerate(reps) if count != 1]
     if len(repeated) < 3:
         return ctx.emit_bytes("tile", data, reps=reps)
-    first = [count if place in repeated[:2] else 1 for place, count in enumerate(reps)]
-    later = [1 if place in repeated[:2] else count for place, count in enumerate(reps)]
+    first = [count if index in repeated[:2] else 1 for index, count in enumerate(reps)]
+    later = [1 if index in repeated[:2] else count for index, count in enumerate(reps)]
     return ctx.spell(lambda x: relay.tile(relay.tile(x, first), later), data)
 
 

@@ -193,7 +193,7 @@ def _pick(
 @OPS.exports("gather_nd", ignored=("index_rank",))
 def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
     depth, *shape = ctx.static_shape(indices, at_least=1)
-    parts = [_row(ctx, indices, 0, place) for place in range(depth)]
+    parts = [_row(ctx, indices, 0, index) for index in range(depth)]
     return _pick(ctx, data, parts, batch_dims, shape)
 
 
@@ -202,15 +202,15 @@ def export_signed_gather_nd(
     ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int
 ) -> Value:
     *shape, depth = ctx.static_shape(indices, at_least=1)
-    parts = [_row(ctx, indices, len(shape), place) for place in range(depth)]
+    parts = [_row(ctx, indices, len(shape), index) for index in range(depth)]
     return _pick(ctx, data, parts, batch_dims, shape)
 
 
-def _row(ctx: ExportContext, x: Value, axis: int, place: int) -> Value:
+def _row(ctx: ExportContext, x: Value, axis: int, index: int) -> Value:
     """Return one place of an axis, which goes."""
 
     def build(given: Expr) -> Expr:
-        part = relay.strided_slice(given, [place], [place + 1], axes=[axis])
+        part = relay.strided_slice(given, [index], [index + 1], axes=[axis])
         return relay.squeeze(part, axis=[axis])
 
     return ctx.spell(build, x)

@@ -91,7 +91,7 @@ def _coverage(windows: Windows, lengths: tuple[int, ...], wanted: tuple[int, ...
         places = allocation.outer_sum(starts, steps).reshape(-1)
         inside = places[(places >= 0) & (places < n)]
         row = allocation.bincount(inside, minlength=n)
-        counts *= row.reshape([-1 if place == axis else 1 for place in range(len(wanted))])
+        counts *= row.reshape([-1 if index == axis else 1 for index in range(len(wanted))])
     return np.maximum(counts, 1)
 
 

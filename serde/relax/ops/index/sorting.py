@@ -311,4 +311,4 @@ def import_unique(
     along = None if axis is None else normalize_axis(ctx.number(axis), ctx.rank(x))
     found = call("serde.unique", x, axis=along, sorted=bool(ctx.number(sorted)))
     wanted = [True, *(bool(ctx.number(x)) for x in (return_index, return_inverse, return_counts))]
-    return [TupleGetItem(found, place) for place, each in enumerate(wanted) if each]
+    return [TupleGetItem(found, index) for index, each in enumerate(wanted) if each]

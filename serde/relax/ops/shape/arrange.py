@@ -96,8 +96,8 @@ def export_broadcast_to(ctx: ExportContext, data: Value, *, shape: tuple[Dim, ..
     offset = len(wanted) - ctx.type(data).rank
     own = ctx.named_shape(data)
     wanted = tuple(
-        own[place - offset] if isinstance(dim, Any) and place >= offset else dim
-        for place, dim in enumerate(wanted)
+        own[index - offset] if isinstance(dim, Any) and index >= offset else dim
+        for index, dim in enumerate(wanted)
     )
     return _broadcast(ctx, data, ctx.dims(wanted))
 
@@ -128,4 +128,4 @@ def import_meshgrid(
 ) -> list[Expr]:
     fields = ctx.fields(tensors)
     found = relay.meshgrid(Tuple(fields), indexing=indexing or "ij")
-    return [found[place] for place in range(len(fields))]
+    return [found[index] for index in range(len(fields))]

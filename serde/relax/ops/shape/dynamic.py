@@ -68,11 +68,11 @@ def export_reshape(ctx: ExportContext, data: Value, newshape: Value, *, allowzer
     one = tir.IntImm("int64", 1)
 
     def lengths(codes: AnyValue, *old: AnyValue) -> list[AnyValue]:
-        given = [codes[place].astype("int64") for place in range(count)]
+        given = [codes[index].astype("int64") for index in range(count)]
         if not allowzero:
             given = [
-                tir.Select(code == 0, old[place], code) if place < len(old) else code
-                for place, code in enumerate(given)
+                tir.Select(code == 0, old[index], code) if index < len(old) else code
+                for index, code in enumerate(given)
             ]
         total, known = one, one
         for length in old:
@@ -97,7 +97,7 @@ def export_tile(ctx: ExportContext, data: Value, reps: Value) -> Value:
     def lengths(counts: AnyValue, *old: AnyValue) -> list[AnyValue]:
         times = [
             *[one] * (rank - count),
-            *(counts[place].astype("int64") for place in range(count)),
+            *(counts[index].astype("int64") for index in range(count)),
         ]
         before = [*[one] * (rank - len(old)), *old]
         return [length * by for length, by in zip(before, times, strict=True)]
@@ -124,11 +124,11 @@ def export_expand_dims(ctx: ExportContext, data: Value, axis: Value, *, num_newa
         given = (at() if not at.shape else at[0]).astype("int64")
         first = tir.Select(given < 0, given + (len(old) + 1), given)
         found = []
-        for place in range(len(old) + num_newaxis):
-            before = old[place] if place < len(old) else one
-            behind = old[place - num_newaxis] if place >= num_newaxis else one
-            inside = place < first + num_newaxis
-            found.append(tir.Select(place < first, before, tir.Select(inside, one, behind)))
+        for index in range(len(old) + num_newaxis):
+            before = old[index] if index < len(old) else one
+            behind = old[index - num_newaxis] if index >= num_newaxis else one
+            inside = index < first + num_newaxis
+            found.append(tir.Select(index < first, before, tir.Select(inside, one, behind)))
         return found
 
     shape = compute_lengths(ctx, len(own) + num_newaxis, lengths, axis, *own)
@@ -147,10 +147,10 @@ def export_squeeze(ctx: ExportContext, data: Value, axes: Value) -> Value:
         named = [tir.Select(each < 0, each + len(old), each) for each in named]
         found: list[AnyValue] = [tir.IntImm("int64", 1)] * (len(old) - count)
         before: AnyValue = tir.IntImm("int64", 0)
-        for place, length in enumerate(old):
+        for index, length in enumerate(old):
             kept: AnyValue = tir.const(True)
             for each in named:
-                kept = tir.And(kept, each != place)
+                kept = tir.And(kept, each != index)
             found = [
                 tir.Select(tir.And(kept, before == number), length, other)
                 for number, other in enumerate(found)
@@ -169,8 +169,8 @@ def export_pad(
     rank = ctx.type(data).rank
 
     def widths(given: AnyValue) -> list[AnyValue]:
-        return [given[place // 2, place % 2] for place in range(2 * rank)]
+        return [given[index // 2, index % 2] for index in range(2 * rank)]
 
     flat = compute_lengths(ctx, 2 * rank, widths, pad_width)
-    pairs = [flat[place : place + 2] for place in range(0, 2 * rank, 2)]
+    pairs = [flat[index : index + 2] for index in range(0, 2 * rank, 2)]
     return pad_with(ctx, data, pad_val, pairs, pad_mode)

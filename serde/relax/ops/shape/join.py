@@ -50,7 +50,7 @@ def _align(ctx: ExportContext, data: Sequence[Value], axis: int | None = None) -
         return data
     aligned = []
     for each, own in zip(data, shapes, strict=True):
-        kept = [own[place] if place == axis else dim for place, dim in enumerate(wanted)]
+        kept = [own[index] if index == axis else dim for index, dim in enumerate(wanted)]
         aligned.append(ctx.with_lengths(each, kept))
     return aligned
 
@@ -64,7 +64,7 @@ def export_split(
     length = shape[along]
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
-        edges: list[Dim] = [length // count * place for place in range(count + 1)]
+        edges: list[Dim] = [length // count * index for index in range(count + 1)]
     else:
         edges = [0, *indices_or_sections, length]
     count = len(edges) - 1
@@ -109,7 +109,7 @@ def import_split(
     step = -(-length // count)
     if step * (count - 1) > length:
         raise Unsupported(f"{length} elements in {count} sections")
-    return _split_at(x, [step * place for place in range(1, count)], axis)
+    return _split_at(x, [step * index for index in range(1, count)], axis)
 
 
 def _split_at(x: Expr, indices: Sequence[int], axis: int) -> list[Expr]:

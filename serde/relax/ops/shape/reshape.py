@@ -105,7 +105,7 @@ def import_expand_dims(ctx: ImportContext, x: Expr, *, axis: tuple[int, ...]) ->
 def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | None) -> Value:
     type_ = ctx.type(data)
     if axis is None:
-        axis = tuple(place for place, dim in enumerate(type_.shape) if dim == 1)
+        axis = tuple(index for index, dim in enumerate(type_.shape) if dim == 1)
     gone = {each % type_.rank for each in axis}
     if not gone:
         return data
@@ -113,14 +113,14 @@ def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | N
     if known:
         return ctx.emit("squeeze", data, sorted(gone))
     shape = ctx.named_shape(data)
-    return reshape(ctx, data, [dim for place, dim in enumerate(shape) if place not in gone])
+    return reshape(ctx, data, [dim for index, dim in enumerate(shape) if index not in gone])
 
 
 @OPS.imports("relax.squeeze")
 def import_squeeze(ctx: ImportContext, x: Expr, *, axis: tuple[int, ...] | None) -> Expr:
     """Without axes, those go whose length is known to be 1."""
     if axis is None:
-        axis = tuple(place for place, length in enumerate(ctx.type(x).shape) if length == 1)
+        axis = tuple(index for index, length in enumerate(ctx.type(x).shape) if length == 1)
     return relay.squeeze(x, axis=list(axis)) if axis else x
 
 

@@ -127,7 +127,7 @@ def import_get_valid_counts(
     found = relay.vision.get_valid_counts(
         data, score_threshold, id_index=id_index, score_index=score_index
     )
-    return [found[place] for place in range(3)]
+    return [found[index] for index in range(3)]
 
 
 @OPS.imports("relax.vision.multibox_transform_loc")

@@ -139,7 +139,7 @@ def import_all_class_non_max_suppression(
         boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold, output_format
     )
     if output_format == "tensorflow":
-        return [found[place] for place in range(3)]
+        return [found[index] for index in range(3)]
     rows, count = found[0], found[1]
     end = relay.concatenate([relay.cast(count, "int64"), ctx.const([3], "int64")], axis=0)
     begin, steps = ctx.const([0, 0], "int64"), ctx.const([1, 1], "int64")

@@ -162,8 +162,8 @@ def _pool_regions(
         def image_of(r: AnyValue) -> AnyValue:
             return (numbers[0][r] if numbers else corners[r, 0]).astype("int64")
 
-        def corner(r: AnyValue, place: int) -> AnyValue:
-            return corners[r, place + offset]
+        def corner(r: AnyValue, index: int) -> AnyValue:
+            return corners[r, index + offset]
 
         samples.write(image, corner, image_of, made[0])
 

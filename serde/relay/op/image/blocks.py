@@ -174,7 +174,7 @@ def _decompose_space_to_batch(
     if any(map(any, paddings)):
         value = Constant(np.asarray(pad_value).astype(numpy_dtype(type_.dtype)))
         data = call("nn.pad", data, value, pad_width=((0, 0), *paddings, *[(0, 0)] * rest))
-    zeros = [(0,) * place for place in range(1, 2 * count, 2)]
+    zeros = [(0,) * index for index in range(1, 2 * count, 2)]
     steps = [(*z, -4, -1, block, -2) for z, block in zip(zeros, block_shape, strict=True)]
     parts = _reshape(data, *steps)
     places, blocks = range(1, 2 * count, 2), range(2, 2 * count + 1, 2)

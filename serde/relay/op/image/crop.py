@@ -106,8 +106,8 @@ def crop_and_resize(data: Array, boxes: Array, box_indices: Array, *, crop: Crop
     for (top, left, bottom, right), index, cut in zip(
         boxes.astype(np.float64), box_indices, out, strict=True
     ):
-        rows = how.places(images.shape[2], height, top, bottom)
-        columns = how.places(images.shape[3], width, left, right)
+        rows = how.positions(images.shape[2], height, top, bottom)
+        columns = how.positions(images.shape[3], width, left, right)
         image = how.apply(widen_for_method(images[index], how.method), 1, rows)
         image = how.apply(image, 2, columns)
         beyond = ((rows < 0) | (rows > images.shape[2] - 1))[:, None]

@@ -45,11 +45,11 @@ class Interpolation:
     alpha: float = -0.5
     exclude: bool = False
 
-    def places(self, length: int, size: int, start: float, end: float) -> Array:
+    def positions(self, length: int, size: int, start: float, end: float) -> Array:
         """Return where in the source each result lies; one division, so that halves are exact."""
-        return allocation.at_positions(size, lambda x: self._places(x, length, size, start, end))
+        return allocation.at_positions(size, lambda x: self._positions(x, length, size, start, end))
 
-    def _places(self, x: Array, length: int, size: int, start: float, end: float) -> Array:
+    def _positions(self, x: Array, length: int, size: int, start: float, end: float) -> Array:
         if self.mode == "align_corners":
             return x * (length - 1) / max(size - 1, 1)
         if self.mode == "asymmetric":

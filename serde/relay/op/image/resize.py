@@ -76,7 +76,7 @@ def run_resize(
     outside: list[tuple[int, Array]] = []
     for index, axis in enumerate(spatial_axes(resize.layout, "NC" + SPATIAL[rank])):
         length = data.shape[axis]
-        places = how.places(length, lengths[index], region[index], region[rank + index])
+        places = how.positions(length, lengths[index], region[index], region[rank + index])
         outside.append((axis, (places < 0) | (places > length - 1)))
         result = how.apply(result, axis, places)
     if how.mode == "tf_crop_and_resize":

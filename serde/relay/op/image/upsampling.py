@@ -89,7 +89,7 @@ def _upsample(
     for axis, scale in zip(axes, scales, strict=True):
         length = data.shape[axis]
         size = max(int(np.floor(length * scale + 0.5)), 0)
-        result = how.apply(result, axis, how.places(length, size, 0.0, 1.0))
+        result = how.apply(result, axis, how.positions(length, size, 0.0, 1.0))
     return result.astype(data.dtype, copy=False)
 
 

@@ -23,8 +23,8 @@ def _scatter_type(
     along = normalize_axis(axis, data.rank)
     if update.rank != data.rank or not along:
         raise TypeInferenceError(f"axis {axis} of {data!r} does not take {update!r}")
-    for place, (a, b) in enumerate(zip(data.shape, update.shape, strict=True)):
-        if place != along:
+    for index, (a, b) in enumerate(zip(data.shape, update.shape, strict=True)):
+        if index != along:
             join_dim(a, b)
         elif isinstance(a, int) and isinstance(b, int) and b > a:
             raise TypeInferenceError(f"{b} rows do not fit a cache of {a}")

@@ -93,8 +93,8 @@ def _topk_type(data: TensorType, k: Given, *, topk: DynamicTopK) -> AnyValue:
     found = static_type("topk", data, k=0 if count is None else count, **vars(topk))
     if count is not None:
         return found
-    place = normalize_axis(topk.axis, data.rank)
-    shape = [Any() if i == place else dim for i, dim in enumerate(data.shape)]
+    axis = normalize_axis(topk.axis, data.rank)
+    shape = [Any() if i == axis else dim for i, dim in enumerate(data.shape)]
     if isinstance(found, TensorType):
         return TensorType(shape, found.dtype)
     return [TensorType(shape, field.dtype) for field in found]

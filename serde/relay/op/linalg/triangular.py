@@ -69,10 +69,10 @@ def cholesky(data: Array) -> Array:
     rest = widen(data).copy()
     factor = np.zeros_like(rest)
     with np.errstate(all="ignore"):
-        for place in range(data.shape[-1]):
-            found = rest[..., place:, place] / np.sqrt(rest[..., place, place, None])
-            factor[..., place:, place] = found
-            rest[..., place:, place:] -= found[..., :, None] * found[..., None, :]
+        for index in range(data.shape[-1]):
+            found = rest[..., index:, index] / np.sqrt(rest[..., index, index, None])
+            factor[..., index:, index] = found
+            rest[..., index:, index:] -= found[..., :, None] * found[..., None, :]
     return factor.astype(data.dtype)
 
 

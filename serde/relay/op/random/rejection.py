@@ -179,7 +179,7 @@ def _terms(rate: Expr) -> int:
 def _look_up(rate: Expr, shape: tuple[int, ...] | None, seed: float | None, count: int) -> Expr:
     """Return how many values of the distribution function a uniform number is not below."""
     (unit,) = _draw_rows(rate, shape, [1], _seed_of_table(seed))
-    scale = np.array([1 / math.factorial(place) for place in range(count)])
+    scale = np.array([1 / math.factorial(index) for index in range(count)])
     above = call("expand_dims", rate, axis=-1)
     odds = call("power", above, Constant(np.arange(float(count)))) * Constant(scale)
     reach = call("cumsum", odds * call("exp", -above), axis=-1)

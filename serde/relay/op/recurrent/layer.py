@@ -209,13 +209,13 @@ def walk(
             for given, width in states
         )
         outputs = np.zeros((length, count, states[0][1]), sequences.dtype)
-        for place in reversed(range(length)) if backwards else range(length):
-            following = step(number, entering[place], current)
+        for index in reversed(range(length)) if backwards else range(length):
+            following = step(number, entering[index], current)
             if sequence_lens is None:
-                outputs[place], current = following[0], following
+                outputs[index], current = following[0], following
                 continue
-            inside = (place < sequence_lens)[:, np.newaxis]
-            outputs[place] = np.where(inside, following[0], 0)
+            inside = (index < sequence_lens)[:, np.newaxis]
+            outputs[index] = np.where(inside, following[0], 0)
             pairs = zip(following, current, strict=True)
             current = tuple(np.where(inside, new, old) for new, old in pairs)
         if sequence_lens is not None:

@@ -144,8 +144,8 @@ class _Walker:
     def steps(self, entering: Expr, states: tuple[Expr, ...], length: int) -> tuple[Expr, ...]:
         """Return outputs and final states of `length` steps."""
         outputs: list[Expr] = []
-        for place in reversed(range(length)) if self.backwards else range(length):
-            output, states = self._at(const(np.int32(place)), entering, states)
+        for index in reversed(range(length)) if self.backwards else range(length):
+            output, states = self._at(const(np.int32(index)), entering, states)
             outputs.append(output)
         if not outputs:
             return _none(states[0]), *states

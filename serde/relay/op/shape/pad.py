@@ -160,7 +160,7 @@ def _decompose_dilate(x: Expr, *, strides: tuple[int, ...], dilation_value: floa
             continue
         shape = list(tensor_type(x).shape)
         shape[axis] = shape[axis] * stride
-        widths = [(0, stride - 1 if place == axis + 1 else 0) for place in range(len(shape) + 1)]
+        widths = [(0, stride - 1 if index == axis + 1 else 0) for index in range(len(shape) + 1)]
         apart = call("nn.pad", call("expand_dims", x, axis=axis + 1), value, pad_width=widths)
         whole = call("reshape", apart, newshape=shape)
         x = call("strided_slice", whole, begin=(0,), end=(1 - stride,), strides=(1,), axes=(axis,))

@@ -118,10 +118,10 @@ def _valid_counts_type(
     return [TensorType((batch,), "int32"), data, TensorType((batch, count), "int32")]
 
 
-def _require_columns(data: TensorType, *, id_index: int, **places: int) -> None:
+def _require_columns(data: TensorType, *, id_index: int, **indices: int) -> None:
     width = data.shape[2]
     bound = width if isinstance(width, int) else np.inf
-    for name, place in {**places, "id_index": max(id_index, 0)}.items():
+    for name, place in {**indices, "id_index": max(id_index, 0)}.items():
         if not 0 <= place < bound:
             raise TypeInferenceError(f"{name} {place} is outside rows of {width}")
 

@@ -52,4 +52,4 @@ def get_calibration_data(mod: IRModule, data: Mapping[str, AnyValue]) -> Data:
 def _results(call: Call, function: Function) -> list[Expr]:
     if not isinstance(function.body, Tuple):
         return [call]
-    return [TupleGetItem(call, place) for place in range(len(function.body.fields))]
+    return [TupleGetItem(call, index) for index in range(len(function.body.fields))]

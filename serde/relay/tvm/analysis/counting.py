@@ -99,7 +99,7 @@ def _macs(call: Call) -> int:
     if name == "nn.batch_matmul":
         return data[0] * data[1] * data[2] * weight[1]
     layout = call.attrs.data_layout
-    inputs = prod(data[place] for place, axis in enumerate(_axes(layout)) if axis in "Cc")
+    inputs = prod(data[index] for index, axis in enumerate(_axes(layout)) if axis in "Cc")
     return prod(_shape(call.type)) * prod(call.attrs.kernel_size) * (inputs // call.attrs.groups)
 
 

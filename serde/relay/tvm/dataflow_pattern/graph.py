@@ -150,8 +150,8 @@ class AncestorTree:
     @cached_property
     def _children(self) -> list[list[int]]:
         found: list[list[int]] = [[] for _ in self._parent]
-        for place in range(len(self._parent) - 2, -1, -1):
-            found[self._parent[place]].append(place)
+        for index in range(len(self._parent) - 2, -1, -1):
+            found[self._parent[index]].append(index)
         return found
 
     def below(self, place: int) -> Iterator[int]:
@@ -172,10 +172,10 @@ class _DominatorTree(AncestorTree):
 
     def __init__(self, outputs: Sequence[Sequence[int]]) -> None:
         super().__init__(len(outputs))
-        for place in range(len(outputs) - 2, -1, -1):
-            users = outputs[place]
+        for index in range(len(outputs) - 2, -1, -1):
+            users = outputs[index]
             above = users[0]
             for user in users:
                 if user != above:
                     above = self.meet(above, user)
-            self.hang(place, above)
+            self.hang(index, above)

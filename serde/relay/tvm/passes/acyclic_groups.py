@@ -67,10 +67,10 @@ class AcyclicGroups:
         order += [group for group in range(count) if waiting[group] > 0]
         self._label = [0] * count
         self._before, self._after = [-1] * count, [-1] * count
-        for place, group in enumerate(order):
-            self._label[group] = (place + 1) * _GAP
-            if place:
-                self._before[group], self._after[order[place - 1]] = order[place - 1], group
+        for index, group in enumerate(order):
+            self._label[group] = (index + 1) * _GAP
+            if index:
+                self._before[group], self._after[order[index - 1]] = order[index - 1], group
 
     def merge(self, candidates: Iterable[int], above: int) -> None:
         """Join a group with those among some that it depends on, as far as that makes no cycle.

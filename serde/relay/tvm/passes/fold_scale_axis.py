@@ -98,8 +98,8 @@ def _ask_downwards(order: list[Expr]) -> dict[Expr, Message | None]:
 
     for node in reversed(order):
         wanted = _forward_wishes(node, messages.get(node))
-        for place, child in enumerate(children(node)):
-            tell(child, wanted.get(place))
+        for index, child in enumerate(children(node)):
+            tell(child, wanted.get(index))
     return messages
 
 
@@ -194,11 +194,11 @@ class _Forward:
                 return _Scaled(self._done[data], scale, message.axes)
         return None
 
-    def _divide(self, node: Call, place: int) -> _Scaled:
-        scaled = self._scaled[node.args[place]]
-        factor = spread(scaled.scale, tensor_type(node.args[place]), scaled.axes)
-        other = call("divide", self._done[node.args[1 - place]], factor)
-        args = (scaled.value, other) if place == 0 else (other, scaled.value)
+    def _divide(self, node: Call, index: int) -> _Scaled:
+        scaled = self._scaled[node.args[index]]
+        factor = spread(scaled.scale, tensor_type(node.args[index]), scaled.axes)
+        other = call("divide", self._done[node.args[1 - index]], factor)
+        args = (scaled.value, other) if index == 0 else (other, scaled.value)
         value = call(operator_of(node), *args, span=node.span)
         return _Scaled(value, scaled.scale, scaled.axes)
 
@@ -305,8 +305,8 @@ class _Backward:
             args[1] = call("multiply", args[1], scale)
         elif name in ("add", "subtract"):
             axes = self._messages[old].axes
-            for place, argument in enumerate(old.args):
+            for index, argument in enumerate(old.args):
                 if argument not in self._messages:
-                    data = tensor_type(old.args[1 - place])
-                    args[place] = call("multiply", args[place], spread(scale, data, axes))
+                    data = tensor_type(old.args[1 - index])
+                    args[index] = call("multiply", args[index], spread(scale, data, axes))
         return call(name, *args, span=old.span, **old.attrs)

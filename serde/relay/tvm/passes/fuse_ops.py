@@ -120,14 +120,14 @@ class _Groups:
     def fuse(self, tree: PostDominators) -> None:
         """Join groups in three rounds: around heavy operators, injective ones, into tuples."""
         for phase in range(3):
-            for place in range(len(self._graph.order)):
-                self._fuse_node(place, tree, phase)
+            for index in range(len(self._graph.order)):
+                self._fuse_node(index, tree, phase)
 
-    def _fuse_node(self, place: int, tree: PostDominators, phase: int) -> None:
-        pattern, sink = self._patterns[place], tree.parent[place]
+    def _fuse_node(self, index: int, tree: PostDominators, phase: int) -> None:
+        pattern, sink = self._patterns[index], tree.parent[index]
         if pattern is FusionPattern.OPAQUE or sink == tree.root:
             return
-        between = self._between(place, sink)
+        between = self._between(index, sink)
         if between is None:
             return
         target = self._patterns[sink]
@@ -137,18 +137,18 @@ class _Groups:
             into_tuple = target is FusionPattern.TUPLE and final <= FusionPattern.INJECTIVE
             if pattern <= FusionPattern.INJECTIVE and into_tuple:
                 allowed = _is_injective
-        elif target is not FusionPattern.TUPLE and self.root(place) != self.root(sink):
-            allowed = _condition(pattern, tree.pattern[place], phase)
+        elif target is not FusionPattern.TUPLE and self.root(index) != self.root(sink):
+            allowed = _condition(pattern, tree.pattern[index], phase)
         if allowed is not None and self._holds(between, sink, allowed):
             for each in between:
                 self._merge(each, sink)
 
-    def _between(self, place: int, sink: int) -> list[int] | None:
-        """Return the nodes from `place` up to `sink`, or None if the group became too large."""
+    def _between(self, index: int, sink: int) -> list[int] | None:
+        """Return the nodes from `index` up to `sink`, or None if the group became too large."""
         size = self._sizes[self.root(sink)]
         found: list[int] = []
         seen = {sink}
-        pending = [place]
+        pending = [index]
         while pending:
             node = pending.pop()
             if node in seen:
@@ -165,8 +165,8 @@ class _Groups:
         inner = all(allowed(self._patterns[self.root(node)], False) for node in between[1:])
         return inner and allowed(self._patterns[self.root(sink)], True)
 
-    def _merge(self, place: int, sink: int) -> None:
-        child, parent = self.root(place), self.root(sink)
+    def _merge(self, index: int, sink: int) -> None:
+        child, parent = self.root(index), self.root(sink)
         if child == parent:
             return
         self._sizes[parent] += self._sizes[child]
@@ -230,12 +230,12 @@ class _Grouper:
 
     def run(self) -> Expr:
         """Return what the root has become."""
-        for place, node in enumerate(self._graph.order):
-            self._done[node] = self._group_node(place, node)
+        for index, node in enumerate(self._graph.order):
+            self._done[node] = self._group_node(index, node)
         return self._done[self._graph.order[-1]]
 
-    def _group_node(self, place: int, node: Expr) -> Expr:
-        root = self._groups.root(place)
+    def _group_node(self, index: int, node: Expr) -> Expr:
+        root = self._groups.root(index)
         if isinstance(node, Call) and isinstance(node.op, OpDef):
             if node.op.name == "annotation.stop_fusion":
                 return self._done[node.args[0]]
@@ -243,15 +243,15 @@ class _Grouper:
                 node.op, self._arguments(node, node.op, root), node.attrs, span=node.span
             )
             new.type = node.type
-            return self._function(root, new) if root == place else new
-        if isinstance(node, Tuple) and root != place:
+            return self._function(root, new) if root == index else new
+        if isinstance(node, Tuple) and root != index:
             fields = [self._argument(field, root) for field in node.fields]
             return rebuild(node, fields)
         if isinstance(node, TupleGetItem):
             inside = self._groups.root(self._graph.index[node.tuple_value]) == root
-            if inside or root != place:
+            if inside or root != index:
                 new = rebuild(node, [self._argument(node.tuple_value, root)])
-                return self._function(root, new) if root == place else new
+                return self._function(root, new) if root == index else new
         below = parts(node)
         return rebuild(node, [self._done[child] for child in below]) if below else node
 

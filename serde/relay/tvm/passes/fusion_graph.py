@@ -69,46 +69,46 @@ class FusionGraph:
 
     def __init__(self, root: Expr) -> None:
         self.order = walk(root)
-        self.index = {node: place for place, node in enumerate(self.order)}
+        self.index = {node: index for index, node in enumerate(self.order)}
         self.patterns = [FusionPattern.OPAQUE] * len(self.order)
         self.outputs: list[list[_Edge]] = [[] for _ in self.order]
         self.external = [False] * len(self.order)
         self.external[-1] = True
-        for place, node in enumerate(self.order):
-            self._enter(place, node)
+        for index, node in enumerate(self.order):
+            self._enter(index, node)
 
-    def _enter(self, place: int, node: Expr) -> None:
+    def _enter(self, index: int, node: Expr) -> None:
         """Note the pattern of a node and the edges to its inputs."""
         if isinstance(node, Call):
-            self._enter_call(place, node)
+            self._enter_call(index, node)
         elif isinstance(node, Constant):
             if node.data.ndim == 0 and str(node.data.dtype) in _SIMPLE_DTYPES:
-                self.patterns[place] = FusionPattern.ELEMWISE
+                self.patterns[index] = FusionPattern.ELEMWISE
         elif isinstance(node, Tuple):
-            self.patterns[place] = FusionPattern.TUPLE
+            self.patterns[index] = FusionPattern.TUPLE
             for field in node.fields:
                 whole = isinstance(field.type, TensorType)
-                self._use(field, place if whole else None, FusionPattern.INJECTIVE)
+                self._use(field, index if whole else None, FusionPattern.INJECTIVE)
         elif isinstance(node, TupleGetItem):
             type_ = node.tuple_value.type
             flat = isinstance(type_, TupleType) and all(
                 isinstance(field, TensorType) for field in type_.fields
             )
             if flat:
-                self.patterns[place] = FusionPattern.INJECTIVE
-            self._use(node.tuple_value, place if flat else None, FusionPattern.INJECTIVE)
+                self.patterns[index] = FusionPattern.INJECTIVE
+            self._use(node.tuple_value, index if flat else None, FusionPattern.INJECTIVE)
         else:
             for child in parts(node):
                 self._use(child, None, FusionPattern.OPAQUE)
 
-    def _enter_call(self, place: int, node: Call) -> None:
+    def _enter_call(self, index: int, node: Call) -> None:
         pattern = FusionPattern.OPAQUE
         if isinstance(node.op, OpDef):
             pattern = FusionPattern.OPAQUE if _depends_on_data(node) else pattern_of(node.op)
-        self.patterns[place] = pattern
+        self.patterns[index] = pattern
         for child in children(node):
             same = pattern is FusionPattern.BROADCAST and _same_shape(node, child)
-            self._use(child, place, FusionPattern.ELEMWISE if same else pattern)
+            self._use(child, index, FusionPattern.ELEMWISE if same else pattern)
 
     def _use(self, node: Expr, user: int | None, pattern: FusionPattern) -> None:
         place = self.index[node]
@@ -155,27 +155,27 @@ class PostDominators:
         self._depth = np.zeros(self.root + 1, dtype=np.int64).tolist()
         self._jump = [self.root] * (self.root + 1)
         self._jump_pattern = [FusionPattern.OPAQUE] * (self.root + 1)
-        for place in reversed(range(self.root)):
-            self._enter(place, graph.outputs[place], external=graph.external[place])
+        for index in reversed(range(self.root)):
+            self._enter(index, graph.outputs[index], external=graph.external[index])
 
-    def _enter(self, place: int, outputs: Sequence[_Edge], *, external: bool) -> None:
+    def _enter(self, index: int, outputs: Sequence[_Edge], *, external: bool) -> None:
         parent, pattern = self.root, FusionPattern.OPAQUE
         if outputs and not external:
             parent, pattern = outputs[0].user, outputs[0].pattern
             for edge in outputs[1:]:
                 parent, between = self._meet(parent, edge.user)
                 pattern = max(pattern, edge.pattern, between)
-        self.parent[place], self.pattern[place] = parent, pattern
-        self._depth[place] = self._depth[parent] + 1
+        self.parent[index], self.pattern[index] = parent, pattern
+        self._depth[index] = self._depth[parent] + 1
         near = self._jump[parent]
         far = self._jump[near]
         if self._depth[parent] - self._depth[near] == self._depth[near] - self._depth[far]:
-            self._jump[place] = far
+            self._jump[index] = far
             passed = max(self._jump_pattern[parent], self._jump_pattern[near])
-            self._jump_pattern[place] = max(pattern, passed)
+            self._jump_pattern[index] = max(pattern, passed)
         else:
-            self._jump[place] = parent
-            self._jump_pattern[place] = pattern
+            self._jump[index] = parent
+            self._jump_pattern[index] = pattern
 
     def _meet(self, left: int, right: int) -> tuple[int, FusionPattern]:
         """Return the nearest common ancestor, and the least simple pattern on the ways."""

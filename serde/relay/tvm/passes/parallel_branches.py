@@ -43,7 +43,7 @@ class Branches:
     def __init__(self, function: Function, op: str) -> None:
         self._op = op
         self._order = post_order(function)
-        self._place = {node: place for place, node in enumerate(self._order)}
+        self._place = {node: index for index, node in enumerate(self._order)}
         always = _unconditional(function)
         self._users: dict[Expr, list[Call]] = {}
         self._layers: dict[Expr, list[Call]] = {}

@@ -183,7 +183,7 @@ class _Partitioner:
         self._regions = AnnotatedRegionSet(function, func_name=name)
         self._interfaces = {region: _Interface() for region in self._regions}
         self._places = {
-            begin: place for region in self._regions for place, begin in enumerate(region.args)
+            begin: index for region in self._regions for index, begin in enumerate(region.args)
         }
         self._done: dict[Expr, Expr] = {}
         self._first: dict[AnnotatedRegion, Expr] = {}

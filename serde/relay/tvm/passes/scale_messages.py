@@ -23,17 +23,17 @@ def expand_to_axes(vector: Expr, rank: int, axes: Sequence[int]) -> Expr:
     Axes in front are left to broadcasting.
     """
     after = rank
-    for place in reversed(range(len(axes))):
-        missing = after - axes[place] - 1
+    for index in reversed(range(len(axes))):
+        missing = after - axes[index] - 1
         if missing > 0:
-            vector = call("expand_dims", vector, axis=place + 1, num_newaxis=missing)
-        after = axes[place]
+            vector = call("expand_dims", vector, axis=index + 1, num_newaxis=missing)
+        after = axes[index]
     return vector
 
 
 def _reshape_to_axes(scale: Expr, data: TensorType, axes: Sequence[int]) -> Expr | None:
     """Return a scale of several axes in the rank of `data`; None where a length is not known."""
-    lengths = [data.shape[place] if place in axes else 1 for place in range(data.rank)]
+    lengths = [data.shape[index] if index in axes else 1 for index in range(data.rank)]
     if any(type(length) is not int for length in lengths):
         return None
     return call("reshape", scale, newshape=tuple(lengths))
@@ -50,14 +50,14 @@ def _unit_axes(data: TensorType, other: TensorType, axes: Sequence[int]) -> list
     if base < 0:
         return None
     units = []
-    for place, length in enumerate(data.shape):
-        if place in axes:
-            if place < base or other.shape[place - base] != length:
+    for index, length in enumerate(data.shape):
+        if index in axes:
+            if index < base or other.shape[index - base] != length:
                 return None
-        elif place >= base:
-            if other.shape[place - base] != 1:
+        elif index >= base:
+            if other.shape[index - base] != 1:
                 return None
-            units.append(place - base)
+            units.append(index - base)
     return units
 
 
@@ -75,10 +75,10 @@ def squeezed_along(
     if other.rank == 0 and axes:
         lengths = [data.shape[axis] for axis in axes]
         value = call("expand_dims", value, axis=0, num_newaxis=len(axes))
-        for place, length in enumerate(lengths):
+        for index, length in enumerate(lengths):
             if type(length) is not int:
                 return None
-            value = call("repeat", value, repeats=length, axis=place)
+            value = call("repeat", value, repeats=length, axis=index)
         return value
     units = _unit_axes(data, other, axes)
     if units is None:

@@ -185,6 +185,6 @@ def _join_layouts(data: Expr, below: Call, above: Call) -> Expr:
 def _undo_order(axes: Sequence[str], order: Sequence[int]) -> str:
     """Return the layout that has the axes `axes` once it is transposed by `order`."""
     found = [""] * len(axes)
-    for place, axis in enumerate(order):
-        found[axis] = axes[place]
+    for index, axis in enumerate(order):
+        found[axis] = axes[index]
     return "".join(found)

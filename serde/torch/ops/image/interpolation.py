@@ -140,7 +140,7 @@ class Resizing:
         """Whether a mode of PyTorch's reads the same elements of an axis."""
         if not (isinstance(length, int) and isinstance(size, int)):
             return False
-        places = self.how.places(length, size, 0.0, 1.0)
+        places = self.how.positions(length, size, 0.0, 1.0)
         if self.guard:
             (wanted, _), *_ = self.how.taps(places, length)
         else:

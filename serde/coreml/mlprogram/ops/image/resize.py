@@ -147,7 +147,7 @@ def _places(
         return None
     how = interpolation(attrs)
     roi = attrs["roi"] or (0.0,) * (2 * rank)
-    positions = [how.places(before[i], after[i], roi[i], roi[rank + i]) for i in range(rank)]
+    positions = [how.positions(before[i], after[i], roi[i], roi[rank + i]) for i in range(rank)]
     return positions, before, after
 
 
@@ -191,7 +191,7 @@ def _linear_sampling(
     """Return the first mode of MIL that reads all axes at these positions, ends kept."""
     for name, mode in MODES.items():
         how = Interpolation("linear", mode)
-        wanted = [how.places(b, a, 0.0, 1.0) for b, a in zip(before, after, strict=True)]
+        wanted = [how.positions(b, a, 0.0, 1.0) for b, a in zip(before, after, strict=True)]
         triples = zip(positions, wanted, before, strict=True)
         if all(_read_alike(*each) for each in triples):
             return name

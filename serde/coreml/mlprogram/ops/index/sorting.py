@@ -92,21 +92,21 @@ def import_topk(
 def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
     """A number below 1 means all; of these MIL has an order where their number is not fixed."""
     type_ = ctx.type(data)
-    place = normalize_axis(topk.axis, type_.rank)
-    length = type_.shape[place]
+    axis = normalize_axis(topk.axis, type_.rank)
+    length = type_.shape[axis]
     count = topk.k if topk.k is not None and topk.k > 0 else length
     work = compute_dtype(ctx, type_.dtype, GATHER_DTYPES)
     x = cast_to(ctx, data, work)
     if isinstance(count, int):
-        dims: list[Dim] = [*type_.shape[:place], count, *type_.shape[place + 1 :]]
+        dims: list[Dim] = [*type_.shape[:axis], count, *type_.shape[axis + 1 :]]
         types = [TensorType(dims, work), TensorType(dims, "int32")]
         values, indices = ctx.emit_tuple(
-            "topk", types, x=x, k=count, axis=place, ascending=topk.is_ascend
+            "topk", types, x=x, k=count, axis=axis, ascending=topk.is_ascend
         )
     else:
-        indices = _order(ctx, x, place, topk.is_ascend)
+        indices = _order(ctx, x, axis, topk.is_ascend)
         made = TensorType(type_.shape, work)
-        values = ctx.emit("gather_along_axis", made, x=x, indices=indices, axis=place)
+        values = ctx.emit("gather_along_axis", made, x=x, indices=indices, axis=axis)
     types_ = ctx.result_types()
     found = cast_to(ctx, values, type_.dtype), cast_to(ctx, indices, types_[-1].dtype)
     if topk.ret_type == "both":
@@ -120,13 +120,13 @@ def expand_dyn_topk(data: Expr, k: Expr, *, topk: DynamicTopK) -> Expr:
     type_ = data.checked_type
     if not isinstance(type_, TensorType):
         raise Unsupported(f"expected a tensor, found {type_!r}")
-    place = normalize_axis(topk.axis, type_.rank)
-    length = relay.take(relay.shape_of(data), relay.const([place], "int32"), axis=0, mode="fast")
+    axis = normalize_axis(topk.axis, type_.rank)
+    length = relay.take(relay.shape_of(data), relay.const([axis], "int32"), axis=0, mode="fast")
     asked = relay.reshape(relay.cast(k, "int32"), newshape=(1,))
     below = relay.less(asked, relay.const(1, "int32"))
     end = relay.where(below, length, relay.minimum(asked, length))
-    parts = list(relay.topk(data, -1, place, "both", topk.is_ascend, topk.dtype or "int32"))
-    cut = [relay.strided_slice(part, [0], end, axes=[place]) for part in parts]
+    parts = list(relay.topk(data, -1, axis, "both", topk.is_ascend, topk.dtype or "int32"))
+    cut = [relay.strided_slice(part, [0], end, axes=[axis]) for part in parts]
     if topk.ret_type == "both":
         return relay.Tuple(cut)
     return cut[0] if topk.ret_type == "values" else cut[1]

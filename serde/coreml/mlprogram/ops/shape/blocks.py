@@ -145,12 +145,12 @@ def export_sliding_window(
     first = axis % rank
     work = compute_dtype(ctx, dtype, MOVE_DTYPES if ctx.version >= 17 else NUMBERS)
     found = cast_to(ctx, data, work)
-    for place in reversed(range(first, rank)):
-        size, stride = window_shape[place - first], strides[place - first]
+    for index in reversed(range(first, rank)):
+        size, stride = window_shape[index - first], strides[index - first]
         dims: list[Dim] = list(ctx.type(found).shape)
-        dims[place : place + 1] = [(dims[place] - size) // stride + 1, size]
+        dims[index : index + 1] = [(dims[index] - size) // stride + 1, size]
         found = ctx.emit(
-            "sliding_windows", TensorType(dims, work), x=found, axis=place, size=size, stride=stride
+            "sliding_windows", TensorType(dims, work), x=found, axis=index, size=size, stride=stride
         )
     last = rank + len(window_shape)
     order = [*range(first), *range(first, last, 2), *range(first + 1, last, 2)]

@@ -62,7 +62,7 @@ def import_split(
             raise Unsupported("a split without sizes")
         return list(relay.split(x, num_splits, axis=axis))
     sizes = split_sizes if isinstance(split_sizes, tuple) else (split_sizes,)
-    cuts = [sum(sizes[: place + 1]) for place in range(len(sizes) - 1)]
+    cuts = [sum(sizes[: index + 1]) for index in range(len(sizes) - 1)]
     return list(relay.split(x, cuts, axis=axis)) if cuts else [x]
 
 

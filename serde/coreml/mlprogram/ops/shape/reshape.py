@@ -108,13 +108,13 @@ def import_reshape(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
         return call("dyn.reshape", x, shape)
     offset = len(dims) - len(own)
     codes: list[Dim] = []
-    for place, dim in enumerate(dims):
+    for index, dim in enumerate(dims):
         if not isinstance(dim, int) or dim != 0:
             codes.append(-1 if isinstance(dim, Any) else dim)
         elif ctx.version < 17 and offset:
             raise Unsupported(f"a length of 0 among {len(dims)} for {len(own)} before iOS17")
         else:
-            codes.append(own[place - offset] if place >= offset else 1)
+            codes.append(own[index - offset] if index >= offset else 1)
     if sum(isinstance(code, int) and code == -1 for code in codes) > 1:
         return call("dyn.reshape", x, shape, allowzero=True)
     return relay.reshape(x, codes)
@@ -148,9 +148,9 @@ def expand_reshape(data: Expr, *, newshape: AnyValue, allowzero: bool) -> Expr:
     left = list(range(len(given)))
     done: list[int] = []
     for axis in order:
-        place = left.index(axis)
-        if place:
-            parts = [done, left[:place], [axis], left[place + 1 :]]
+        index = left.index(axis)
+        if index:
+            parts = [done, left[:index], [axis], left[index + 1 :]]
             lengths = [product(given[each] for each in part) for part in parts]
             found = relay.transpose(relay.reshape(found, lengths), axes=[0, 2, 1, 3])
         left.remove(axis)

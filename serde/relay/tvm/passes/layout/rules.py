@@ -363,7 +363,7 @@ def _infer_reduction(
         return _result(attrs, layout, set(letters), len(old))
     wanted = {letter.upper() for letter in letters}
     exclude = attrs["exclude"]
-    axes = tuple(place for place, each in enumerate(target) if (each.upper() in wanted) != exclude)
+    axes = tuple(index for index, each in enumerate(target) if (each.upper() in wanted) != exclude)
     both = wanted | {letter.lower() for letter in wanted}
     return _result(changed(attrs, axis=axes), target, both, len(old))
 

@@ -150,21 +150,21 @@ def _in_blocks(
         return None
     axes = attrs["axes"]
     over = range(len(begins)) if axes is None else [normalize_axis(a, len(layout)) for a in axes]
-    for place, axis in enumerate(over):
+    for index, axis in enumerate(over):
         factor = target.factor_of(layout[axis])
         if factor < 0:
             continue
-        first, last, length = begins[place], ends[place], data.shape[axis]
+        first, last, length = begins[index], ends[index], data.shape[axis]
         if attrs["slice_mode"] == "size":
             if type(length) is not int and last < 0:
                 return None
             last = length if last < 0 else first + last
-        if steps[place] != 1 or first % factor or last % factor:
+        if steps[index] != 1 or first % factor or last % factor:
             return None
-        begins[place] = first // factor
-        ends[place] = last // factor
+        begins[index] = first // factor
+        ends[index] = last // factor
         if attrs["slice_mode"] == "size":
-            ends[place] -= begins[place]
+            ends[index] -= begins[index]
     values = {"begin": tuple(begins), "end": tuple(ends)}
     if axes is not None:
         values["axes"] = tuple(target.index_of(layout[axis]) for axis in over)

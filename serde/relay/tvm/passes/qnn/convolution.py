@@ -254,7 +254,7 @@ def _sum_weight(conv: _Convolution) -> Expr:
     """Return the sums of the weight for each channel of the result, times the data's zero point."""
     channels = conv.length("O") * (conv.length("I") if conv.is_depthwise else 1)
     kept = "OI" if conv.is_depthwise else "O"
-    axes = tuple(place for place, letter in enumerate(conv.kernel_layout) if letter not in kept)
+    axes = tuple(index for index, letter in enumerate(conv.kernel_layout) if letter not in kept)
     sums = call("sum", cast(conv.weight, "int32"), axis=axes, keepdims=False)
     shape = tuple(channels if letter == "C" else 1 for letter in conv.data_layout)
     spread = call("reshape", sums, newshape=shape)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["Places"]
+__all__ = ["Locations"]
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Locations:
     """Which parameters of a function name models that may lie in a store or an archive.
 
     Weights that it takes as ``params`` may lie in a store, too.
