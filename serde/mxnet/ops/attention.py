@@ -16,6 +16,7 @@ from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.shape.create import axis_indices
 from serde.mxnet.ops.table import OPS, ImportContext
 from serde.relay.ir.expr import Expr
+from serde.relay.lowering.lengths import length_of
 
 __all__ = ["scores", "weighted"]
 
@@ -110,7 +111,6 @@ class _Window:
         self, ctx: ImportContext, x: Expr, dilation: Expr, w: int, symmetric: bool
     ) -> None:
         (self.heads,) = ctx.static_lengths(x, [2])
-        self._ctx = ctx
         self._x = x
         steps = relay.const(allocation.arange(-w, w + 1 if symmetric else 1, dtype=np.int32))
         away = relay.multiply(relay.expand_dims(relay.cast(dilation, "int32"), 1), steps)
@@ -124,10 +124,7 @@ class _Window:
 
     def end(self) -> Expr:
         """Return the number of times as a scalar."""
-        length = self._ctx.type(self._x).shape[1]
-        if isinstance(length, int):
-            return relay.const(np.int32(length))
-        return relay.take(relay.shape_of(self._x, "int32"), relay.const(np.int32(1)), mode="fast")
+        return length_of(self._x, 1, "int32")
 
     def seen(self, x: Expr) -> Expr:
         """Return for (batch, time, heads, width) what each sees: an axis of steps before the last.

@@ -21,6 +21,7 @@ from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
+from serde.relay.lowering.lengths import length_of
 from serde.walk.context import TypedContext
 from serde.walk.pairs import reads
 
@@ -198,11 +199,7 @@ def axis_indices(ctx: TypedContext[Expr], x: Expr, axis: int | None, dtype: str 
         return relay.Constant(allocation.arange(length, dtype=dtype))
     if not isinstance(length, Any):
         return relay.cumsum(relay.ones((length,), dtype), axis=0, exclusive=True)
-    if axis is None:
-        count = relay.ndarray_size(x, "int32")
-    else:
-        at = relay.const(np.int32(axis % ctx.type(x).rank))
-        count = relay.take(relay.shape_of(x, "int32"), at, mode="fast")
+    count = relay.ndarray_size(x, "int32") if axis is None else length_of(x, axis, "int32")
     zero, one = relay.const(np.int32(0)), relay.const(np.int32(1))
     return relay.cast(relay.arange(zero, count, one, dtype="int32"), dtype)
 
