@@ -28,12 +28,9 @@ from serde.engine.fitting import fit_inputs
 from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError
 from serde.relay import transform
+from serde.relay.ir import OpDef, RelayModel, TensorType, children, post_order
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.leaves import leaves
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import children, post_order
 from serde.relay.run.arithmetic import Arithmetic, Exact, WeightsRounded
 from serde.relay.run.interpreter import run_with
 

@@ -20,13 +20,11 @@ from serde.checking.verdict import Tolerance, compare
 from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model
-from serde.core.report import Report
-from serde.core.weights import Array
+from serde.core import Array, Report
 from serde.engine.fitting import match_names
 from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError, FormatError, OptionError, SerdeError
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import RelayModel, TensorType
 
 __all__ = ["bisect", "bisect_read", "check", "input_types", "locate_difference", "wide_flag"]
 

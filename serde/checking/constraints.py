@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from serde.core.weights import Array
-from serde.relay.ir import traits
+from serde.relay.ir import Fractions, InRange, Moves, Reshape, Truth, UsuallyInRange, Values, traits
 from serde.relay.ir.bodies import carried, inner_first
 from serde.relay.ir.expr import (
     Call,
@@ -31,16 +31,7 @@ from serde.relay.ir.expr import (
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.ranges import UNBOUNDED, shape_of
 from serde.relay.ir.registry import has_trait, trait_of
-from serde.relay.ir.traits import (
-    Fractions,
-    InRange,
-    Moves,
-    Range,
-    Reshape,
-    Truth,
-    UsuallyInRange,
-    Values,
-)
+from serde.relay.ir.traits import Range
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order
 

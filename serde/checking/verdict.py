@@ -46,12 +46,7 @@ from serde.core.report import OutputVerdict, Report
 from serde.core.weights import Array, dtype_name
 from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Call, Expr, Tuple
-from serde.relay.ir.leaves import value_types
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import trait_of
-from serde.relay.ir.traits import TypeOnly
+from serde.relay.ir import Any, Call, Expr, RelayModel, Tuple, TypeOnly, trait_of, value_types
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order
 from serde.relay.transform.purity import is_random

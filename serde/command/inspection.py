@@ -16,8 +16,7 @@ from serde.conversion.steps import load_model
 from serde.core.report import Report, Table, shape_text
 from serde.core.texts import near_names, size_text
 from serde.errors import OptionError, UnsupportedModelError
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import TupleType, Type
+from serde.relay.ir import RelayModel, TupleType, Type
 from serde.relay.transform.cutting import NamedValue, nameable_values
 
 __all__ = ["Inspection", "ListedValue", "inspect_model", "list_operators", "operator_tables"]

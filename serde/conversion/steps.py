@@ -22,16 +22,12 @@ from serde.conversion.prepare import (
     prepare,
     rename_inputs_and_outputs,
 )
-from serde.core.garbage_collection import pause_garbage_collection
+from serde.core import Report, pause_garbage_collection
 from serde.core.limits import budget, spending
 from serde.core.progress import expect
-from serde.core.report import Report
 from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files
-from serde.relay.ir.expr import Call
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.visit import post_order
+from serde.relay.ir import Call, OpDef, RelayModel, post_order
 from serde.walk.export_fallback import hold_for_user
 from serde.walk.metadata import note_lost
 from serde.walk.user_converters import with_directions

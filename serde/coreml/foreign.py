@@ -10,10 +10,7 @@ import numpy as np
 from serde.coreml.interface.interface import declared_dims
 from serde.coreml.mlprogram.constants import element_of
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, as_dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.foreign import ARGUMENTS, Empty, Foreign, Input
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import ARGUMENTS, Any, Empty, Expr, Foreign, Input, TensorType, as_dim
 
 if TYPE_CHECKING:
     from serde.coreml.value import Builder, Value

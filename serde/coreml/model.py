@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
-from serde.core.limits import budget
-from serde.core.weights import Weight
+from serde.core import Weight, budget
 from serde.coreml.blobs import BlobLayout
 from serde.errors import FormatError
 

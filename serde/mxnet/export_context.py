@@ -15,10 +15,8 @@ from serde.core.weights import Array, dtype_name, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.model import COMPUTED
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Function
+from serde.relay.ir import Any, Dim, Function, SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.shapes import find_inserted
-from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.walk import export_context as walk
 from serde.walk.export_context import Body, Values, Writing
 from serde.walk.placement import Scope

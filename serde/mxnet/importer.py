@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.core.garbage_collection import pause_garbage_collection
+from serde.core import Report, pause_garbage_collection
 from serde.core.parsing import parse_json
-from serde.core.report import Report
 from serde.errors import FormatError, OptionError, raise_if_refused
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
@@ -31,11 +30,7 @@ from serde.mxnet.ops import TABLE
 from serde.mxnet.precision import precision_note
 from serde.mxnet.shape_completion import ShapeCompletion, tells_lengths
 from serde.mxnet.training import training_facts
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Expr, Span, Var
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import DimLike, Expr, Foreign, ModelMeta, RelayModel, Span, Var, is_float
 from serde.relay.ir.types import TensorType, Type
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback

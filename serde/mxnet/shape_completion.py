@@ -15,9 +15,7 @@ import serde.relay as relay
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import decode_attribute
 from serde.mxnet.model import Entry, Graph, Node
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, Var
-from serde.relay.ir.types import TensorType, Type
+from serde.relay.ir import Call, Dim, Expr, TensorType, Type, Var
 from serde.walk.holes import Holes
 
 __all__ = ["ShapeCompletion", "tells_lengths"]

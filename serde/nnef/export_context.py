@@ -24,9 +24,7 @@ from serde.nnef.model import (
     flatten,
 )
 from serde.nnef.names import Identifiers, Labels
-from serde.relay.ir.expr import tensor_type
-from serde.relay.ir.leaves import value_types
-from serde.relay.ir.types import SequenceType, TensorType, Type
+from serde.relay.ir import SequenceType, TensorType, Type, tensor_type, value_types
 from serde.walk import export_context as walk
 from serde.walk.holes import Incomplete
 from serde.walk.placement import Scope

@@ -9,8 +9,7 @@ from serde.errors import Unsupported
 from serde.nnef.fragments import FRAGMENTS
 from serde.nnef.model import Operation, Ref
 from serde.nnef.names import Identifiers, is_identifier
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.foreign import ARGUMENTS, Empty, Foreign, Input
+from serde.relay.ir import ARGUMENTS, Empty, Expr, Foreign, Input
 
 if TYPE_CHECKING:
     from serde.nnef.export_context import ExportContext, Value

@@ -11,16 +11,11 @@ from typing import ClassVar, Final
 import numpy as np
 
 import serde.core.allocation as allocation
+from serde.core import Issue, Report, dtype_name
 from serde.core.lossy import QUANTISED_AS_FLOATS
-from serde.core.report import Issue, Report
-from serde.core.weights import dtype_name
 from serde.nnef.model import NnefModel, Quantization, Ref, rename_operation
-from serde.relay.ir.bodies import all_nodes
+from serde.relay.ir import RelayModel, TensorType, all_nodes, call, called_name, rewrite_function
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import call, called_name
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform import FunctionPass
 from serde.walk.lowering import quantized_as_floats
 

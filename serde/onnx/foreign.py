@@ -10,17 +10,15 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from serde.core.optional import is_installed, require
-from serde.core.weights import Array
+from serde.core import Array, is_installed, require
 from serde.engine.base import first_line
 from serde.errors import OptionError, RelayError, Unsupported
 from serde.onnx.interface import declared_shape, input_dtype, value_type_proto
 from serde.onnx.model import OnnxModel
 from serde.onnx.scopes import domain_name
 from serde.onnx.versions import DEFAULT_TARGET
-from serde.relay.ir.dims import as_dim
+from serde.relay.ir import TensorType, as_dim
 from serde.relay.ir.foreign import MAX_ATTRIBUTE_BYTES, Empty, Foreign
-from serde.relay.ir.types import TensorType
 
 if TYPE_CHECKING:
     from serde.onnx.export_context import ExportContext, Value

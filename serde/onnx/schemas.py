@@ -17,8 +17,7 @@ from serde.errors import OptionError, Unsupported
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.interface import value_type_proto
 from serde.onnx.versions import CHANGES, FIRST_WITH_FUNCTIONS, LOWEST_TARGET, NEWEST, Change
-from serde.relay.ir.expr import Call, Tuple
-from serde.relay.ir.types import SequenceType, TensorType, Type
+from serde.relay.ir import Call, SequenceType, TensorType, Tuple, Type
 from serde.walk.takes import enumerate_words
 
 __all__ = [

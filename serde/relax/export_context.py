@@ -22,8 +22,7 @@ from serde.relax.framework import Framework
 from serde.relax.live import to_tensor
 from serde.relax.symbols import Symbols
 from serde.relax.values import Block, Names, Value, plain_name, require_tensor
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.ir import Any, Dim, SequenceType, TensorType
 from serde.walk import export_context as walk
 from serde.walk.table import ConverterTable
 

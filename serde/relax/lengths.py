@@ -19,9 +19,7 @@ from serde.core.limits import budget
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.reflection import handle_of
-from serde.relay.ir.dims import Any, Dim, FloorDiv, substitute, symbol
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Constant, Dim, Expr, FloorDiv, TensorType, substitute, symbol
 from serde.relay.ir.unique_names import UniqueNames
 
 __all__ = ["Lengths", "Scalar", "Shape"]

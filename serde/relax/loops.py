@@ -14,9 +14,7 @@ from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.reflection import attributes_of, handle_of, name_of, plain_value, tensor_of
 from serde.relax.values import BRANCH
-from serde.relay.ir.expr import Call, Expr, Function, Var
-from serde.relay.ir.registry import call, get
-from serde.relay.ir.types import FuncType, TensorType
+from serde.relay.ir import Call, Expr, Function, FuncType, TensorType, Var, call, get
 from serde.relay.ir.visit import children, post_order, rewrite
 
 __all__ = ["Loops", "Repetition", "transpose_outside"]

@@ -12,8 +12,7 @@ from typing import Any as AnyValue, Final
 
 from serde.errors import Unsupported
 from serde.onnx.ops import TABLE
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call, const, tensor_type
 from serde.relay.ir.schema import gather
 from serde.relay.op.norm.plain import ChannelNorm
 

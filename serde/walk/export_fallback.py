@@ -16,14 +16,10 @@ from serde.errors import (
     TypeInferenceError,
     Unsupported,
 )
-from serde.relay.ir.bodies import carried
+from serde.relay.ir import OpDef, RelayModel, TensorType, TupleType, Type, carried, get, rewrite
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Tuple, TupleGetItem
 from serde.relay.ir.foreign import ARGUMENTS, FOREIGN, PIVOT_FRAMEWORK, Foreign, Input, is_foreign
 from serde.relay.ir.leaves import leaves, value_types
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef, get
-from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.relay.ir.visit import rewrite
 from serde.walk.user_converters import UserConverter
 
 if TYPE_CHECKING:

@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from serde.core.report import Issue, Report
 from serde.errors import RelayError, TypeInferenceError
-from serde.relay.ir.dims import Any, Dim, SymDim
-from serde.relay.ir.expr import Expr, Span, TupleGetItem
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Dim, Expr, Foreign, Span, SymDim, TensorType, TupleGetItem
 from serde.walk.holes import Hole, Holes, name_sources
 from serde.walk.import_context import ImportContext
 from serde.walk.user_converters import UserConverter

@@ -13,9 +13,7 @@ from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.shape.create import axis_indices
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, is_float, normalize_axis, tensor_type
 from serde.walk.pairs import pair, reads, writes
 from serde.walk.takes import FLOATS, HELD, Takes
 

@@ -17,10 +17,7 @@ from serde.mxnet.bodies import arrange, choose, only_result
 from serde.mxnet.builder import Subgraph
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.mxnet.rows import as_rows, from_row, from_rows, to_row
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, Function, If, TupleGetItem, Var
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Dim, Expr, Function, If, TensorType, TupleGetItem, Var, call
 from serde.relay.op.control.body import goes_on
 from serde.walk.export_context import Writing
 

@@ -10,13 +10,10 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Dim, Expr, normalize_axis
 from serde.relay.op.norm.bodies import batch_norm_body
 from serde.relay.op.norm.plain import ChannelNorm
-from serde.walk.pairs import pair, reads
-from serde.walk.takes import Takes, at
+from serde.walk import Takes, at, pair, reads
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,7 @@ from serde.mxnet.ops.conv.direct import layouts, per_axis
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.elementwise.unary import import_cbrt
 from serde.mxnet.ops.table import COMPUTED, FLOATS, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Call, Expr, lowest, split_padding, tensor_type
 from serde.relay.op.pool.reduction import Pooling
 from serde.walk.expansion.pool import pool_expansion
 from serde.walk.takes import Takes, all_are

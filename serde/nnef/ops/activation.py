@@ -9,8 +9,7 @@ from serde.errors import Unsupported
 from serde.nnef.export_context import EXACT, is_exact
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
-from serde.walk.pairs import pair, reads
-from serde.walk.takes import FLOATS, Takes
+from serde.walk import FLOATS, Takes, pair, reads
 
 
 @OPS.imports("softabs")

@@ -18,8 +18,7 @@ from serde.errors import ConverterBug, Unsupported
 from serde.nnef.ops.conv.windows import per_axis
 from serde.nnef.ops.pool.window import PoolAttributes, import_box
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Call, Expr, call, tensor_type
 from serde.relay.ir.schema import gather
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resize import ImageResize

@@ -8,8 +8,7 @@ from math import prod
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.walk.takes import Takes, like, ranks
 
 

@@ -10,9 +10,7 @@ import serde.relay as relay
 from serde.nnef.export_context import EXACT, is_exact
 from serde.nnef.ops.pool.window import PoolAttributes, import_box
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Call, Dim, Expr, call, tensor_type
 from serde.relay.op.norm.plain import ChannelNorm
 from serde.walk.takes import Takes
 

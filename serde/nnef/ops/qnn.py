@@ -15,8 +15,7 @@ from serde.nnef.export_context import Quantized, is_spoken
 from serde.nnef.model import Quantization
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.nnef.quantization import LinearCodes, MinMaxCodes, linear_axis
-from serde.relay.ir.expr import Constant, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call, tensor_type
 from serde.walk.expansion.tensors import fixed_shape
 from serde.walk.takes import Takes, dtypes
 

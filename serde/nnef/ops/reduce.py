@@ -15,9 +15,7 @@ from serde.nnef.model import Ref
 from serde.nnef.ops.elementwise.arithmetic import SCALARS, narrow_as_scalars
 from serde.nnef.ops.index.gather import require_exact
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, reduced_axes
+from serde.relay.ir import Expr, call, is_float, reduced_axes, tensor_type
 from serde.relay.op.reduce.plain import ReducedAxes
 from serde.walk.expansion.tensors import fixed_shape
 from serde.walk.takes import Takes

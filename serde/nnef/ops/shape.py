@@ -16,11 +16,8 @@ from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.export_context import is_spoken
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Constant, Expr, Tuple, tensor_type
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir import Call, Constant, Dim, Expr, OpDef, TensorType, Tuple, call, tensor_type
 from serde.relay.ir.shapes import find_inserted, normalize_axes, normalize_axis
-from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import fixed_shape
 from serde.walk.takes import FLOATS, Takes
 

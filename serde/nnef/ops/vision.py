@@ -18,8 +18,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple
+from serde.relay.ir import Dim, Expr, Tuple
 
 OPS.refuses_calls(
     "serde.box_nms",

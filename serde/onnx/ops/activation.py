@@ -8,9 +8,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relay.ir import Expr, call
 from serde.relay.ir.dims import Any, product
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
 from serde.walk.pairs import pair, reads, writes
 from serde.walk.takes import AXES, HELD, Takes
 

@@ -14,10 +14,7 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, const_int32, scalar_like
 from serde.onnx.ops.linalg.product import build_matmul
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Call, Expr, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Call, Expr, TensorType, TupleGetItem, call
 
 
 def split_heads(x: Expr, count: int) -> Expr:

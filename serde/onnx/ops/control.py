@@ -17,12 +17,8 @@ from serde.onnx.ops.sequence import is_empty
 from serde.onnx.ops.shape.reshape import as_scalar
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.onnx.undecided import differ_in_rank
-from serde.relay.ir.dims import Any
+from serde.relay.ir import Any, SequenceType, TensorType, TupleType, call, infer_if, normalize_axis
 from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
-from serde.relay.ir.infer import infer_if
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.op.control.body import join, results, tensors
 from serde.walk.export_context import Writing
 

@@ -12,10 +12,7 @@ from serde.core.allocation import full
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import fill, scalar_like
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Any, Expr, call, normalize_axis
 from serde.relay.op.norm.layer import StashedNorm
 from serde.relay.op.norm.plain import ChannelNorm
 from serde.walk.pairs import pair, reads, writes

@@ -20,8 +20,7 @@ from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.relay.op.random.seeded import RandomNormal, RandomUniform
 from serde.relay.op.random.threefry import PARITY, ROTATIONS, TOP
 

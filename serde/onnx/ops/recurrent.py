@@ -13,8 +13,7 @@ from typing import Any as AnyValue
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import as_dtype
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, TupleGetItem, call
 from serde.relay.op.recurrent.gates import PARAMETERS, Direction, RecurrentLayer, count_directions
 from serde.walk.takes import Takes
 

@@ -15,15 +15,10 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, compute_dtype, scalar_like
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, If
-from serde.relay.ir.infer import infer_if
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, If, TensorType, call, infer_if, is_float, normalize_axis
 from serde.relay.lowering.index import from_start
 from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis
-from serde.walk.pairs import writes
-from serde.walk.takes import Takes
+from serde.walk import Takes, writes
 
 
 def emit_reduce(

@@ -18,9 +18,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.interface import declared_shape
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir import Call, Dim, Expr, Function, OpDef, Tuple, TupleGetItem, Var, call
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.op.control.body import results
 from serde.walk.pairs import pair, writes

@@ -16,10 +16,7 @@ from serde.onnx.ops.image.sampling import LINEAR, clamp, flatten_pixels, length_
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import emit_range, reshape_along, unsqueeze
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Dim, Expr, TensorType, call
 from serde.relay.op.vision.aligned import AlignedRegions
 from serde.relay.op.vision.boxes import BoxSuppression
 from serde.relay.op.vision.regions import RoiAlign

@@ -9,11 +9,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relax.precision import compute_wide, make_wide_expansion
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import pair, reads
-from serde.walk.takes import FLOATS, Takes
+from serde.relay.ir import Call, Expr, call, is_float, tensor_type
+from serde.walk import FLOATS, Takes, pair, reads
 
 _LAYERS: Final = {
     "nn.softmax": "nn.softmax",

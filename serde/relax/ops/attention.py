@@ -12,9 +12,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relax.precision import compute_wide, make_wide_expansion
-from serde.relay.ir.dims import same_length
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Call, Expr, call, same_length, tensor_type
 from serde.relay.op.attention import decompose_attention, has_any
 from serde.walk.takes import Takes
 

@@ -13,8 +13,7 @@ import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.relax.framework import Framework
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Expr, split_padding
 from serde.relay.lowering.conv import CONVOLUTIONS, TRANSPOSED
 from serde.relay.op.conv.windows import Convolution, TransposedConvolution
 

@@ -15,9 +15,7 @@ from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
 from serde.relax.precision import NARROW, compute_wide, widen
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, call, is_float
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.expansion.functions import arctan2
 from serde.walk.pairs import pair, reads, writes

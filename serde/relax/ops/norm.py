@@ -10,8 +10,7 @@ from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relax.ops.conv import cast, sum_dtype
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, TupleGetItem, call
 from serde.relay.op.norm.layer import StashedNorm
 from serde.relay.op.norm.plain import ChannelNorm
 from serde.walk.takes import SINGLE, Takes, at, ranks

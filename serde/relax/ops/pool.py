@@ -12,10 +12,7 @@ from serde.core.weights import numpy_dtype
 from serde.relax.framework import Framework
 from serde.relax.ops.conv import cast, sum_dtype
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Dim, Expr, is_float, lowest
 from serde.relay.op.conv.windows import SPATIAL
 from serde.relay.op.pool.reduction import Pooling, Window
 from serde.walk.expansion.pool import USUAL

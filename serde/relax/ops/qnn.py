@@ -7,8 +7,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.relay.op.qnn.integer import body_of_convolution
 from serde.relay.op.qnn.sums import body_of_sums
 

@@ -14,8 +14,7 @@ from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType
 from serde.relay.op.random.threefry import PARITY, ROTATIONS
 
 _WORD = "uint64"

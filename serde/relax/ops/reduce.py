@@ -13,11 +13,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Shape, Value
 from serde.relax.precision import compute_wide, make_wide_expansion, widen
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, reduced_axes
-from serde.walk.pairs import reads
-from serde.walk.takes import FLOATS, Takes
+from serde.relay.ir import Expr, call, is_float, reduced_axes
+from serde.walk import FLOATS, Takes, reads
 
 
 @OPS.imports("relax.nn.cross_entropy_with_logits")

@@ -6,9 +6,8 @@ import numpy as np
 
 import serde.core.allocation as allocation
 from serde.errors import Unsupported
+from serde.relay.ir import Constant, Expr, call, tensor_type
 from serde.relay.ir.dims import Dim, product
-from serde.relay.ir.expr import Constant, Expr, tensor_type
-from serde.relay.ir.registry import call
 from serde.relay.lowering.lengths import permuted
 
 __all__ = ["decompose_einsum"]

@@ -10,20 +10,15 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import RelayError, TypeInferenceError
-from serde.relay.ir.bodies import Apply, Blank
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import ARGUMENTS, Apply, Blank, Dim, Foreign, Input, value_types
 from serde.relay.ir.expr import Call, Expr, Function, Let, Var, astuple
 from serde.relay.ir.foreign import (
-    ARGUMENTS,
     FOREIGN,
     PIVOT_FRAMEWORK,
-    Foreign,
-    Input,
     check_arguments,
     decode_attributes,
     result_type,
 )
-from serde.relay.ir.leaves import value_types
 from serde.relay.ir.registry import Array, call, relay_op, sample, set_type, tensor
 from serde.relay.ir.traits import BitLevel, Float32, Foreign as ForeignTrait
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type

@@ -7,12 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import Array, Dim, TensorType, call, relay_op, sample, tensor, widen
 from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, Var, const, tensor_type
-from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import STEPS
 from serde.relay.op.attention import scale_of
 from serde.relay.op.control.body import close

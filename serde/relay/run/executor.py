@@ -9,10 +9,8 @@ import numpy as np
 
 from serde.core.weights import numpy_dtype
 from serde.errors import RelayError
-from serde.relay.ir.expr import Constant, Expr, Function, GlobalVar, Var, astuple
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Constant, Expr, Function, GlobalVar, IRModule, TensorType, Var, astuple
 from serde.relay.ir.ndarray import NDArray
-from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.rescale import current_requantize_config
 from serde.relay.run.interpreter import evaluate, run
 from serde.relay.run.values import ConstructorValue, RefValue

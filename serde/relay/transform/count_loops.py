@@ -8,12 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from serde.relay.ir import OpDef, Reshape, TensorType, call, has_trait, infer_function
 from serde.relay.ir.bodies import substitute
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, const
-from serde.relay.ir.infer import infer_function
-from serde.relay.ir.registry import OpDef, call, has_trait
-from serde.relay.ir.traits import Reshape
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import FunctionPass
 

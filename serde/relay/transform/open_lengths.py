@@ -8,12 +8,9 @@ from typing import Final
 
 from serde.core.report import Report
 from serde.errors import TypeInferenceError
-from serde.relay.ir.bodies import carried
+from serde.relay.ir import RelayModel, TypeOnly, call, carried, infer_call, set_type, trait_of
 from serde.relay.ir.dims import Any, Dim, SymDim, product, substitute, symbol
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import call, infer_call, set_type, trait_of
-from serde.relay.ir.traits import TypeOnly
 from serde.relay.ir.types import TensorType, TupleType, Type, substitute_type
 from serde.relay.ir.visit import children, post_order, rebuild
 from serde.relay.op.index.slicing import FAR

@@ -7,11 +7,7 @@ from functools import cache
 from typing import Any as AnyValue, Final
 
 from serde.errors import RelayError
-from serde.relay.ir.adt import Constructor
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, Function, GlobalVar
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Any, Constructor, Dim, Expr, Function, GlobalVar, IRModule, infer_module
 from serde.relay.ir.types import GlobalTypeVar, TypeCall
 from serde.relay.ir.visit import free_vars
 from serde.relay.tvm.standard.static_arrays import StaticTensorArrayOps

@@ -6,10 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from serde.relay.ir.expr import Call, Expr, Function, Op, TupleWrapper, astuple
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Call, Expr, Function, IRModule, Op, TupleWrapper, astuple, post_order
 from serde.relay.ir.ndarray import NDArray
-from serde.relay.ir.visit import post_order
 from serde.relay.transform.base import Pass
 from serde.relay.transform.infer_type import InferType
 from serde.relay.tvm.prelude import Prelude

@@ -11,9 +11,7 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Call, Expr, call, is_float, tensor_type
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.torch.export_context import number_of
 from serde.torch.ops.elementwise.binary import scale

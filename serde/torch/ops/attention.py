@@ -10,9 +10,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.dims import same_length
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call, same_length
 from serde.torch.ops.norm.layer import import_layer_norm
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 

@@ -6,8 +6,7 @@ from typing import Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.torch.ops.reduce.norm import vector_norm
 from serde.torch.ops.table import OPS, ImportContext, SymInt
 

@@ -11,9 +11,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, call, is_float
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import PLACEMENT
 from serde.torch.ops.shape.create import DType, Size, fill

@@ -12,9 +12,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array, dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
+from serde.relay.ir import Dim, Expr, as_dtype, tensor_type
 from serde.relay.op.image.interpolation import Interpolation
 from serde.walk.expansion.tensors import fixed_shape
 

@@ -7,9 +7,7 @@ from typing import Literal
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.elementwise import like
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Call, Expr, as_dtype, is_float, tensor_type
 from serde.walk.expansion.tensors import along
 from serde.walk.pairs import pair, reads, writes
 from serde.walk.takes import FLOATS as REALS, Takes

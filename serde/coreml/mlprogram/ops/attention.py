@@ -11,9 +11,7 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Call, Expr, as_dtype, is_float, tensor_type
 from serde.walk.expansion.tensors import fixed_shape
 from serde.walk.takes import Takes
 

@@ -14,13 +14,9 @@ from serde.coreml.mlprogram.ops.shape.reshape import transpose
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.coreml.mlprogram.tensor_lists import give_shape, is_shapeless, operand_of
 from serde.errors import Unsupported
-from serde.relay.ir.bodies import instantiate
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir import Any, Dim, TensorType, Type, call, infer_function, infer_if, instantiate
 from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var, tensor_type
-from serde.relay.ir.infer import infer_function, infer_if
 from serde.relay.ir.leaves import leaves
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType, Type
 from serde.relay.op.control.body import join, results
 from serde.walk.export_context import Writing
 

@@ -9,10 +9,7 @@ from typing import Literal
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Expr, as_dtype, call, split_padding
 from serde.relay.lowering.conv import (
     CONVOLUTIONS,
     TRANSPOSED,

@@ -21,11 +21,7 @@ from serde.coreml.mlprogram.operators import (
 from serde.coreml.mlprogram.ops.shape.arrange import spread, spread_as
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import broadcast, is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Expr, TensorType, broadcast, call, is_float, tensor_type
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.pairs import reads, writes
 from serde.walk.takes import FLOATS as REALS, Takes

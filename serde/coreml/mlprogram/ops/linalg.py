@@ -7,11 +7,7 @@ from serde.coreml.mlprogram.operators import NUMBERS, cast_to, compute_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import expand_dims, reshape, squeeze
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Dim, Expr, TensorType, call, is_float
 
 WHOLE = ("nchw,nwhu->nchu", "chw,whr->chr")
 """The equations of MIL's einsum."""

@@ -11,10 +11,8 @@ from serde.core.weights import dtype_name, numpy_dtype
 from serde.coreml.mlprogram.ops.elementwise import like
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, TupleGetItem, tensor_type
+from serde.relay.ir import Expr, TupleGetItem, call, normalize_axes, normalize_axis, tensor_type
 from serde.relay.ir.precision import as_dtype, limits, wide_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.op.norm.bodies import batch_norm_body, standardize
 from serde.relay.op.norm.layer import StashedNorm
 from serde.relay.op.norm.plain import ChannelNorm

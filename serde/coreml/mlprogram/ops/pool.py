@@ -19,11 +19,7 @@ from serde.coreml.mlprogram.ops.conv import (
 )
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, pool_dim, split_padding
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Dim, Expr, TensorType, call, is_float, pool_dim, split_padding
 from serde.walk.expansion.pool import pool_expansion
 
 Kind = Literal["max", "avg"]

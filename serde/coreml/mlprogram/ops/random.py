@@ -11,10 +11,7 @@ from serde.core.weights import dtype_name
 from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, as_dtype, call, tensor_type
 from serde.relay.op.random.seeded import RandomNormal, RandomUniform
 from serde.walk.takes import Takes
 

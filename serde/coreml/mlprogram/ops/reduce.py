@@ -9,10 +9,7 @@ import serde.relay as relay
 from serde.coreml.mlprogram.operators import NUMBERS, cast_to, compute_dtype, emit_in
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, reduced_axes
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, call, is_float, reduced_axes
 from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis
 from serde.walk.takes import Takes
 

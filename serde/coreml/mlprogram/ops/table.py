@@ -10,9 +10,7 @@ from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.operators import CORE
 from serde.coreml.value import Value
 from serde.coreml.versions import CHANGES
-from serde.relay.ir.expr import Call, Expr, Var
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.visit import free_vars
+from serde.relay.ir import Call, Expr, OpDef, Var, free_vars
 from serde.walk.table import ConverterTable
 
 __all__ = [

@@ -12,10 +12,8 @@ from serde.coreml.neuralnetwork.import_context import number
 from serde.coreml.neuralnetwork.message_view import MessageView, layer_outputs, layers_of
 from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
+from serde.relay.ir import Constant, Expr, If, TensorType, Tuple, TupleGetItem, Type, Var, call
 from serde.relay.ir.dims import Any as AnyDim
-from serde.relay.ir.expr import Constant, Expr, If, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType, Type
 from serde.relay.ir.visit import free_vars
 from serde.walk.assembly import closed_over
 from serde.walk.holes import Hole, Incomplete

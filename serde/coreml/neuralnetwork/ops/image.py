@@ -14,9 +14,7 @@ from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.conv import border_amounts, borders
 from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, call
 
 Upsampling = Literal["NN", "BILINEAR"]
 Grid = Literal["asymmetric", "align_corners", "half_pixel"]

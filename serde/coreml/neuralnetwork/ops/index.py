@@ -13,8 +13,7 @@ import serde.relay as relay
 from serde.coreml.neuralnetwork.import_context import number
 from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType
 from serde.relay.lowering.index import from_start
 from serde.relay.lowering.lengths import length_of
 

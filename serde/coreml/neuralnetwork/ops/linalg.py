@@ -7,8 +7,7 @@ from serde.coreml.mlprogram.export_context import ExportContext as ProgramContex
 from serde.coreml.neuralnetwork.layer_weights import LayerWeights
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType
 from serde.walk.takes import CONSTANT, Takes
 
 

@@ -9,8 +9,7 @@ from serde.coreml.neuralnetwork.import_context import images, number
 from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType
 
 
 @LAYERS.imports("batchnorm")

@@ -23,8 +23,7 @@ from serde.coreml.neuralnetwork.ops.conv import (
 )
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.walk.takes import FLOATS, Takes
 
 Pool = Literal["MAX", "AVERAGE", "L2"]

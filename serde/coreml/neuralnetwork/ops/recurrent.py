@@ -15,8 +15,7 @@ from serde.coreml.neuralnetwork.layers import Parameter, value_weight
 from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, Var
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, Var
 from serde.relay.run.computed import ComputedWeight
 
 CLIP = 50.0

@@ -11,8 +11,7 @@ from serde.coreml.mlprogram.ops.reduce import EXTREMES, REDUCTIONS
 from serde.coreml.neuralnetwork.import_context import number
 from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 
 Mode = Literal[
     "SUM", "AVG", "PROD", "LOGSUM", "SUMSQUARE", "L1", "L2", "MAX", "MIN", "ARGMAX"

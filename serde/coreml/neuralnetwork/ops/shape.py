@@ -12,10 +12,7 @@ from serde.coreml.neuralnetwork.import_context import add_leading_axis, drop_lea
 from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import same_shape
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import normalize_axes
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, normalize_axes, same_shape
 from serde.walk.pairs import reads, writes
 
 Order = Literal["CHANNEL_FIRST", "CHANNEL_LAST"]

@@ -12,10 +12,7 @@ from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.conv.direct import ConvAttributes, is_computed
 from serde.mxnet.ops.table import FLOATS, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Call, Expr, as_dtype, call, split_padding, tensor_type
 from serde.relay.op.conv.deformable import Displacements
 from serde.relay.op.conv.windows import Convolution
 

@@ -9,10 +9,7 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import FLOATS, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.shapes import split_padding
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Dim, Expr, TensorType, split_padding, tensor_type
 from serde.relay.lowering.conv import CONVOLUTIONS, convolution_on_floats, is_on_floats
 from serde.relay.op.conv.windows import Convolution
 

@@ -19,8 +19,7 @@ from serde.mxnet.ops.conv.direct import (
     per_axis,
 )
 from serde.mxnet.ops.table import FLOATS, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Call, Expr, split_padding, tensor_type
 from serde.relay.lowering.conv import TRANSPOSED, convolution_on_floats, cut_behind, dtypes_of
 from serde.relay.op.conv.windows import TransposedConvolution
 

@@ -30,8 +30,7 @@ from serde.mxnet.ops.elementwise.scalars import (
     with_scalar,
 )
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Constant, Expr, is_float
 from serde.walk.expansion.functions import arctan2, greatest_divisor
 from serde.walk.pairs import reads
 

@@ -15,8 +15,7 @@ from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.binary import arithmetic
 from serde.mxnet.ops.elementwise.scalars import scalar_like, truth, with_scalar
 from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, is_float
 
 WIDTHS = {
     "bool": 0,

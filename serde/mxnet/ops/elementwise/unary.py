@@ -15,8 +15,7 @@ from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import in_floats, in_singles, scalar_like
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, is_float
 from serde.walk.pairs import pair, reads, writes
 
 ALIKE = (

@@ -11,9 +11,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.mxnet.ops.table import COMPUTED, OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
+from serde.walk import Takes, like, pair, ranks
 from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
-from serde.walk.pairs import pair
-from serde.walk.takes import Takes, like, ranks
 
 
 @OPS.imports("GridGenerator")

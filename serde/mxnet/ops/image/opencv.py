@@ -13,9 +13,7 @@ import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, as_dtype, call, tensor_type
 from serde.relay.op.image.interpolation import cubic_weights
 
 NEAREST, LINEAR, CUBIC, AREA, LANCZOS, LINEAR_EXACT = range(6)

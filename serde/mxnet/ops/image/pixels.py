@@ -9,9 +9,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, as_dtype, call, tensor_type
 from serde.walk.pairs import one_of, pair
 from serde.walk.takes import Takes
 

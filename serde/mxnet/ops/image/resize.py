@@ -14,11 +14,8 @@ from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.conv.transposed import conv_transpose
 from serde.mxnet.ops.table import COMPUTED, FLOATS, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
+from serde.relay.ir import Any, Call, Dim, Expr, TensorType, as_dtype, tensor_type
 from serde.relay.ir.schema import gather
-from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resize import ImageResize
 from serde.relay.op.image.upsampling import Upsampling

@@ -13,9 +13,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.shape.arrange import axes_last
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
+from serde.relay.ir import Expr, as_dtype, is_float, normalize_axes, normalize_axis, tensor_type
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.index import from_start
 

@@ -13,9 +13,7 @@ from serde.core.allocation import iterations
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, normalize_axis
 from serde.relay.lowering.lengths import LAST
 
 

@@ -19,9 +19,7 @@ from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.ops.index.gather import as_index, wrap_indices
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, as_dtype
 
 Mode = Literal["update", "add", "mul", "mean", "min", "max"]
 

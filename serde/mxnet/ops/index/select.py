@@ -9,8 +9,7 @@ from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.index.gather import as_index
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, is_float
 from serde.relay.lowering.lengths import LAST
 
 

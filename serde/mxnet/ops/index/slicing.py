@@ -13,9 +13,7 @@ from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim, same_length
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Dim, Expr, normalize_axis, same_length
 from serde.relay.lowering.lengths import LAST
 from serde.relay.op.index.slicing import StridedSlice
 

@@ -9,8 +9,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType
 from serde.relay.op.index.sorting import TopK
 
 FLOAT32 = np.dtype("float32")

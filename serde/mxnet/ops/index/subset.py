@@ -15,12 +15,7 @@ from serde.mxnet.ops.index.gather import wrap_indices
 from serde.mxnet.ops.index.select import as_mask
 from serde.mxnet.ops.shape.reshape import with_rank
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import Array, call
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Array, Dim, Expr, TensorType, as_dtype, call, normalize_axis
 
 
 @OPS.imports("_contrib_boolean_mask")

@@ -12,8 +12,7 @@ import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 
 
 def scale_by(ctx: ImportContext, data: Expr, factor: float) -> Expr:

@@ -9,9 +9,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.linalg.blas import TriangularFactor, product_of, scale_by, transpose_if
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes
+from serde.relay.ir import Expr, TupleGetItem, call, normalize_axes
 from serde.relay.op.linalg.columns import identity_like
 from serde.walk.pairs import pair, writes
 

@@ -13,11 +13,8 @@ from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.shape.create import axis_indices
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim, same_length
+from serde.relay.ir import Dim, TensorType, call, normalize_axes, same_length
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes
-from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import MatMul
 
 

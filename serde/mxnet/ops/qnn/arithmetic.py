@@ -31,8 +31,7 @@ from serde.mxnet.ops.qnn.parameters import (
     whole,
 )
 from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Constant, Expr, TensorType
 
 
 @OPS.imports("_contrib_quantized_concat", ignored=("num_args",))

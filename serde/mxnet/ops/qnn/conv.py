@@ -35,8 +35,7 @@ from serde.mxnet.ops.qnn.parameters import (
     whole,
 )
 from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 
 
 def _attributes(conv: ConvAttributes) -> dict[str, AnyValue]:

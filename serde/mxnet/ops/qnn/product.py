@@ -33,8 +33,7 @@ from serde.mxnet.ops.qnn.parameters import (
     whole,
 )
 from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 
 POSITIVE = ("relu", "leaky", "clip", "abs")
 """Functions after which MXNet takes the result of a fused layer for uint8."""

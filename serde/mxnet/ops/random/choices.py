@@ -14,9 +14,7 @@ from serde.errors import Unsupported
 from serde.mxnet.ops.random.distributions import Sample, gumbel
 from serde.mxnet.ops.random.samplers import DType, Size, lengths, sample_like
 from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Dim, Expr, call
 
 INT32 = np.dtype(np.int32)
 

@@ -13,9 +13,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import require_float
+from serde.relay.ir import Expr, call, require_float
 
 Density = Callable[..., Expr]
 

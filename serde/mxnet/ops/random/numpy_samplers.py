@@ -15,9 +15,7 @@ from serde.mxnet.ops.random import distributions
 from serde.mxnet.ops.random.distributions import Distribution, Sample
 from serde.mxnet.ops.random.samplers import DType, Size, dtype_or_float32, lengths, sample_like
 from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import broadcast
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, broadcast
 
 FLOAT32 = np.dtype(np.float32)
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import serde.relay as relay
 from serde.mxnet.ops.table import OPS, ExportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType
 from serde.relay.op.random.seeded import RandomNormal, RandomUniform
 
 

@@ -10,8 +10,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.shape.create import axis_indices
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import call
+from serde.relay.ir import Call, Expr, Function, Tuple, TupleGetItem, Var, call
 from serde.walk.takes import Takes, dtypes
 
 

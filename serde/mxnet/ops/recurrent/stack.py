@@ -13,9 +13,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import TypeInferenceError
 from serde.mxnet.ops.recurrent.layer import GATES, Mode, import_rnn, joined_parts
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from serde.relay.ir import Call, Constant, Expr, Function, TensorType, Tuple, TupleGetItem
 from serde.relay.ir.registry import Array, OpDef, set_type
-from serde.relay.ir.types import TensorType
 from serde.walk.expansion.stacks import MergeStacks, is_given
 
 __all__ = ["MERGE_STACKS", "STACK", "stack"]

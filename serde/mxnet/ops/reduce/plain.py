@@ -13,10 +13,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.axis_groups import split_axes
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axes
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, TupleGetItem, call, is_float, normalize_axes
 from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis
 from serde.walk.takes import Takes
 

@@ -17,8 +17,7 @@ import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float, reduced_axes
+from serde.relay.ir import Expr, is_float, reduced_axes
 
 Axes = int | tuple[int, ...] | None
 DType = np.dtype[AnyValue] | None

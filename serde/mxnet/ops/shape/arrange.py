@@ -8,10 +8,7 @@ from math import prod
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, call, normalize_axes, normalize_axis
 from serde.relay.lowering.lengths import bounded_lengths
 from serde.walk.pairs import reads
 

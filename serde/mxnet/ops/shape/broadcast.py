@@ -9,11 +9,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.axis_groups import split_axes
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Dim, Expr, TensorType, call, normalize_axes, normalize_axis
 
 
 @OPS.imports("broadcast_to")

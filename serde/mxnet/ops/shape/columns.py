@@ -9,10 +9,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.conv.direct import Window
 from serde.mxnet.ops.table import COMPUTED, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, call, split_padding
 from serde.relay.op.shape.columns import Columns
 from serde.walk.takes import Takes
 

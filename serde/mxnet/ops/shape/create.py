@@ -18,9 +18,7 @@ from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.model import COMPUTED
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Any, Dim, Expr, is_float
 from serde.relay.lowering.lengths import length_of
 from serde.walk.context import TypedContext
 from serde.walk.pairs import reads

@@ -10,9 +10,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.shape.reshape import at_least_3d, with_rank
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, normalize_axis
 
 
 @OPS.imports("Concat")

@@ -12,9 +12,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axes
+from serde.relay.ir import Dim, Expr, normalize_axes
 from serde.walk.pairs import reads, writes
 
 

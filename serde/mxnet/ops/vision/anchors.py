@@ -5,8 +5,7 @@ from __future__ import annotations
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, TupleGetItem, call
 from serde.relay.op.vision.anchors import Decoding, Priors
 from serde.relay.op.vision.detection import Detection
 from serde.relay.op.vision.proposal import Proposal

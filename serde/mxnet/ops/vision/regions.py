@@ -11,11 +11,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import COMPUTED, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import require_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Dim, Expr, TensorType, call, require_float
 from serde.walk.takes import Takes, between
 
 

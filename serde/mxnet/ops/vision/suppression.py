@@ -10,16 +10,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    Tuple,
-    TupleGetItem,
-    Var,
-    tensor_type,
-)
+from serde.relay.ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, tensor_type
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.boxes import BoxSuppression

@@ -18,9 +18,7 @@ from serde.nnef.ops.conv.windows import (
     steps,
 )
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Expr, call, split_padding, tensor_type
 from serde.relay.lowering.conv import CONVOLUTIONS
 from serde.relay.op.conv.windows import Convolution
 from serde.walk.expansion.tensors import fixed_shape

@@ -19,8 +19,7 @@ from serde.nnef.ops.conv.windows import (
     steps,
 )
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Call, Expr, split_padding
 from serde.relay.lowering.conv import TRANSPOSED, cut_behind
 from serde.relay.op.conv.windows import Convolution
 

@@ -12,10 +12,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.model import Argument, Operation, Ref
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Constant, Expr, TensorType, call, is_float, tensor_type
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.takes import Takes, of_dtypes
 

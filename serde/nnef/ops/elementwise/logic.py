@@ -10,8 +10,7 @@ import serde.relay as relay
 from serde.nnef.ops.elementwise.arithmetic import SCALARS, emit_binary, export_binary, import_binary
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relay.ir.expr import Expr
-from serde.walk.pairs import pair
-from serde.walk.takes import Takes
+from serde.walk import Takes, pair
 
 COMPARISONS: Final = {
     "lt": "less",

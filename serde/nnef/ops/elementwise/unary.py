@@ -17,10 +17,8 @@ from serde.errors import Unsupported
 from serde.nnef.export_context import element_type
 from serde.nnef.ops.elementwise.arithmetic import are_integers, join_root
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
-from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import pair, reads, writes
-from serde.walk.takes import FLOATS, Takes
+from serde.relay.ir import Call, Constant, Expr, is_float, tensor_type
+from serde.walk import FLOATS, Takes, pair, reads, writes
 
 ALIKE: Final = (
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log", "log2",

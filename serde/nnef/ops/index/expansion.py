@@ -14,8 +14,7 @@ import serde.relay as relay
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Expr, Tuple, tensor_type
-from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir import Expr, Tuple, is_float, normalize_axis, tensor_type
 from serde.relay.op.index.sorting import TopK
 from serde.walk.expansion.tensors import fixed_shape, running
 

@@ -16,12 +16,9 @@ import serde.relay as relay
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.ops.table import OPS, ExportContext, Value
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Expr, call, normalize_axis, tensor_type
+from serde.walk import Takes, reads
 from serde.walk.expansion.tensors import fixed_shape
-from serde.walk.pairs import reads
-from serde.walk.takes import Takes
 
 __all__ = ["count_from_start", "require_exact"]
 

@@ -8,9 +8,7 @@ from typing import Final
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axes
+from serde.relay.ir import Dim, Expr, normalize_axes
 from serde.relay.op.index.slicing import StridedSlice
 
 _FAR: Final = 2**31 - 1

@@ -17,9 +17,7 @@ from serde.nnef.ops.conv.windows import pad_border, steps
 from serde.nnef.ops.pool.unpool import UnpoolAttributes, read_unpool
 from serde.nnef.ops.pool.window import PoolAttributes, Windows, max_windows, read_windows, volume_of
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, TupleGetItem, tensor_type
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Call, Expr, OpDef, TupleGetItem, split_padding, tensor_type
 from serde.relay.op.pool.indices import PooledPlaces
 from serde.relay.op.pool.unpool import MaxUnpool
 

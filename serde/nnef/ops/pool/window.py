@@ -19,10 +19,7 @@ from serde.nnef.ops.conv.windows import (
     steps,
 )
 from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Call, Expr, as_dtype, call, split_padding, tensor_type
 from serde.relay.op.pool.reduction import Pooling
 from serde.walk.expansion.pool import USUAL
 

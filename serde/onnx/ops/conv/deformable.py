@@ -26,9 +26,7 @@ from serde.onnx.ops.image.sampling import (
 )
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Dim, Expr, call
 
 
 @OPS.exports("nn.deformable_conv2d")

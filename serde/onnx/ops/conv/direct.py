@@ -19,9 +19,7 @@ from serde.onnx.ops.conv.windows import (
 )
 from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, TupleGetItem, call, is_float
 from serde.relay.lowering.conv import CONVOLUTIONS
 
 

@@ -16,8 +16,7 @@ from serde.onnx.ops.conv.windows import (
     require_fixed,
 )
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Dim, Expr
 from serde.relay.lowering.conv import TRANSPOSED
 
 

@@ -11,10 +11,7 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import const_int64
 from serde.onnx.ops.linalg.product import BYTE_DTYPES
 from serde.onnx.ops.table import ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Dim, Expr, call, split_padding
 from serde.relay.op.conv.windows import Convolution
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}

@@ -19,9 +19,7 @@ from serde.onnx.ops.elementwise.convert import (
     scalar_like,
 )
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, call, is_float
 from serde.walk.pairs import reads, writes
 
 

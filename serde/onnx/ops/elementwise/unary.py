@@ -10,9 +10,8 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.ops.elementwise.convert import cast, emit_shape, emit_wide, fill, scalar_like
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Expr, is_float
 from serde.relay.ir.precision import limits
-from serde.relay.ir.shapes import is_float
 from serde.walk.pairs import reads, writes
 
 

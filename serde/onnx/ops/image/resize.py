@@ -14,11 +14,8 @@ from serde.errors import Unsupported
 from serde.onnx.ops.conv.windows import SPATIAL
 from serde.onnx.ops.elementwise.convert import as_dtype, to_int64
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relay.ir import Call, Expr, TensorType, call, is_float, normalize_axes, tensor_type
 from serde.relay.ir.dims import Any, Dim, product
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axes
-from serde.relay.ir.types import TensorType
 from serde.relay.op.image.resampling import Resampling
 from serde.walk.expansion.resizing import image_expansion
 

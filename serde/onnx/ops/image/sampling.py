@@ -16,8 +16,7 @@ from serde.onnx.ops.image.resize import ResizeAttributes, build_resize
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Dim, Expr
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,8 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, to_int64
 from serde.onnx.ops.shape.reshape import emit_range, reshape_along, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.walk.pairs import reads, writes
-from serde.walk.takes import Takes
+from serde.relay.ir import Expr, call
+from serde.walk import Takes, reads, writes
 
 
 @OPS.exports("take")

@@ -15,8 +15,7 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, compute_dtype, fill
 from serde.onnx.ops.shape.reshape import emit_lengths
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.walk.takes import Takes, dtypes
 
 

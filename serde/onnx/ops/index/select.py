@@ -10,12 +10,9 @@ from onnx import helper
 import serde.relay as relay
 from serde.onnx.ops.elementwise.convert import cast, cast_to_bool, fill
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, call
 from serde.relay.lowering.index import from_start
-from serde.walk.pairs import pair, reads
-from serde.walk.takes import Takes, dtypes
+from serde.walk import Takes, dtypes, pair, reads
 
 
 @OPS.exports("argwhere")

@@ -11,8 +11,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import to_int64
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim, SymDim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Dim, Expr, SymDim
 from serde.relay.op.index.slicing import StridedSlice
 
 END = int(np.iinfo(np.int64).max)

@@ -13,8 +13,7 @@ from serde.onnx.ops.elementwise.convert import as_dtype, cast, to_int64
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import emit_lengths, unsqueeze
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir import Expr, is_float, normalize_axis
 from serde.relay.op.index.dynamic import DynamicTopK
 from serde.relay.op.index.sorting import TopK
 

@@ -11,12 +11,9 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, scalar_like
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, call, is_float
 from serde.relay.op.linalg.product import parse_equation
-from serde.walk.pairs import pair
-from serde.walk.takes import Takes, dtypes
+from serde.walk import Takes, dtypes, pair
 
 
 @OPS.exports("nn.dense", ignored=("units", "out_dtype"))

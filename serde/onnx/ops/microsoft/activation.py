@@ -9,8 +9,7 @@ from serde.errors import Unsupported
 from serde.onnx.ops.activation import apply_to_rows
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 
 
 @MICROSOFT.imports("Gelu")

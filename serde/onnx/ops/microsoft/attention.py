@@ -22,8 +22,7 @@ from serde.onnx.ops.linalg.product import build_matmul
 from serde.onnx.ops.microsoft.qnn import build_real_matmul
 from serde.onnx.ops.shape.reshape import as_scalar
 from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 
 
 @dataclass(frozen=True, kw_only=True)

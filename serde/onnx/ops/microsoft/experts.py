@@ -11,8 +11,7 @@ from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.microsoft.activation import SwigluAttributes, split_last_axis
 from serde.onnx.ops.microsoft.linalg import dequantize_rows, unpack_bits
 from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 
 Dense = tuple[Expr, Expr | None]
 """Weights of (experts, outputs, inputs), and biases of (experts, outputs)."""

@@ -11,8 +11,7 @@ from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg.product import GemmAttributes, build_matmul, import_gemm
 from serde.onnx.ops.microsoft.activation import apply_activation
 from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 
 
 def _transpose_side(ctx: ImportContext, x: Expr, whole: bool, batch: bool) -> Expr:

@@ -6,8 +6,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.attention import UpdateRule, import_linear_attention
 from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 
 
 @MICROSOFT.imports("LinearAttention", ignored=("chunk_size",))

@@ -13,8 +13,7 @@ from serde.errors import Unsupported
 from serde.onnx.ops.attention import arange_like
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, TupleGetItem, call
 
 
 def _build_layer_norm(x: Expr, gamma: Expr, beta: Expr | None, epsilon: float) -> Expr:

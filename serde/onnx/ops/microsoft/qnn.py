@@ -18,8 +18,7 @@ from serde.onnx.ops.qnn.conv import import_qlinear_conv
 from serde.onnx.ops.qnn.linear import import_dequantize_linear, import_quantize_linear
 from serde.onnx.ops.qnn.product import build_integer_matmul, requantize, to_row
 from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, TupleGetItem, call
 
 
 @MICROSOFT.imports("QuantizeLinear")

@@ -26,9 +26,7 @@ from serde.onnx.ops.ml.scores import (
     transform,
 )
 from serde.onnx.ops.table import ML, ImportContext
-from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, Function, TensorType, Tuple, TupleGetItem, Var, call
 
 _MIN_ITERATIONS = 100
 

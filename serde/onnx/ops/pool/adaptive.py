@@ -16,9 +16,7 @@ from serde.onnx.ops.elementwise.convert import cast, comparison_dtype, compute_d
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Dim, Expr, is_float
 
 
 def _make_adaptive_exporter(kind: Literal["Max", "Average"]) -> Callable[..., Value]:

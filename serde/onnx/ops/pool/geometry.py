@@ -22,9 +22,7 @@ from serde.onnx.ops.conv.windows import (
 )
 from serde.onnx.ops.shape.columns import Windows
 from serde.onnx.ops.table import ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import pool_dim
+from serde.relay.ir import Dim, Expr, pool_dim
 from serde.relay.op.pool.reduction import Pooling
 
 

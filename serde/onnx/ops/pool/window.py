@@ -30,10 +30,7 @@ from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.columns import Windows
 from serde.onnx.ops.shape.reshape import emit_lengths, reshape_along
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, split_padding
+from serde.relay.ir import Expr, call, is_float, lowest, split_padding
 from serde.relay.op.pool.indices import PooledPlaces
 from serde.relay.op.pool.unpool import MaxUnpool
 from serde.walk.takes import Takes, all_are, between

@@ -30,10 +30,7 @@ from serde.onnx.ops.qnn.product import (
     to_scalar,
 )
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Expr, as_dtype, call, split_padding, tensor_type
 from serde.relay.op.qnn.parameters import is_zero, narrow_zero_point, without_zero_point
 from serde.walk.expansion.tensors import fixed_shape
 

@@ -14,8 +14,7 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import FLOAT8
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.onnx.schemas import require_dtype
-from serde.relay.ir.expr import Expr, TupleGetItem, const, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, TupleGetItem, call, const, tensor_type
 from serde.relay.op.qnn.parameters import narrow_zero_point, spread
 from serde.relay.op.qnn.rescale import quantize_body
 from serde.walk.takes import ONE, Takes

@@ -12,11 +12,8 @@ from serde.errors import Unsupported
 from serde.onnx.ops.linalg.product import BYTE_DTYPES
 from serde.onnx.ops.shape.reshape import to_attribute
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relay.ir import Call, Expr, TensorType, broadcast, call, tensor_type
 from serde.relay.ir.dims import Any, Dim, product
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import broadcast
-from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.parameters import is_zero, narrow_zero_point
 from serde.relay.op.qnn.sums import body_of_sums
 

@@ -11,10 +11,7 @@ from serde.core.allocation import ones
 from serde.onnx.ops.elementwise.convert import cast, retype, to_int64
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import broadcast
+from serde.relay.ir import Any, Dim, Expr, broadcast, call
 from serde.relay.lowering.lengths import bounded_lengths
 from serde.walk.pairs import reads
 

@@ -16,10 +16,7 @@ from serde.onnx.ops.elementwise.convert import const_int64
 from serde.onnx.ops.shape.create import build_arange
 from serde.onnx.ops.shape.reshape import emit_range, reshape_along, take_entry
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import pool_dim, split_padding
+from serde.relay.ir import Dim, Expr, call, pool_dim, split_padding
 from serde.relay.op.shape.columns import Columns
 
 

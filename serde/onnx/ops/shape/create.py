@@ -21,8 +21,7 @@ from serde.onnx.ops.elementwise.convert import (
 )
 from serde.onnx.ops.shape.reshape import as_scalar
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.walk.pairs import reads
 
 

@@ -12,8 +12,7 @@ from serde.core.allocation import iterations
 from serde.errors import Unsupported
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TupleType
+from serde.relay.ir import Expr, TupleType
 from serde.walk.pairs import writes
 
 OPS.pairs(writes("Concat", "concatenate", "axis", since=(4, 11, 13), target=1))

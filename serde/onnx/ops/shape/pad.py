@@ -14,9 +14,7 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, scalar_like, to_int64
 from serde.onnx.ops.shape.reshape import as_scalar, emit_lengths, unsqueeze
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes
+from serde.relay.ir import Expr, call, normalize_axes
 from serde.relay.lowering.shape import continued
 from serde.walk.takes import Takes
 

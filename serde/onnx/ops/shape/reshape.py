@@ -11,10 +11,8 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, const_int64, fill, to_int64
 from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED
+from serde.relay.ir import Expr, call, normalize_axes
 from serde.relay.ir.dims import Any, Dim, product, same_length
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes
 from serde.walk.pairs import reads, writes
 
 

@@ -13,9 +13,7 @@ from serde.core.weights import dtype_name, numpy_dtype
 from serde.relax.framework import Framework
 from serde.relax.ops.image.interpolation import as_float, number_of, truncate
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.shapes import is_float, split_padding
+from serde.relay.ir import Expr, is_float, lowest, split_padding
 from serde.relay.op.image.crop import CropAndResize
 
 

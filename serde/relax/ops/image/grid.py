@@ -13,8 +13,7 @@ from serde.relax.framework import Framework
 from serde.relax.ops.conv import cast, sum_dtype
 from serde.relax.ops.image.interpolation import as_float, cubic_weights, linear_weights, round_even
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Shape, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.relay.op.image.grid import GridSample
 
 _CUBIC_ALPHA = -0.75

@@ -21,10 +21,8 @@ from serde.relax.ops.image.interpolation import (
     round_even,
 )
 from serde.relax.ops.table import OPS, ExportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, tensor_type
+from serde.relay.ir import Call, Dim, is_float, normalize_axes, tensor_type
 from serde.relay.ir.precision import limits
-from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.op.image.resampling import Resampling
 from serde.walk.takes import Takes
 

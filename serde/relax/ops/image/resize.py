@@ -22,8 +22,7 @@ from serde.relax.ops.image.interpolation import (
     truncate,
 )
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Shape, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Dim, Expr
 from serde.relay.op.image.resize import ImageResize
 
 _GUARD: Final = 1e-5

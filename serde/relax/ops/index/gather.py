@@ -10,9 +10,7 @@ from serde.errors import Unsupported
 from serde.relax.ops.shape.dynamic import compute_lengths
 from serde.relax.ops.shape.reshape import flatten
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, Tuple
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir import Expr, Tuple, call, is_float, normalize_axis
 from serde.walk.pairs import reads
 
 __all__ = ["read_scalar", "widen_indices"]

@@ -10,8 +10,7 @@ from serde.errors import Unsupported
 from serde.relax.ops.index.gather import widen_indices
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relax.precision import NARROW
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple, tensor_type
+from serde.relay.ir import Dim, Expr, Tuple, tensor_type
 from serde.walk.pairs import reads
 
 _FLOATS: Final = (*NARROW, "float32", "float64")

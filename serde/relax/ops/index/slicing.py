@@ -9,9 +9,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.relax.ops.shape.dynamic import compute_lengths
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
-from serde.relay.ir.dims import Any, Dim, SymDim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Any, Dim, Expr, SymDim, normalize_axis
 from serde.relay.op.index.slicing import FAR, StridedSlice, slice_dim
 
 __all__ = ["cut", "find_ends"]

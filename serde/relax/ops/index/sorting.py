@@ -14,9 +14,7 @@ from serde.relax.ops.index.gather import read_scalar
 from serde.relax.ops.index.slicing import cut
 from serde.relax.ops.shape.reshape import flatten
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
-from serde.relay.ir.expr import Call, Expr, TupleGetItem, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Call, Expr, TupleGetItem, call, normalize_axis, tensor_type
 from serde.relay.op.index.dynamic import DynamicTopK
 from serde.relay.op.index.sorting import TopK
 

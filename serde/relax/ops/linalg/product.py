@@ -11,10 +11,7 @@ import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relax.precision import NARROW, widen
-from serde.relay.ir.expr import Call, Expr, Tuple
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TupleType
+from serde.relay.ir import Call, Expr, Tuple, TupleType, call, is_float
 
 __all__ = ["multiply_matrices"]
 

@@ -8,8 +8,7 @@ import serde.relay as relay
 from serde.relax.dynamic import make_spread
 from serde.relax.ops.shape.reshape import flatten
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Shape, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, Tuple
+from serde.relay.ir import Any, Dim, Expr, Tuple
 from serde.walk.pairs import reads
 
 __all__ = ["spread"]

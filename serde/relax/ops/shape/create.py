@@ -12,9 +12,7 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Shape, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Any, Dim, Expr, call
 from serde.walk.takes import CONSTANT, Takes
 
 __all__ = ["fill"]

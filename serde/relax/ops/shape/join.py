@@ -10,8 +10,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple
+from serde.relay.ir import Dim, Expr, Tuple
 
 
 @OPS.exports("concatenate")

@@ -10,11 +10,8 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Shape, Value
+from serde.relay.ir import Expr, TensorType, get, normalize_axis
 from serde.relay.ir.dims import Dim, product
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import get
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import new_shape
 
 __all__ = ["flatten", "reshape"]

@@ -12,11 +12,7 @@ from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.relax.ops.vision.boxes import emit_loops
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Dim, Expr, call, is_float, lowest
 from serde.relay.op.vision.aligned import AlignedRegions
 from serde.relay.op.vision.regions import RoiAlign
 from serde.walk.pairs import reads

@@ -9,12 +9,9 @@ import numpy as np
 
 from serde.core.weights import numpy_dtype
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Constant, Expr, tensor_type
+from serde.relay.ir import Any, Constant, Dim, Expr, TensorType, layout_axes, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample
-from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Moves, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.lowering.image import decompose_depth_to_space, decompose_space_to_depth
 
 

@@ -9,12 +9,9 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
+from serde.relay.ir import Arguments, Array, Dim, TensorType, ranges, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, layout_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layout
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import (
     Interpolation,

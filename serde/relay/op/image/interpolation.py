@@ -11,10 +11,8 @@ import numpy as np
 import serde.core.allocation as allocation
 from serde.core.limits import budget
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import Array, Dim, TensorType
 from serde.relay.ir.layout import layout_rank, spatial_axes
-from serde.relay.ir.registry import Array
-from serde.relay.ir.types import TensorType
 
 __all__ = [
     "SPATIAL",

@@ -12,12 +12,9 @@ import numpy as np
 
 import serde.core.allocation as allocation
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, const
-from serde.relay.ir.registry import Array, call, relay_op, sample
+from serde.relay.ir import Any, Array, Dim, Expr, TensorType, call, const, relay_op, sample
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, RoundsLengths
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import cubic_weights
 

@@ -8,11 +8,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Expr, TensorType, join_dim, require_same_dtype, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import join_dim, require_same_dtype
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import powers
 from serde.relay.lowering.lengths import positions
 from serde.relay.op.linalg.columns import (

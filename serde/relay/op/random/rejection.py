@@ -16,12 +16,10 @@ from typing import Any as AnyValue, Final
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Constant, Expr, TupleWrapper, const, tensor_type
+from serde.relay.ir import Constant, Dim, Expr, TensorType, TupleWrapper, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, join_dim, require_float
 from serde.relay.ir.traits import BitLevel, Random
-from serde.relay.ir.types import TensorType
 from serde.relay.op.random.seeded import RandomUniform, random_uniform
 from serde.relay.op.random.threefry import sizes
 

@@ -17,10 +17,8 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Constant, Expr, TupleWrapper, const
+from serde.relay.ir import BitLevel, Constant, Expr, TupleWrapper, const, join_dim, require_float
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import join_dim, require_float
-from serde.relay.ir.traits import BitLevel
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 

@@ -8,10 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Array
-from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir import Array, Dim, join_dim, require_float, require_same_dtype, widen
 from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent.gates import RecurrentLayer, count_directions
 

@@ -9,12 +9,10 @@ import numpy as np
 
 from serde.core.weights import numpy_dtype
 from serde.errors import TypeInferenceError
+from serde.relay.ir import Constant, Expr, TensorType, const, require_window, tensor_type
 from serde.relay.ir.dims import Dim, product
-from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import require_window
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Reshape, SameAxes, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.lowering.shape import decompose_mirror_pad, decompose_pad
 
 PadWidth = tuple[tuple[int, int], ...]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any as AnyValue
 
-from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Tuple, TupleGetItem
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Call, Expr, Function, GlobalVar, IRModule, Tuple, TupleGetItem
 from serde.relay.run.executor import create_executor
 from serde.relay.tvm.analysis.variables import post_order
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from math import prod
 
 from serde.errors import RelayError
-from serde.relay.ir.expr import Call, Expr, Op, TupleWrapper, astuple
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.types import TensorType, Type
+from serde.relay.ir import Call, Expr, IRModule, Op, TensorType, TupleWrapper, Type, astuple
 from serde.relay.tvm.analysis.variables import parts, post_order
 
 __all__ = ["count_layers", "get_total_mac_number", "list_fake_quantized_op_freqs", "list_op_freqs"]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from serde.errors import RelayError
-from serde.relay.ir.expr import Call, Expr, Function, Op, Tuple, TupleGetItem, Var
+from serde.relay.ir import Call, Expr, Function, IRModule, Op, Tuple, TupleGetItem, Var
 from serde.relay.ir.hashing import structural_hash
-from serde.relay.ir.module import IRModule
 from serde.relay.ir.visit import post_order as operands_first
 from serde.relay.tvm.analysis.variables import post_order
 from serde.relay.tvm.passes.fuse_ops import FuseOps

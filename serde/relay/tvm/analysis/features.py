@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from serde.relay.ir.expr import Constant, Expr, Function, GlobalVar, Let, Op, Var
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Constant, Expr, Function, GlobalVar, IRModule, Let, Op, Var
 from serde.relay.tvm.analysis.variables import free_vars, parts
 
 __all__ = ["Feature", "detect_feature"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from serde.relay.ir.adt import Match
-from serde.relay.ir.expr import Expr, Function, If, Let, Op, TupleWrapper, Var, astuple
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Expr, Function, If, IRModule, Let, Match, Op, TupleWrapper, Var, astuple
 from serde.relay.tvm.analysis.variables import parts
 
 __all__ = ["check_basic_block_normal_form", "well_formed"]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from serde.relay.ir.adt import Constructor
+from serde.relay.ir import Constructor, IRModule, children
 from serde.relay.ir.expr import Call, Expr, Function, Let, TupleWrapper, Var, astuple
-from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar, walk_type
-from serde.relay.ir.visit import children
 
 __all__ = [
     "all_dtypes", "all_type_vars", "all_vars", "bound_type_vars", "bound_vars",

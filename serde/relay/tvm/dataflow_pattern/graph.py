@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from serde.relay.ir.expr import Call, Expr, GlobalVar, Let, Op
-from serde.relay.ir.registry import set_type
-from serde.relay.ir.visit import children, rebuild
+from serde.relay.ir import Call, Expr, GlobalVar, Let, Op, children, rebuild, set_type
 
 __all__ = ["AncestorTree", "ExprGraph", "inputs_of", "rebuild_with", "topological_order"]
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any as AnyValue
 
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import get
-from serde.relay.ir.types import Type
+from serde.relay.ir import DimLike, Expr, Type, get
 from serde.relay.tvm.dataflow_pattern.patterns import (
     AttrPattern,
     ConstantPattern,

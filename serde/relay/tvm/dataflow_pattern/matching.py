@@ -13,6 +13,7 @@ from typing import Any as AnyValue, ClassVar
 
 import numpy as np
 
+from serde.relay.ir import IRModule, OpDef, TensorType, Type, infer_module, pattern_of
 from serde.relay.ir.compare import structural_equal
 from serde.relay.ir.expr import (
     Call,
@@ -28,10 +29,6 @@ from serde.relay.ir.expr import (
     Var,
     astuple,
 )
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef, pattern_of
-from serde.relay.ir.types import TensorType, Type
 from serde.relay.tvm.dataflow_pattern.graph import ExprGraph, inputs_of
 from serde.relay.tvm.dataflow_pattern.patterns import (
     AltPattern,

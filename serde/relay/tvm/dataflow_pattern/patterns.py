@@ -11,10 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any as AnyValue
 
 from serde.core.weights import dtype_name
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import get
-from serde.relay.ir.types import TensorType, Type
+from serde.relay.ir import DimLike, Expr, TensorType, Type, get
 
 __all__ = [
     "AltPattern", "AndPattern", "AttrPattern", "CallPattern", "ConstantPattern", "DFPattern",

@@ -8,12 +8,9 @@ from typing import Any as AnyValue, Final
 
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.errors import RelayError
+from serde.relay.ir import IRModule, free_vars, infer_module, set_type
 from serde.relay.ir.compare import structural_equal
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, TupleWrapper, astuple
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import set_type
-from serde.relay.ir.visit import free_vars
 from serde.relay.tvm.dataflow_pattern.graph import rebuild_with, topological_order
 from serde.relay.tvm.dataflow_pattern.grouping import Group, find_groups
 from serde.relay.tvm.dataflow_pattern.patterns import DFPattern, FunctionPattern

@@ -6,11 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.relay.ir import IRModule, OpDef, RefCreate, RefRead, RefWrite, call, infer_module
 from serde.relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
-from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.visit import children, post_order, rebuild, rewrite_function
 from serde.relay.transform.base import Pass, is_marked
 from serde.relay.tvm.passes.annotated_regions import (

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import Call, Expr, Function
-from serde.relay.ir.registry import OpDef, call, pattern_of
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Call, Expr, Function, OpDef, TensorType, call, normalize_axis, pattern_of
 from serde.relay.ir.traits import FusionPattern
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order, rewrite_function
 from serde.relay.tvm.passes.typed import TypedPass
 

@@ -7,11 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from serde.errors import RelayError
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Expr, Function, Var
-from serde.relay.ir.infer import infer_function
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir import DimLike, Expr, Function, TensorType, Var, infer_function, rewrite
 from serde.relay.transform.base import TvmFunctionPass
 
 __all__ = ["ChangeBatch"]

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, Function, TensorType, Tuple, TupleGetItem, call
 from serde.relay.transform.compose import replace_nodes
 from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.relay.tvm.passes.parallel_branches import Branch, Branches

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.errors import RelayError
-from serde.relay.ir.bodies import instantiate
-from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import infer_call
+from serde.relay.ir import Call, Expr, Function, GlobalVar, IRModule, Let, infer_call, instantiate
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite_function
 from serde.relay.transform.base import ModulePass, is_marked
 

@@ -6,10 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from serde.relay.ir.bodies import map_bodies
-from serde.relay.ir.expr import Expr, Function, GlobalVar, Let, Var
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Expr, Function, GlobalVar, IRModule, Let, Var, infer_module, map_bodies
 from serde.relay.ir.visit import children, rebuild
 from serde.relay.transform.base import ModulePass
 from serde.relay.tvm.passes.effects import pure_lets

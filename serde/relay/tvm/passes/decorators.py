@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 
 from serde.errors import RelayError
-from serde.relay.ir.expr import Function
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Function, IRModule
 from serde.relay.transform.base import ModulePass, Pass, TvmFunctionPass
 from serde.relay.transform.context import PassContext, PassInfo
 from serde.relay.transform.infer_type import InferType

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from serde.errors import RelayError
-from serde.relay.ir.expr import Call, Expr, Function
-from serde.relay.ir.types import accepts
+from serde.relay.ir import Call, Expr, Function, accepts
 from serde.relay.transform.fold_shape import static_form
 from serde.relay.tvm.passes.fold_constant import ConstantFolder
 from serde.relay.tvm.passes.typed import TypedPass, is_call

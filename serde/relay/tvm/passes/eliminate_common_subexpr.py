@@ -6,8 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir import Call, Constant, Expr, Function, OpDef, Tuple, TupleGetItem
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.relay.transform.purity import is_unrepeatable

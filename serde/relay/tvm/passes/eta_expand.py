@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.errors import RelayError
-from serde.relay.ir.adt import Constructor
-from serde.relay.ir.bodies import map_bodies
+from serde.relay.ir import Constructor, IRModule, infer_module, map_bodies, rewrite_function
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Var
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import FuncType, Type, TypeVar, bind_type_vars
-from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import ModulePass
 
 __all__ = ["EtaExpand"]

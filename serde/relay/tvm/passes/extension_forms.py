@@ -13,9 +13,8 @@ from typing import Any as AnyValue, Final
 import numpy as np
 
 from serde.errors import RelayError
+from serde.relay.ir import OpDef, Sample, TensorType, get, sample, set_type, tensor
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef, Sample, get, sample, set_type, tensor
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.transform.compose import Match, Pattern, same_calls
 from serde.relay.transform.decompose import Decompose

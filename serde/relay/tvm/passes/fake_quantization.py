@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any as AnyValue, ClassVar, Final
 
 from serde.errors import RelayError, TypeInferenceError
+from serde.relay.ir import OpDef, call, infer_call, infer_function, rewrite_function
 from serde.relay.ir.affine_type import AffineType, TensorAffineType, TupleAffineType
 from serde.relay.ir.attrs import get_op_attr
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, tensor_type
-from serde.relay.ir.infer import infer_function
-from serde.relay.ir.registry import OpDef, call, infer_call
-from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import TvmFunctionPass
 
 __all__ = ["FakeQuantizationToInteger"]

@@ -16,8 +16,8 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import RelayError
+from serde.relay.ir import call, free_vars, infer_function, is_float, post_order, registration
 from serde.relay.ir.affine_type import AffineType, TensorAffineType, TupleAffineType
-from serde.relay.ir.attrs import registration
 from serde.relay.ir.builders import lookup_builder
 from serde.relay.ir.compare import structural_equal
 from serde.relay.ir.expr import (
@@ -31,10 +31,6 @@ from serde.relay.ir.expr import (
     const,
     tensor_type,
 )
-from serde.relay.ir.infer import infer_function
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.visit import free_vars, post_order
 from serde.relay.run.interpreter import evaluate
 
 __all__ = [

@@ -6,9 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from serde.relay.ir.expr import Call, Constant, Expr, Function
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.visit import rewrite_function
+from serde.relay.ir import Call, Constant, Expr, Function, OpDef, call, rewrite_function
 from serde.relay.transform.base import TvmFunctionPass
 from serde.relay.tvm.passes.typed import TypedPass
 

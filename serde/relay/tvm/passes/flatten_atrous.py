@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from serde.relay.ir.expr import Call, Expr, Function
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.types import accepts
-from serde.relay.ir.visit import rewrite_function
+from serde.relay.ir import Call, Expr, Function, OpDef, accepts, call, rewrite_function
 from serde.relay.tvm.passes.typed import TypedPass, operator_of
 
 __all__ = ["FlattenAtrousConv"]

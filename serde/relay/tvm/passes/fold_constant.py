@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir import Call, Constant, Expr, Function, If, Let, OpDef, Tuple, TupleGetItem, Var
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import check_constant, children, rebuild
 from serde.relay.transform.purity import must_wait

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from serde.relay.ir.expr import Call, Constant, Expr, Function
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import call
+from serde.relay.ir import Call, Constant, Expr, Function, call, lowest
 from serde.relay.tvm.dataflow_pattern.language import is_op, wildcard
 from serde.relay.tvm.dataflow_pattern.rewriting import DFPatternCallback, NodeMap, rewrite
 from serde.relay.tvm.passes.simplify_shapes import any_of, calls_of

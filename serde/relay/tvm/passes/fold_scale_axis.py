@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from serde.relay.ir.expr import Call, Expr, Function
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Call, Expr, Function, call, is_float
 from serde.relay.ir.visit import children, post_order, rebuild, use_counts
 from serde.relay.transform.base import Sequential
 from serde.relay.tvm.passes.fold_constant import FoldConstant

@@ -6,11 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from serde.relay.ir.bodies import instantiate
+from serde.relay.ir import FusionPattern, OpDef, Reshape, TensorType, has_trait, instantiate
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef, has_trait
-from serde.relay.ir.traits import FusionPattern, Reshape
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order, rebuild, rewrite_function
 from serde.relay.transform.base import TvmFunctionPass
 from serde.relay.transform.context import PassContext

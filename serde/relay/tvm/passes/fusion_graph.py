@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from serde.relay.ir import FusionPattern, OpDef, TensorType, TupleType, children, pattern_of
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from serde.relay.ir.registry import OpDef, pattern_of
-from serde.relay.ir.traits import FusionPattern
-from serde.relay.ir.types import TensorType, TupleType
-from serde.relay.ir.visit import children
 
 __all__ = ["OPAQUE_ATTRS", "FusionGraph", "PostDominators", "is_absent", "parts", "walk"]
 

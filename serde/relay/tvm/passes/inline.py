@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from serde.errors import RelayError
-from serde.relay.ir.bodies import all_nodes, instantiate, map_bodies
+from serde.relay.ir import all_nodes, instantiate, map_bodies, rewrite_function
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Op, Var
 from serde.relay.ir.module import IRModule, callees_first, find_callees, recursive_functions
-from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import Pass
 from serde.relay.transform.inline_calls import symbols_agree
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from serde.relay.ir import Call, Expr, Function, GlobalVar, IRModule, Let, Var, infer_module
 from serde.relay.ir.bodies import substitute
 from serde.relay.ir.compare import structural_equal
-from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from serde.relay.ir.hashing import structural_hash
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import FuncType, TypeVar, walk_type
 from serde.relay.ir.visit import free_vars, post_order, rewrite_function
 from serde.relay.transform.base import ModulePass

@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any as AnyValue
 
-from serde.relay.ir.attrs import registration
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir import Call, Expr, OpDef, TensorType, Type, registration
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType, Type
 
 __all__ = ["register_legalize"]
 

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from typing import Any as AnyValue, ClassVar
 
 from serde.errors import RelayError
-from serde.relay.ir.expr import Call, Expr, Function, astuple
-from serde.relay.ir.infer import infer_function
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.visit import rewrite_function
+from serde.relay.ir import Call, Expr, Function, OpDef, astuple, infer_function, rewrite_function
 from serde.relay.transform.base import TvmFunctionPass
 from serde.relay.tvm.passes.typed import TypedPass
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from serde.relay.ir import IRModule, infer_module, rewrite_function
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import Pass, is_marked
 from serde.relay.tvm.dataflow_pattern.graph import inputs_of
 from serde.relay.tvm.passes.acyclic_groups import AcyclicGroups

@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any as AnyValue, ClassVar
 
-from serde.relay.ir.expr import Expr, Function
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Expr, Function, IRModule, infer_module
 from serde.relay.transform.base import Pass, is_marked
 from serde.relay.tvm.dataflow_pattern.patterns import DFPattern
 from serde.relay.tvm.dataflow_pattern.rewriting import partition

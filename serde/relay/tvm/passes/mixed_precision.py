@@ -20,9 +20,7 @@ import numpy as np
 
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import OptionError, RelayError, Unsupported
-from serde.relay.ir.adt import Match
-from serde.relay.ir.attrs import registration
-from serde.relay.ir.bodies import carried
+from serde.relay.ir import IRModule, Match, carried, find_callees, is_float, registration
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -35,10 +33,8 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.ir.module import IRModule, find_callees
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import OpDef, call, set_type
-from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import Binding, binding_order, children, rebuild
 from serde.relay.transform.base import TvmFunctionPass

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from functools import cached_property
 
-from serde.relay.ir.expr import Call, Expr, Function, If
-from serde.relay.ir.registry import OpDef, pattern_of
-from serde.relay.ir.traits import FusionPattern
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, Function, FusionPattern, If, OpDef, TensorType, pattern_of
 from serde.relay.ir.visit import children, post_order
 from serde.relay.transform.merge_equal_nodes import exact_key
 

@@ -8,12 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any as AnyValue, ClassVar
 
 from serde.errors import RelayError
-from serde.relay.ir.bodies import map_bodies
+from serde.relay.ir import IRModule, UniqueNames, call, infer_module, map_bodies, set_type
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import call, set_type
-from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.op.contrib.register import get_region_optimizer
 from serde.relay.transform.base import Pass

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from serde.relay.ir.expr import Call, Constant, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Constant, Expr, TensorType, call, is_float
 from serde.relay.tvm.passes.typed import is_call
 
 __all__ = [

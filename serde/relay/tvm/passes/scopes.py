@@ -10,8 +10,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from serde.relay.ir.adt import Constructor, Match
-from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Op, Var
+from serde.relay.ir import Call, Constructor, Expr, Function, GlobalVar, If, Let, Match, Op, Var
 from serde.relay.ir.visit import children
 
 __all__ = ["Inner", "Scope", "find_scopes", "lifted_nodes"]

@@ -5,10 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Final
 
-from serde.relay.ir.expr import Call, Constant, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.traits import FusionPattern
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Constant, Expr, FusionPattern, TensorType, call
 from serde.relay.tvm.dataflow_pattern.language import has_attr, is_constant, is_op, wildcard
 from serde.relay.tvm.dataflow_pattern.rewriting import DFPatternCallback, NodeMap
 from serde.relay.tvm.passes.simplify_shapes import any_of

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir import Call, Expr, TensorType, call
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
 from serde.relay.tvm.dataflow_pattern.language import is_op, wildcard
 from serde.relay.tvm.dataflow_pattern.rewriting import DFPatternCallback, NodeMap
 from serde.relay.tvm.passes.simplify_shapes import any_of

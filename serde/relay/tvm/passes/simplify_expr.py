@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from serde.relay.ir.expr import Function
-from serde.relay.ir.visit import post_order
+from serde.relay.ir import Function, post_order
 from serde.relay.tvm.dataflow_pattern.rewriting import DFPatternCallback, rewrite
 from serde.relay.tvm.passes.simplify_arithmetic import (
     FILLED,

@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any as AnyValue, ClassVar
 
-from serde.relay.ir.expr import Call, Expr, Function, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, Function, TensorType, TupleGetItem, call, normalize_axis
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.tvm.passes.scale_messages import expand_to_axes
 from serde.relay.tvm.passes.typed import TypedPass, is_call, operator_of, scalar

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from serde.relay.ir.expr import Call, Expr, const
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, call, const
 from serde.relay.tvm.dataflow_pattern.language import is_op, wildcard
 from serde.relay.tvm.dataflow_pattern.patterns import DFPattern
 from serde.relay.tvm.dataflow_pattern.rewriting import DFPatternCallback, NodeMap

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from serde.relay.ir.expr import Call, Expr, Function, Tuple
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType, Type
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir import Call, Expr, Function, TensorType, Tuple, Type, call, rewrite
 from serde.relay.tvm.passes.typed import TypedPass, is_call
 
 __all__ = ["SplitArgs"]

@@ -9,11 +9,7 @@ import numpy as np
 
 from serde.core.weights import numpy_dtype
 from serde.errors import RelayError
-from serde.relay.ir.bodies import all_nodes
-from serde.relay.ir.expr import Call, Constant, Expr, Op, Tuple
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir import Call, Constant, Expr, IRModule, Op, OpDef, Tuple, all_nodes, infer_module
 from serde.relay.run.interpreter import evaluate
 from serde.relay.transform.base import TvmFunctionPass
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
-from serde.relay.ir.adt import Constructor
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import GlobalVar
-from serde.relay.ir.types import GlobalTypeVar
+from serde.relay.ir import Any, Constructor, GlobalTypeVar, GlobalVar
 from serde.relay.tvm.standard.tensor_arrays import static_name, tensor_text
 from serde.relay.tvm.standard.texts import define
 

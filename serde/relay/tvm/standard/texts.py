@@ -6,8 +6,7 @@ from importlib import resources
 from typing import Final
 
 from serde.errors import RelayError
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import IRModule, infer_module
 from serde.relay.text.parser import fromtext, parse_definitions
 
 __all__ = ["define", "import_into"]

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
-from serde.relay.ir.expr import Expr, Function, Var
-from serde.relay.ir.leaves import value_types
-from serde.relay.ir.types import SequenceType, TensorType, Type
+from serde.relay.ir import Expr, Function, SequenceType, TensorType, Type, Var, value_types
 from serde.relay.op.control.body import join, results
 from serde.torch import program as tree
 from serde.torch.aliases import Storage, Values

@@ -8,8 +8,7 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, If, Tuple, TupleGetItem
-from serde.relay.ir.infer import infer_if
+from serde.relay.ir import Expr, If, Tuple, TupleGetItem, infer_if
 from serde.torch.aliases import Storage
 from serde.torch.model import Graph
 from serde.torch.ops.table import OPS, ImportContext

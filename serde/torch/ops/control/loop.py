@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, Function, TupleGetItem, Var
-from serde.relay.ir.leaves import value_types
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, Function, TupleGetItem, Var, call, value_types
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.op.control.body import goes_on
 from serde.torch import program as tree

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr, Function, TupleGetItem, Var
-from serde.relay.ir.leaves import value_types
-from serde.relay.ir.registry import call
+from serde.relay.ir import Call, Expr, Function, TupleGetItem, Var, call, value_types
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.op.control.body import results
 from serde.torch import program as tree

@@ -7,8 +7,7 @@ from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float, split_padding
+from serde.relay.ir import Expr, is_float, split_padding
 from serde.relay.lowering.conv import CONVOLUTIONS, convolution_on_floats, is_on_floats
 from serde.torch.ops.conv.transposed import convolve_transposed
 from serde.torch.ops.conv.windows import (

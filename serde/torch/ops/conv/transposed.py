@@ -6,8 +6,7 @@ from functools import partial
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Call, Expr, split_padding
 from serde.relay.lowering.conv import TRANSPOSED, is_on_floats, transposed_on_floats
 from serde.torch.ops.conv.windows import (
     SPATIAL,

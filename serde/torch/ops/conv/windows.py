@@ -8,8 +8,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Dim, Expr
 from serde.relay.op.conv.windows import Convolution
 from serde.torch.ops.table import ExportContext, ImportContext, SymInt, Value
 

@@ -7,9 +7,7 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, call, is_float
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
 from serde.torch.ops.written import FIRST_BIT, in_computed_dtype
 

@@ -8,9 +8,7 @@ from functools import partial
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, call, is_float
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.torch.ops.written import COMPUTED_AS, FIRST_BIT, cast, in_computed_dtype
 from serde.walk.expansion.functions import has_sign

@@ -9,11 +9,7 @@ from itertools import zip_longest
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim, same_shape
-from serde.relay.ir.expr import Expr, If
-from serde.relay.ir.infer import infer_if
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Dim, Expr, If, call, infer_if, is_float, same_shape
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import widen
 from serde.torch.ops.table import OPS, ImportContext, Scalar

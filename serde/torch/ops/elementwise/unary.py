@@ -9,10 +9,8 @@ from functools import partial
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Expr, call, is_float
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value

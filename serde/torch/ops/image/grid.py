@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final, Literal
 
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Call, Expr, call, tensor_type
 from serde.relay.op.image.grid import GridSample
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample

@@ -10,8 +10,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 from serde.core.weights import Array
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Dim, is_float
 from serde.relay.op.image.interpolation import Interpolation
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.windows import SPATIAL

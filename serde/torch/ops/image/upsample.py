@@ -12,10 +12,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Dim, Expr, TensorType, is_float
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resampling import Resampling
 from serde.relay.op.image.resize import ImageResize

@@ -9,8 +9,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call
 from serde.relay.lowering.index import from_start
 from serde.torch.ops.index.gather import as_index
 from serde.torch.ops.shape.arrange import transpose

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, call, is_float, normalize_axis
 from serde.torch.ops.shape.lengths import broadcast, reshape, sizes_of, spread
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 from serde.torch.ops.written import cast, in_signed

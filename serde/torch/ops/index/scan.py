@@ -9,8 +9,7 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call
 from serde.torch.ops.elementwise.convert import widen
 from serde.torch.ops.reduce.plain import DType, as_summed
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value

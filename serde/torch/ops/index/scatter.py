@@ -9,9 +9,7 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.dims import same_shape
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir import Constant, Expr, is_float, normalize_axis, same_shape
 from serde.torch.ops.index.gather import as_index, at_least_vector, from_start
 from serde.torch.ops.shape.lengths import broadcast, reshape, sizes_of
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value

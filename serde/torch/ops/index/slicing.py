@@ -9,9 +9,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim, same_length
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Any, Constant, Dim, Expr, call, same_length
 from serde.relay.op.index.dynamic import DynamicTopK
 from serde.relay.op.index.slicing import StridedSlice
 from serde.torch.ops.shape.lengths import (

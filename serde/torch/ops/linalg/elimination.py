@@ -8,9 +8,7 @@ from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, TupleWrapper
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import broadcast
+from serde.relay.ir import Expr, TupleWrapper, broadcast, call
 from serde.torch.ops.linalg.product import power_of
 from serde.torch.ops.shape.matrix import identity_like
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value

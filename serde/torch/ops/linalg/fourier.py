@@ -11,10 +11,7 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import same_shape
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir import Expr, call, is_float, normalize_axis, same_shape
 from serde.relay.op.linalg.fourier import ShortTimeFourier
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.torch.ops.written import cast, widen

@@ -15,9 +15,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Constant, Expr, call, is_float
 from serde.relay.op.linalg.product import parse_equation
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.paired import round_once

@@ -7,8 +7,7 @@ from decimal import Decimal
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, TupleGetItem, call
 from serde.relay.op.norm.plain import ChannelNorm, GroupNorm
 from serde.torch.ops.norm.layer import channel_vector, measure
 from serde.torch.ops.reduce.plain import count

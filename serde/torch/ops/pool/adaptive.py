@@ -11,8 +11,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, is_float
 from serde.torch.ops.conv.windows import SPATIAL, Sizes, over_batch, per_axis
 from serde.torch.ops.pool.geometry import UNKNOWN_PLACES, has_fixed_lengths
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value

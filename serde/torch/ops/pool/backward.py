@@ -10,8 +10,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call
 from serde.torch.ops.conv.windows import over_batch
 from serde.torch.ops.pool.geometry import PoolAttributes
 from serde.torch.ops.table import OPS, ImportContext

@@ -11,10 +11,7 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr, TupleGetItem
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Call, Expr, TupleGetItem, call, is_float, lowest
 from serde.relay.op.pool.indices import PooledPlaces
 from serde.relay.op.pool.reduction import Pooling, Window as RelayWindow
 from serde.torch.ops.conv.windows import SPATIAL, Sizes, over_batch, per_axis

@@ -10,9 +10,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Expr, call
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import call
 from serde.torch.ops.linalg.product import build_matmul
 from serde.torch.ops.pool.adaptive import make_adaptive_avg_pool
 from serde.torch.ops.pool.geometry import PoolAttributes

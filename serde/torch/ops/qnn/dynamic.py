@@ -12,9 +12,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, TupleGetItem, Var
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, TupleGetItem, Var, call
 from serde.relay.op.control.body import close
 from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.qnn.layers import Input, scale_products, sum_products

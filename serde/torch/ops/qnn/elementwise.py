@@ -11,8 +11,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.torch.ops.qnn.parameters import dequantize, quantize, quantize_number
 from serde.torch.ops.table import OPS, ImportContext, Scalar
 from serde.torch.quantization import Quantization

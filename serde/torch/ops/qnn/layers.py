@@ -12,8 +12,7 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call
 from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.embedding import build_bags
 from serde.torch.ops.norm.layer import import_layer_norm

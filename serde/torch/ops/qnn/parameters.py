@@ -14,9 +14,8 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir import Constant, Expr, call
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import call
 from serde.torch.ops.table import DTYPE_CODES, ImportContext
 from serde.torch.quantization import Quantization
 

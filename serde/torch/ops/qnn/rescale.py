@@ -6,8 +6,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call
 from serde.torch.ops.qnn.parameters import dequantize, integer_dtype, quantize
 from serde.torch.ops.table import OPS, ImportContext
 from serde.torch.quantization import Quantization

@@ -7,8 +7,7 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.torch.ops.reduce.loss import MEAN, NONE, Reduction
 from serde.torch.ops.table import OPS, ImportContext
 

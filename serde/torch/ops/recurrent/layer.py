@@ -9,9 +9,7 @@ from typing import Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, TupleGetItem, call
 from serde.torch.ops.recurrent.stack import STACK, gates_in_order, stack
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.walk.expansion.recurrent import LAYERS, layer_expansion

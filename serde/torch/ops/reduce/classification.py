@@ -6,9 +6,7 @@ from typing import Final, Literal
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, TupleGetItem, call, is_float
 from serde.torch.ops.reduce.loss import MEAN, NONE, SUM, Reduction, reduce_loss
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
 from serde.torch.ops.written import cast

@@ -6,8 +6,7 @@ import math
 from typing import Final, Literal
 
 import serde.relay as relay
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.torch.ops.norm.distance import measure_pairs
 from serde.torch.ops.table import OPS, ImportContext
 

@@ -8,8 +8,7 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, TupleGetItem, call
 from serde.torch.ops.elementwise.convert import widen
 from serde.torch.ops.reduce.plain import Axes, DType, Reduction, as_floats, make_sum_exporter
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value

@@ -9,9 +9,7 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Constant, Expr, call, is_float
 from serde.relay.op.reduce.plain import reduces_one_axis
 from serde.torch.ops.index.scan import run_doubling
 from serde.torch.ops.reduce.plain import Reduction

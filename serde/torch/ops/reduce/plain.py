@@ -11,10 +11,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Any, Expr, call, is_float
 from serde.relay.op.reduce.plain import ReducedAxes
 from serde.torch.ops.elementwise.convert import widen
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value

@@ -6,8 +6,7 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.torch.ops.elementwise.paired import import_lerp
 from serde.torch.ops.reduce.plain import count
 from serde.torch.ops.table import OPS, ImportContext

@@ -7,9 +7,7 @@ from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Expr, call, normalize_axis
 from serde.torch.ops.shape.lengths import divide_length, multiply_lengths, reshape, sizes_of
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 from serde.torch.ops.written import dims_of, in_signed, permute

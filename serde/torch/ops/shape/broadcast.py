@@ -10,10 +10,7 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, same_shape
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Any, Constant, Expr, call, is_float, same_shape
 from serde.torch.ops.shape.lengths import broadcast, multiply_lengths, reshape, sizes_of, spread
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 from serde.torch.ops.written import integers

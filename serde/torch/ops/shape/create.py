@@ -12,10 +12,7 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Any, Constant, Expr, call, is_float
 from serde.torch.ops.elementwise.convert import PLACEMENT, as_float
 from serde.torch.ops.shape.lengths import count_steps, restore
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value

@@ -10,8 +10,7 @@ from typing import Final
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Expr, normalize_axis
 from serde.torch.ops.index.gather import at_least_vector
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.lengths import add_lengths

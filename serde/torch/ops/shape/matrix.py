@@ -12,9 +12,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Constant, Expr, call, normalize_axis
 from serde.torch.ops.elementwise.convert import PLACEMENT
 from serde.torch.ops.shape.arrange import move_axes
 from serde.torch.ops.shape.create import DType, fill, fill_like

@@ -8,9 +8,7 @@ from typing import Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, call, is_float
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.lengths import add_lengths, restore, subtract_lengths
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value

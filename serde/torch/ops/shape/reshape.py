@@ -8,10 +8,8 @@ from typing import Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.relay.ir import Expr, TensorType, get
 from serde.relay.ir.dims import Any, Dim, SymDim, product, same_length, symbol
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import get
-from serde.relay.ir.types import TensorType
 from serde.torch.ops.shape.lengths import multiply_lengths, reshape, sizes_of
 from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
 from serde.torch.ops.written import DType, dims_of, integers, unsqueeze

@@ -10,10 +10,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Constant, Expr, Var
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.traits import Reshape
+from serde.relay.ir import Call, Constant, Expr, OpDef, Reshape, Var, call, normalize_axis
 from serde.relay.op.shape.columns import Columns
 from serde.torch.ops.shape.arrange import move_axes
 from serde.torch.ops.shape.lengths import multiply_lengths, reshape, sizes_of

@@ -13,9 +13,7 @@ from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.image.resize import Sampling
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Dim, Expr, TensorType, tensor_type
 from serde.relay.op.image.crop import CropAndResize
 from serde.walk.takes import Takes, like
 

@@ -15,10 +15,7 @@ from serde.core.weights import Array, dtype_name
 from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call, get
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Dim, Expr, TensorType, call, get, tensor_type
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resize import ImageResize
 from serde.walk.expansion.resizing import image_expansion, interpolation

@@ -17,8 +17,7 @@ from serde.coreml.mlprogram.ops.elementwise import like
 from serde.coreml.mlprogram.ops.image.resize import last_lengths, resize_last_axes
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
+from serde.relay.ir import Call, Expr, as_dtype, tensor_type
 from serde.relay.op.image.sampling import Method
 from serde.relay.op.image.upsampling import Upsampling
 from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample

@@ -19,13 +19,8 @@ from serde.coreml.mlprogram.ops.shape.create import positions
 from serde.coreml.mlprogram.ops.shape.reshape import expand_dims, reshape, squeeze, transpose
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.ir.types import TensorType
-from serde.walk.pairs import reads
-from serde.walk.takes import Takes
+from serde.relay.ir import Any, Dim, Expr, TensorType, call, is_float, normalize_axis, tensor_type
+from serde.walk import Takes, reads
 
 WITHOUT_NEGATIVE = 17
 """Version of iOS from which on an index counts from the start alone."""

@@ -16,10 +16,7 @@ from serde.coreml.mlprogram.ops.shape.create import positions
 from serde.coreml.mlprogram.ops.shape.reshape import transpose
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Call, Dim, Expr, TensorType, is_float, normalize_axis
 
 Mode = Literal["update", "add", "sub", "mul", "div", "max", "min"]
 Reduction = Literal["update", "add", "mul", "max", "min"]

@@ -10,9 +10,7 @@ from serde.coreml.mlprogram.ops.elementwise import DTYPES
 from serde.coreml.mlprogram.ops.table import OPS, ImportContext
 from serde.coreml.mlprogram.tensor_lists import give_shape, is_shapeless, length_of, operand_of
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim, same_length
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Any, Call, Dim, Expr, call, same_length, tensor_type
 
 
 @OPS.imports("make_list")

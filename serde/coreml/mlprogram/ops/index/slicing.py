@@ -13,10 +13,7 @@ import serde.relay as relay
 from serde.coreml.mlprogram.operators import MOVE_DTYPES, cast_to, compute_dtype, emit_in
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Dim, Expr, TensorType, call
 from serde.relay.op.index.slicing import StridedSlice
 from serde.walk.takes import CONSTANT, Takes
 

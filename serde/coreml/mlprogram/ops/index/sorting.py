@@ -12,10 +12,7 @@ import serde.relay as relay
 from serde.coreml.mlprogram.operators import GATHER_DTYPES, NUMBERS, cast_to, compute_dtype, emit_in
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Dim, Expr, TensorType, normalize_axis
 from serde.relay.op.index.dynamic import DynamicTopK
 from serde.relay.op.index.sorting import TopK
 

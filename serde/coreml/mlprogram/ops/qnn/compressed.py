@@ -14,11 +14,7 @@ import serde.relay as relay
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.coreml.value import Held
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr, Tuple
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import get
-from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, Tuple, as_dtype, get, is_float, normalize_axis
 from serde.relay.ir.visit import post_order
 from serde.relay.transform.purity import unpacks
 from serde.walk.expansion.tensors import along

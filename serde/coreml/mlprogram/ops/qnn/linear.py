@@ -14,11 +14,7 @@ from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.qnn.compressed import dequantize
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import ConverterBug, Unsupported
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import get
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, as_dtype, get, normalize_axis, tensor_type
 from serde.walk.expansion.tensors import along
 from serde.walk.takes import AXES, Takes, dtypes, like
 

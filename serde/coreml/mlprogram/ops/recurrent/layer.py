@@ -12,9 +12,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.ops.table import ExportContext, Value
-from serde.relay.ir.expr import Call, Expr, Tuple, TupleWrapper, tensor_type
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, OpDef, TensorType, Tuple, TupleWrapper, call, tensor_type
 from serde.relay.op.recurrent.gates import PARAMETERS, RecurrentLayer, count_directions
 
 __all__ = [

@@ -13,10 +13,7 @@ from serde.coreml.mlprogram.ops.shape.reshape import expand_dims, reshape
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.coreml.value import MAX_RANK
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim, same_length
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Dim, Expr, TensorType, call, same_length, tensor_type
 from serde.relay.lowering.lengths import bounded_lengths
 from serde.relay.lowering.shape import decompose_repeat
 from serde.walk.pairs import reads

@@ -18,10 +18,7 @@ from serde.coreml.mlprogram.operators import (
 )
 from serde.coreml.mlprogram.ops.shape.reshape import transpose
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Dim, Expr, TensorType, normalize_axis
 from serde.relay.lowering.image import named_dims
 from serde.walk.pairs import reads
 from serde.walk.takes import FLOATS as REALS, Takes, ranks

@@ -18,10 +18,7 @@ from serde.coreml.mlprogram.operators import (
 from serde.coreml.mlprogram.ops.shape.arrange import spread
 from serde.coreml.mlprogram.ops.shape.reshape import reshape
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Call, Constant, Dim, Expr, TensorType, call, tensor_type
 
 
 def positions(length: Dim, like: Expr, axis: int, dtype: str) -> Expr:

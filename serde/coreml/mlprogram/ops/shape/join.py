@@ -9,9 +9,7 @@ from serde.coreml.mlprogram.operators import NUMBERS_OR_BOOL, cast_to, compute_d
 from serde.coreml.mlprogram.ops.shape.reshape import expand_dims
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, normalize_axis
 
 
 @OPS.imports("concat")

@@ -13,10 +13,7 @@ from serde.coreml.mlprogram.operators import FLOATS, cast_to, emit_in
 from serde.coreml.mlprogram.ops.shape.reshape import reshape
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Constant, Expr, TensorType, call, is_float, tensor_type
 
 PadWidth = Sequence[tuple[int, int]]
 MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}

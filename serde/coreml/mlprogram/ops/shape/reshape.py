@@ -13,11 +13,8 @@ from serde.coreml.mlprogram.operators import MOVE_DTYPES, cast_to, compute_dtype
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.coreml.value import MAX_RANK
 from serde.errors import Unsupported
+from serde.relay.ir import Call, Expr, OpDef, TensorType, call, normalize_axes
 from serde.relay.ir.dims import Any, Dim, product, same_shape
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.shapes import normalize_axes
-from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import new_shape
 
 

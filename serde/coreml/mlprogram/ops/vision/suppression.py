@@ -12,10 +12,7 @@ from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Constant, Expr, Tuple, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Constant, Expr, TensorType, Tuple, as_dtype, call, tensor_type
 from serde.relay.op.vision.suppression import Suppression
 from serde.walk.expansion.tensors import fixed_shape
 from serde.walk.import_context import ImportContext as BaseContext

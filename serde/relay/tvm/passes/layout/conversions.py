@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any as AnyValue, Final
 
 from serde.errors import RelayError
+from serde.relay.ir import Expr, TensorType
 from serde.relay.ir.attrs import register_op_attr
 from serde.relay.ir.builders import lookup_builder
-from serde.relay.ir.expr import Expr
 from serde.relay.ir.layout import TensorLayout, change_layout_of_shape
-from serde.relay.ir.types import TensorType
 from serde.relay.tvm.passes.layout.passes import LayoutConfig
 
 Attributes = Mapping[str, AnyValue]

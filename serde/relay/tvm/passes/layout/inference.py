@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
-from serde.relay.ir.expr import Attrs
+from serde.relay.ir import Attrs, TensorType, Type
 from serde.relay.ir.layout import SCALAR, Axis, TensorLayout
-from serde.relay.ir.types import TensorType, Type
 
 __all__ = [
     "InferCorrectLayoutOutput",

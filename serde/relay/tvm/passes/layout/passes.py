@@ -9,10 +9,8 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from serde.errors import RelayError
+from serde.relay.ir import Attrs, Call, Expr, Function, OpDef, TensorType, TupleType
 from serde.relay.ir.attrs import get_op_attr
-from serde.relay.ir.expr import Attrs, Call, Expr, Function
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.tvm.passes.layout.rewriting import LayoutRewriter
 from serde.relay.tvm.passes.typed import TypedPass
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 
 from serde.errors import RelayError, TypeInferenceError
+from serde.relay.ir import Attrs, Call, Expr, Function, Tuple, TupleGetItem, astuple, infer_function
 from serde.relay.ir.deferral import defer_types
-from serde.relay.ir.expr import Attrs, Call, Expr, Function, Tuple, TupleGetItem, astuple
-from serde.relay.ir.infer import infer_function
 from serde.relay.ir.layout import LayoutPlan, TensorLayout
 from serde.relay.ir.registry import OpDef, call, infer_call, set_type
 from serde.relay.ir.types import TensorType, TupleType, Type

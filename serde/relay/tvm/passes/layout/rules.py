@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from serde.relay.ir import Attrs, Elementwise, OpDef, Reduction, normalize_axis
 from serde.relay.ir.attrs import get_op_attr, register_op_attr
-from serde.relay.ir.expr import Attrs
 from serde.relay.ir.layout import SCALAR, Axis, TensorLayout, parse_layout
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.traits import Elementwise, Reduction
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.tvm.passes.layout.inference import (
     InferCorrectLayoutOutput,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from serde.relay.ir.expr import Attrs
+from serde.relay.ir import Attrs, TensorType, Type, normalize_axis
 from serde.relay.ir.layout import TensorLayout
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType, Type
 from serde.relay.tvm.passes.layout.inference import (
     InferCorrectLayoutOutput,
     Layouts,

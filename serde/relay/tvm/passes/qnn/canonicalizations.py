@@ -13,9 +13,7 @@ import numpy as np
 
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.attrs import registration
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import Array, call
+from serde.relay.ir import Array, Constant, Expr, call, registration
 from serde.relay.op.qnn.rescale import dequantize, quantize
 from serde.relay.run.interpreter import evaluate
 from serde.relay.tvm.passes.qnn import convolution, elementwise, products, rescaling

@@ -15,10 +15,8 @@ from typing import Any as AnyValue
 
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir import Constant, Expr, TensorType, Type, call, const
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType, Type
 from serde.relay.tvm.passes.qnn.rescaling import (
     Attributes,
     cast,

@@ -10,10 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import Unsupported
+from serde.relay.ir import OpDef, TensorType, TupleType, Type, call, get, rewrite
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, const
-from serde.relay.ir.registry import OpDef, call, get
-from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.relay.ir.visit import rewrite
 from serde.relay.tvm.passes.qnn.rescaling import (
     Attributes,
     cast,

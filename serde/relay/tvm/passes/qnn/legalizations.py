@@ -11,10 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from serde.relay.ir.attrs import registration
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, call
-from serde.relay.ir.types import Type
+from serde.relay.ir import Array, Expr, Type, call, registration
 from serde.relay.op.qnn.lookup import FUNCTIONS
 from serde.relay.tvm.passes.qnn.canonicalizations import create_integer_lookup_op
 from serde.relay.tvm.passes.qnn.rescaling import Attributes, cast, require_tensor

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr, const
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType, Type
+from serde.relay.ir import Constant, Expr, TensorType, Type, call, const
 from serde.relay.tvm.passes.qnn.convolution import combine_terms
 from serde.relay.tvm.passes.qnn.rescaling import Attributes, cast, is_number, require_tensor
 

@@ -12,10 +12,8 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir import Array, Constant, Expr, TensorType, Type, call, const
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import Array, call
-from serde.relay.ir.types import TensorType, Type
 from serde.relay.op.qnn.parameters import fixed_point
 from serde.relay.op.qnn.rescale import current_requantize_config
 
