@@ -6,13 +6,13 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.ops.table import OPS, ImportContext
+from serde.relax.ops.table import OPS, Import
 from serde.relay.ir import Expr, call
 from serde.relay.op.qnn.integer import body_of_convolution
 from serde.relay.op.qnn.sums import body_of_sums
 
 
-def _along(ctx: ImportContext, parameter: Expr, rank: int, axis: int) -> Expr:
+def _along(ctx: Import, parameter: Expr, rank: int, axis: int) -> Expr:
     """Return a scale or a zero point that broadcasts along an axis."""
     if not ctx.rank(parameter):
         return parameter
@@ -26,7 +26,7 @@ def _along(ctx: ImportContext, parameter: Expr, rank: int, axis: int) -> Expr:
 
 @OPS.imports("relax.quantize")
 def import_quantize(
-    ctx: ImportContext, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: str, axis: int
+    ctx: Import, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: str, axis: int
 ) -> Expr:
     rank = ctx.rank(data)
     if np.dtype(out_dtype).kind not in "iu":
@@ -40,7 +40,7 @@ def import_quantize(
 
 @OPS.imports("relax.dequantize")
 def import_dequantize(
-    ctx: ImportContext, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: str, axis: int
+    ctx: Import, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: str, axis: int
 ) -> Expr:
     """The difference is an integer of 32 bits, the product a float of as many."""
     rank = ctx.rank(data)

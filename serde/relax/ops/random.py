@@ -13,7 +13,7 @@ import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relax.ops.table import OPS, Export, Import, Value
 from serde.relay.ir import Expr, TensorType
 from serde.relay.op.random.threefry import PARITY, ROTATIONS
 
@@ -148,7 +148,7 @@ def _make_generator(framework: Framework, count: int) -> Callable[..., Sequence[
     return threefry_generate
 
 
-def _draw_words(ctx: ExportContext, key: Value, count: int) -> tuple[Value, Value]:
+def _draw_words(ctx: Export, key: Value, count: int) -> tuple[Value, Value]:
     """Write the next key and a vector of words."""
     after, words = ctx.emit_te_tuple(_make_generator(ctx.framework, count), key, outputs=2)
     return after, words
@@ -156,14 +156,14 @@ def _draw_words(ctx: ExportContext, key: Value, count: int) -> tuple[Value, Valu
 
 @OPS.exports("random.threefry_generate")
 def export_threefry_generate(
-    ctx: ExportContext, key: Value, *, out_shape: tuple[int, ...]
+    ctx: Export, key: Value, *, out_shape: tuple[int, ...]
 ) -> Sequence[Value]:
     after, words = _draw_words(ctx, key, math.prod(out_shape))
     return after, ctx.emit("reshape", words, out_shape)
 
 
 @OPS.exports("random.threefry_split")
-def export_threefry_split(ctx: ExportContext, key: Value) -> Sequence[Value]:
+def export_threefry_split(ctx: Export, key: Value) -> Sequence[Value]:
     framework = ctx.framework
     tir, script = framework.tir, framework.statements
 
@@ -197,7 +197,7 @@ def export_threefry_split(ctx: ExportContext, key: Value) -> Sequence[Value]:
     return ctx.emit_te_tuple(threefry_split, key, outputs=2)
 
 
-def _unit(ctx: ExportContext, key: Value, shape: Sequence[int], dtype: str) -> tuple[Value, Value]:
+def _unit(ctx: Export, key: Value, shape: Sequence[int], dtype: str) -> tuple[Value, Value]:
     """Write the next key and numbers from 0 up to but not including 1, by their bits."""
     tir, te = ctx.framework.tir, ctx.framework.te
     after, words = _draw_words(ctx, key, math.prod(shape))
@@ -225,7 +225,7 @@ def _typed(x: Value, shape: Sequence[int], dtype: str) -> Value:
 
 @OPS.exports("random.uniform")
 def export_uniform(
-    ctx: ExportContext,
+    ctx: Export,
     key: Value,
     low: Value,
     high: Value,
@@ -244,7 +244,7 @@ def export_uniform(
 
 @OPS.exports("random.normal")
 def export_normal(
-    ctx: ExportContext,
+    ctx: Export,
     key: Value,
     mean: Value,
     scale: Value,
@@ -268,7 +268,7 @@ def export_normal(
 
 @OPS.exports("random.multinomial")
 def export_multinomial(
-    ctx: ExportContext, key: Value, probs: Value, *, num_samples: int
+    ctx: Export, key: Value, probs: Value, *, num_samples: int
 ) -> Sequence[Value]:
     """Each number falls where the running sum of the shares first exceeds it."""
     shape = ctx.type(probs).concrete_shape
@@ -292,7 +292,7 @@ def export_multinomial(
 
 @OPS.imports("relax.multinomial_from_uniform")
 def import_multinomial_from_uniform(
-    ctx: ImportContext, prob: Expr, uniform_sample: Expr, sample_indices: Expr, *, dtype: str | None
+    ctx: Import, prob: Expr, uniform_sample: Expr, sample_indices: Expr, *, dtype: str | None
 ) -> Expr:
     """A number between 0 and 1 chooses the first event whose running sum exceeds it."""
     sums = relay.cumsum(prob, axis=1, dtype=ctx.dtype(prob))

@@ -9,13 +9,13 @@ from typing import Any as AnyValue
 from serde.relax.ops.shape.arrange import spread
 from serde.relax.ops.shape.create import fill
 from serde.relax.ops.shape.pad import pad_with
-from serde.relax.ops.table import OPS, ExportContext, Value
+from serde.relax.ops.table import OPS, Export, Value
 
 __all__ = ["compute_lengths"]
 
 
 def compute_lengths(
-    ctx: ExportContext, count: int, compute: Callable[..., Sequence[AnyValue]], *operands: AnyValue
+    ctx: Export, count: int, compute: Callable[..., Sequence[AnyValue]], *operands: AnyValue
 ) -> list[AnyValue]:
     """Return lengths that an expression of tensors gives.
 
@@ -41,7 +41,7 @@ def compute_lengths(
     return ctx.read_shape(ctx.emit_te(lengths, *operands)) if count else []
 
 
-def _export(ctx: ExportContext, shape: Value, *, op: str, dtype: AnyValue) -> Value:
+def _export(ctx: Export, shape: Value, *, op: str, dtype: AnyValue) -> Value:
     return ctx.emit(op, ctx.framework.relax.ShapeExpr(ctx.wide(ctx.read_shape(shape))), str(dtype))
 
 
@@ -50,17 +50,17 @@ OPS.exports("dyn.ones")(partial(_export, op="ones"))
 
 
 @OPS.exports("dyn.full")
-def export_full(ctx: ExportContext, fill_value: Value, shape: Value, *, dtype: AnyValue) -> Value:
+def export_full(ctx: Export, fill_value: Value, shape: Value, *, dtype: AnyValue) -> Value:
     return fill(ctx, fill_value, ctx.read_shape(shape), ctx.result_type().dtype)
 
 
 @OPS.exports("dyn.broadcast_to")
-def export_broadcast_to(ctx: ExportContext, data: Value, shape: Value, *, dtype: AnyValue) -> Value:
+def export_broadcast_to(ctx: Export, data: Value, shape: Value, *, dtype: AnyValue) -> Value:
     return spread(ctx, data, ctx.read_shape(shape))
 
 
 @OPS.exports("dyn.reshape")
-def export_reshape(ctx: ExportContext, data: Value, newshape: Value, *, allowzero: bool) -> Value:
+def export_reshape(ctx: Export, data: Value, newshape: Value, *, allowzero: bool) -> Value:
     """A 0 copies a length, -1 is what remains."""
     tir = ctx.framework.tir
     (count,) = ctx.extents(newshape)
@@ -87,7 +87,7 @@ def export_reshape(ctx: ExportContext, data: Value, newshape: Value, *, allowzer
 
 
 @OPS.exports("dyn.tile")
-def export_tile(ctx: ExportContext, data: Value, reps: Value) -> Value:
+def export_tile(ctx: Export, data: Value, reps: Value) -> Value:
     te, tir = ctx.framework.te, ctx.framework.tir
     (count,) = ctx.extents(reps)
     own = ctx.wide(ctx.extents(data))
@@ -115,7 +115,7 @@ def export_tile(ctx: ExportContext, data: Value, reps: Value) -> Value:
 
 
 @OPS.exports("dyn.expand_dims")
-def export_expand_dims(ctx: ExportContext, data: Value, axis: Value, *, num_newaxis: int) -> Value:
+def export_expand_dims(ctx: Export, data: Value, axis: Value, *, num_newaxis: int) -> Value:
     tir = ctx.framework.tir
     own = ctx.wide(ctx.extents(data))
     one = tir.IntImm("int64", 1)
@@ -136,7 +136,7 @@ def export_expand_dims(ctx: ExportContext, data: Value, axis: Value, *, num_newa
 
 
 @OPS.exports("dyn.squeeze")
-def export_squeeze(ctx: ExportContext, data: Value, axes: Value) -> Value:
+def export_squeeze(ctx: Export, data: Value, axes: Value) -> Value:
     """The number of the axes that stay, in front of an axis, is its new place."""
     tir = ctx.framework.tir
     own = ctx.wide(ctx.extents(data))
@@ -164,7 +164,7 @@ def export_squeeze(ctx: ExportContext, data: Value, axes: Value) -> Value:
 
 @OPS.exports("dyn.nn.pad")
 def export_pad(
-    ctx: ExportContext, data: Value, pad_width: Value, pad_val: Value, *, pad_mode: str
+    ctx: Export, data: Value, pad_width: Value, pad_val: Value, *, pad_mode: str
 ) -> Value:
     rank = ctx.type(data).rank
 

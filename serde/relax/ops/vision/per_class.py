@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.relax.framework import Framework
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relax.ops.table import OPS, Export, Import, Value
 from serde.relax.ops.vision.boxes import choose_best, emit_loops, one_number, overlap
 from serde.relay.ir.expr import Expr
 
@@ -100,7 +100,7 @@ def _common(
 
 @OPS.exports("vision.all_class_non_max_suppression")
 def export_all_class_non_max_suppression(
-    ctx: ExportContext,
+    ctx: Export,
     boxes: Value,
     scores: Value,
     max_output_boxes_per_class: Value,
@@ -125,7 +125,7 @@ def export_all_class_non_max_suppression(
 
 @OPS.imports("relax.vision.all_class_non_max_suppression")
 def import_all_class_non_max_suppression(
-    ctx: ImportContext,
+    ctx: Import,
     boxes: Expr,
     scores: Expr,
     max_output_boxes_per_class: Expr,

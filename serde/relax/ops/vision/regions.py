@@ -10,7 +10,7 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relax.ops.table import OPS, Export, Import, Value
 from serde.relax.ops.vision.boxes import emit_loops
 from serde.relay.ir import Dim, Expr, call, is_float, lowest
 from serde.relay.op.vision.aligned import AlignedRegions
@@ -144,7 +144,7 @@ class _Samples:
 
 
 def _pool_regions(
-    ctx: ExportContext, samples: _Samples, data: Value, rois: Value, images: Value | None = None
+    ctx: Export, samples: _Samples, data: Value, rois: Value, images: Value | None = None
 ) -> Value:
     """Write regions pooled by loops; without `images` a region begins with its number."""
     offset, dtype = 1 if images is None else 0, ctx.type(data).dtype
@@ -168,7 +168,7 @@ def _pool_regions(
 
 
 @OPS.exports("vision.roi_align")
-def export_roi_align(ctx: ExportContext, data: Value, rois: Value, *, roi: RoiAlign) -> Value:
+def export_roi_align(ctx: Export, data: Value, rois: Value, *, roi: RoiAlign) -> Value:
     samples = _Samples(
         ctx.framework, _sizes(ctx, roi.pooled_size), roi.spatial_scale, roi.sample_ratio,
         "float64" if ctx.type(data).dtype == "float64" else "float32",
@@ -177,13 +177,13 @@ def export_roi_align(ctx: ExportContext, data: Value, rois: Value, *, roi: RoiAl
     return _pool_regions(ctx, samples, data, rois)
 
 
-def _sizes(ctx: ExportContext, pooled_size: Sequence[Dim]) -> list[AnyValue]:
+def _sizes(ctx: Export, pooled_size: Sequence[Dim]) -> list[AnyValue]:
     return ctx.dims(tuple(pooled_size) * 2 if len(pooled_size) == 1 else pooled_size)
 
 
 @OPS.exports("serde.roi_align")
 def export_serde_roi_align(
-    ctx: ExportContext, data: Value, rois: Value, images: Value, *, roi: AlignedRegions
+    ctx: Export, data: Value, rois: Value, images: Value, *, roi: AlignedRegions
 ) -> Value:
     samples = _Samples(
         ctx.framework, roi.pooled_size, roi.spatial_scale, roi.sample_ratio, "float64",
@@ -248,12 +248,7 @@ class _Bins:
 
 @OPS.exports("vision.roi_pool")
 def export_roi_pool(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
+    ctx: Export, data: Value, rois: Value, *, pooled_size: tuple[Dim, ...], spatial_scale: float
 ) -> Value:
     dtype, sizes = ctx.type(data).dtype, _sizes(ctx, pooled_size)
     work = "float64" if dtype == "float64" else "float32"
@@ -275,7 +270,7 @@ OPS.pairs(
 
 @OPS.imports("relax.vision.roi_align")
 def import_roi_align(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     rois: Expr,
     *,

@@ -19,7 +19,7 @@ from serde.torch.ops.conv.windows import (
     require_real,
     write_conv,
 )
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.torch.ops.table import OPS, Export, Import, Value
 
 __all__ = ["convolve_transposed"]
 
@@ -33,7 +33,7 @@ __all__ = ["convolve_transposed"]
     renamed={"self": "input"},
 )  # fmt: skip
 def convolve_transposed(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr,
     bias: Expr | None = None,
@@ -86,7 +86,7 @@ def _output_padding(
 
 @OPS.exports(*TRANSPOSED, when=_is_direct)
 def export_conv_transpose(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     weight: Value,
     bias: Value | None = None,

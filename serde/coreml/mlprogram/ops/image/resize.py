@@ -13,7 +13,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array, dtype_name
 from serde.coreml.mlprogram.operators import HALVES
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
 from serde.relay.ir import Call, Dim, Expr, TensorType, call, get, tensor_type
 from serde.relay.op.image.interpolation import Interpolation
@@ -38,7 +38,7 @@ _USUAL = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
 def resize_last_axes(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     size: Sequence[int],
     method: str,
@@ -64,12 +64,12 @@ def resize_last_axes(
     raise Unsupported(f"{count} axes of {ctx.type(x)!r} are resized")
 
 
-def last_lengths(ctx: ImportContext, x: Expr, count: int) -> tuple[int, ...]:
+def last_lengths(ctx: Import, x: Expr, count: int) -> tuple[int, ...]:
     rank = ctx.type(x).rank
     return ctx.static_lengths(x, range(rank - count, rank))
 
 
-def _resize_linear(ctx: ImportContext, x: Expr, size: Sequence[int], sampling: Sampling) -> Expr:
+def _resize_linear(ctx: Import, x: Expr, size: Sequence[int], sampling: Sampling) -> Expr:
     """Return a tensor with its last axes resized linearly."""
     if sampling in MODES:
         return resize_last_axes(ctx, x, size, "linear", MODES[sampling])
@@ -90,7 +90,7 @@ def _resize_linear(ctx: ImportContext, x: Expr, size: Sequence[int], sampling: S
 
 @OPS.imports("resize_bilinear")
 def import_resize_bilinear(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     target_size_height: int = 1,
@@ -102,7 +102,7 @@ def import_resize_bilinear(
 
 @OPS.imports("resize_nearest_neighbor")
 def import_resize_nearest_neighbor(
-    ctx: ImportContext, x: Expr, *, target_size_height: int, target_size_width: int
+    ctx: Import, x: Expr, *, target_size_height: int, target_size_width: int
 ) -> Expr:
     """The pixel in whose reach the centre of the new one lies, as TensorFlow 2 has it."""
     size = (target_size_height, target_size_width)
@@ -111,7 +111,7 @@ def import_resize_nearest_neighbor(
 
 @OPS.imports("resize", since=17)
 def import_resize(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     shape: Expr,
     *,
@@ -225,7 +225,7 @@ def _is_supported(node: Call) -> bool:
 
 
 def _export_resize(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     *,
     ndim: int,
@@ -251,7 +251,7 @@ def _export_resize(
 
 
 def _resize(
-    ctx: ExportContext, image: Value, size: Sequence[int], sampling: str, type_: TensorType
+    ctx: Export, image: Value, size: Sequence[int], sampling: str, type_: TensorType
 ) -> Value:
     """Append the operation that resizes images at the positions of a mode of MIL."""
     height, width = size
@@ -289,7 +289,7 @@ def _resize(
     )
 
 
-def _factor(ctx: ExportContext, factor: float) -> Value:
+def _factor(ctx: Export, factor: float) -> Value:
     """Return a factor: MIL has it in int32 or float32, whatever the dtype of the image."""
     return ctx.const(factor, "int32" if isinstance(factor, int) else "float32")
 
@@ -320,7 +320,7 @@ def _to_open_size(node: Call) -> bool:
     "dyn.image.resize2d", since=17, takes=Takes(data=HALVES, out_dtype=None), when=_to_open_size
 )
 def export_dyn_resize(
-    ctx: ExportContext, data: Value, size: Value, roi: Value, *, resize: ImageResize
+    ctx: Export, data: Value, size: Value, roi: Value, *, resize: ImageResize
 ) -> Value:
     """A size that is computed."""
     mode = resize.coordinate_transformation_mode

@@ -10,7 +10,7 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.operators import GATHER_DTYPES, NUMBERS, cast_to, compute_dtype, emit_in
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
 from serde.relay.ir import Dim, Expr, TensorType, normalize_axis
 from serde.relay.op.index.dynamic import DynamicTopK
@@ -18,12 +18,12 @@ from serde.relay.op.index.sorting import TopK
 
 
 @OPS.imports("argsort")
-def import_argsort(ctx: ImportContext, x: Expr, *, axis: int = -1, ascending: bool = False) -> Expr:
+def import_argsort(ctx: Import, x: Expr, *, axis: int = -1, ascending: bool = False) -> Expr:
     return relay.argsort(x, axis=axis, is_ascend=ascending, dtype="int32")
 
 
 @OPS.exports("argsort", ignored=("dtype",))
-def export_argsort(ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool) -> Value:
+def export_argsort(ctx: Export, data: Value, *, axis: int, is_ascend: bool) -> Value:
     type_ = ctx.type(data)
     place = normalize_axis(axis, type_.rank)
     found = _order(
@@ -32,13 +32,13 @@ def export_argsort(ctx: ExportContext, data: Value, *, axis: int, is_ascend: boo
     return cast_to(ctx, found, ctx.result_type().dtype)
 
 
-def _order(ctx: ExportContext, x: Value, axis: int, ascending: bool) -> Value:
+def _order(ctx: Export, x: Value, axis: int, ascending: bool) -> Value:
     made = TensorType(ctx.type(x).shape, "int32")
     return ctx.emit("argsort", made, x=x, axis=axis, ascending=ascending)
 
 
 @OPS.exports("sort", ignored=("dtype",))
-def export_sort(ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool) -> Value:
+def export_sort(ctx: Export, data: Value, *, axis: int, is_ascend: bool) -> Value:
     """The attribute dtype has no meaning here."""
     type_ = ctx.type(data)
     place = normalize_axis(axis, type_.rank)
@@ -58,13 +58,13 @@ class TopKAttributes:
 
 
 @OPS.imports("topk", since=1)
-def import_topk_v1(ctx: ImportContext, x: Expr, *, topk: TopKAttributes) -> list[Expr]:
+def import_topk_v1(ctx: Import, x: Expr, *, topk: TopKAttributes) -> list[Expr]:
     return [*relay.topk(x, topk.k, topk.axis, "both", topk.ascending, "int32")]
 
 
 @OPS.imports("topk", since=16, ignored=("sort",))
 def import_topk_v16(
-    ctx: ImportContext, x: Expr, *, topk: TopKAttributes, return_indices: bool = True
+    ctx: Import, x: Expr, *, topk: TopKAttributes, return_indices: bool = True
 ) -> list[Expr]:
     """What is not asked to be sorted may be."""
     found = import_topk_v1(ctx, x, topk=topk)
@@ -73,7 +73,7 @@ def import_topk_v16(
 
 @OPS.imports("topk", since=17, ignored=("sort",))
 def import_topk(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     topk: TopKAttributes,
@@ -86,7 +86,7 @@ def import_topk(
 
 
 @OPS.exports("topk")
-def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
+def export_topk(ctx: Export, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
     """A number below 1 means all; of these MIL has an order where their number is not fixed."""
     type_ = ctx.type(data)
     axis = normalize_axis(topk.axis, type_.rank)
