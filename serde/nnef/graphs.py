@@ -13,8 +13,7 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.limits import MAX_RANK
-from serde.core.optional import require
+from serde.core import MAX_RANK, require
 from serde.errors import FormatError
 from serde.nnef.fragments import FRAGMENTS, QUANTIZERS, REQUIRED
 from serde.nnef.model import Argument, NnefModel, Operation, Quantization, Ref, flatten

@@ -8,7 +8,7 @@ from serde.errors import RelayError, SerdeError
 from serde.relay.ir.attrs import TempOpAttr
 from serde.relay.ir.layout import TensorLayout
 from serde.relay.transform import ConvertLayout, LayoutConfig
-from serde.relay.transform.tvm.layout.inference import InferCorrectLayoutOutput
+from serde.relay.tvm.passes.layout.inference import InferCorrectLayoutOutput
 
 NHWC = 'data_layout="NHWC", kernel_layout="HWIO"'
 THREE = "padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3]"

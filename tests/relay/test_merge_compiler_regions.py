@@ -18,8 +18,8 @@ from serde.relay.ir.registry import OpDef, get
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import children, post_order
 from serde.relay.transform import AnnotateTarget, MergeCompilerRegions, PartitionGraph
-from serde.relay.transform.tvm.acyclic_groups import AcyclicGroups
-from serde.relay.transform.tvm.annotated_regions import AnnotatedRegionSet
+from serde.relay.tvm.passes.acyclic_groups import AcyclicGroups
+from serde.relay.tvm.passes.annotated_regions import AnnotatedRegionSet
 
 CASES: dict[str, tuple[str, str]] = {
     "two in a row": (

@@ -15,7 +15,7 @@ from serde.relay.ir.attrs import get_op_attr, register_op_attr, reset_op_attr
 from serde.relay.ir.expr import Call
 from serde.relay.ir.verify import verify
 from serde.relay.transform import InferType, PassContext, ToMixedPrecision
-from serde.relay.transform.tvm import mixed_precision
+from serde.relay.tvm.passes import mixed_precision
 
 HEAD = '#[version = "0.0.5"]\n'
 KEY = "FTVMMixedPrecisionConversionType"

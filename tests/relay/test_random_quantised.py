@@ -11,7 +11,7 @@ import serde.relay as relay
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.verify import verify
 from serde.relay.transform import FakeQuantizationToInteger, InferType
-from serde.relay.transform.tvm.qnn import CanonicalizeOps, Legalize
+from serde.relay.tvm.passes.qnn import CanonicalizeOps, Legalize
 
 SEEDS = [
     pytest.param(seed, marks=[] if seed < 80 else [pytest.mark.wide], id=str(seed))

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.weights import OpenFile, Weight
+from serde.core import OpenFile, Weight
 from serde.errors import FormatError
 from serde.io.contained import member_path
 from serde.relay.ir.dims import Any, symbol
