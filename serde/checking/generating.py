@@ -15,12 +15,11 @@ from serde.checking.data import CheckData
 from serde.checking.distance import cosine, deviation, difference
 from serde.checking.inputs import random_inputs
 from serde.checking.sizes import input_type, resolve_dims
-from serde.core.report import OutputVerdict, Report
-from serde.core.weights import Array, dtype_name
+from serde.core import Array, Report, dtype_name
+from serde.core.report import OutputVerdict
 from serde.engine.base import Engine, run_engine
 from serde.engine.fitting import match_names
-from serde.relay.ir.dims import SymDim
-from serde.relay.ir.model import RelayModel
+from serde.relay.ir import RelayModel, SymDim
 
 __all__ = ["Prompts", "generates", "judge_generation"]
 

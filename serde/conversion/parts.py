@@ -11,7 +11,7 @@ from typing import Any as AnyValue
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import facts_of
 from serde.bridge.parts import Parts
-from serde.core.report import Report
+from serde.core import Report
 from serde.io.directories import atomic_directory
 from serde.io.staging import stored_bytes
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue, Final
 
-from serde.core.limits import MAX_GRAPH_TEXT_BYTES
+from serde.core import MAX_GRAPH_TEXT_BYTES
 from serde.errors import FormatError, OptionError
 from serde.torch.checkpoint.files import is_checkpoint
 from serde.torch.pt2.archive import Archive, is_zip

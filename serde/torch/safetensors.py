@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 from typing import Final
 
-from serde.core.limits import MAX_NESTING, MAX_RANK
+from serde.core import MAX_NESTING, MAX_RANK, FileWeight, OpenFile
 from serde.core.parsing import nesting_depth, parse_json
-from serde.core.weights import FileWeight, OpenFile
 from serde.errors import FormatError
 from serde.torch.pt2.document import Document
 

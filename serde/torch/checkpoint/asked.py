@@ -12,9 +12,9 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any as AnyValue, Final, TypeAlias
 
-from serde.core.optional import require
+from serde.core import require
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim, substitute, symbol
+from serde.relay.ir import Dim, substitute, symbol
 from serde.torch.checkpoint.tasks import PARTS
 
 __all__ = ["Asked", "ask"]

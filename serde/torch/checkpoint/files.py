@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.weights import FileWeight
+from serde.core import FileWeight
 from serde.errors import FormatError
 from serde.io.contained import location_fault, read_small
 from serde.torch.safetensors import read_document, read_safetensors

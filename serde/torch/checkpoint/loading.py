@@ -13,14 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any as AnyValue, Final
-from unittest import mock
 
-from serde.core.optional import require
-from serde.core.report import Report
-from serde.core.weights import Weight
+from serde.core import Report, Weight, require
 from serde.engine.base import first_line
 from serde.errors import FormatError, OptionError, SerdeError
-from serde.relay.ir.expr import Tuple, Var
+from serde.relay.ir import Tuple, Var
 from serde.relay.run.computed import ComputedWeight
 from serde.torch.checkpoint.files import CONFIG, Checkpoint
 from serde.torch.importer import to_relay
@@ -129,15 +126,19 @@ def _offline() -> Iterator[None]:
     """Have transformers fetch nothing, log nothing, and load one tensor after the other."""
     logs = require("transformers").utils.logging
     level, bars = logs.get_verbosity(), logs.is_progress_bar_enabled()
-    with mock.patch.dict(os.environ, _OFFLINE):
-        logs.set_verbosity(logs.CRITICAL)
-        logs.disable_progress_bar()
-        try:
-            yield
-        finally:
-            logs.set_verbosity(level)
-            if bars:
-                logs.enable_progress_bar()
+    before = {name: os.environ.get(name) for name in _OFFLINE}
+    os.environ.update(_OFFLINE)
+    logs.set_verbosity(logs.CRITICAL)
+    logs.disable_progress_bar()
+    try:
+        yield
+    finally:
+        os.environ.update({name: each for name, each in before.items() if each is not None})
+        for name in (name for name, each in before.items() if each is None):
+            os.environ.pop(name, None)
+        logs.set_verbosity(level)
+        if bars:
+            logs.enable_progress_bar()
 
 
 def _check_loaded(checkpoint: Checkpoint, info: Mapping[str, AnyValue]) -> None:

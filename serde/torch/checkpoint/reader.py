@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.core.optional import require
-from serde.core.weights import Weight
+from serde.core import Weight, require
 from serde.engine.base import first_line
 from serde.errors import OptionError, Unsupported
-from serde.relay.ir.dims import SymDim, as_dim
+from serde.relay.ir import SymDim, as_dim
 from serde.torch.arguments import Call
 from serde.torch.checkpoint import loading
 from serde.torch.checkpoint.asked import Asked, ask

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue, Final, Literal, get_args
 
-from serde.core.optional import require
+from serde.core import require
 from serde.errors import OptionError
 
 __all__ = ["PARTS", "TASKS", "Task", "choose_class", "parts_of"]

@@ -8,8 +8,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any as AnyValue
 
-from serde.core.optional import require
-from serde.core.weights import Weight
+from serde.core import Weight, require
 from serde.errors import FormatError
 from serde.relay.ir import Dim, TensorType, substitute
 from serde.torch.arguments import Call

@@ -12,7 +12,7 @@ from typing import Any as AnyValue, Final
 from serde.core import OpenFile, Weight
 from serde.errors import FormatError
 from serde.io.contained import member_path
-from serde.relay.ir.dims import Any, symbol
+from serde.relay.ir import Any, symbol
 from serde.torch.model import Argument, Graph, Input, Node, Ref, TorchModel
 from serde.torch.pt2.document import Document
 from serde.torch.safetensors import DTYPES, read_document, read_safetensors
