@@ -352,7 +352,7 @@ def run(name: str, steps: int) -> dict[str, Any]:
         return {
             "family": name, "result": "wrong" if judge.faults else "right", "worst": judge.worst,
             "why": "; ".join(judge.faults[:3]), "seconds": round(seconds, 1),
-            "nodes": report.facts.get("nodes"),
+            "nodes": sum(report.after.values()),
         }  # fmt: skip
 
 

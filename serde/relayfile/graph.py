@@ -25,7 +25,8 @@ __all__ = ["from_relay", "lift_constants", "to_relay"]
 _TEXT_VERSION: Final = "0.0.5"
 _INPUTS, _OUTPUTS, _SOURCE = "serde.inputs", "serde.outputs", "serde.source"
 _DESCRIPTION, _LABELS, _EXTRA = "serde.description", "serde.labels", "serde.extra"
-_CARRIED: Final = (_INPUTS, _OUTPUTS, _SOURCE, _DESCRIPTION, _LABELS, _EXTRA)
+_STATES = "serde.states"
+_CARRIED: Final = (_INPUTS, _OUTPUTS, _SOURCE, _DESCRIPTION, _LABELS, _EXTRA, _STATES)
 
 
 def to_relay(
@@ -78,8 +79,6 @@ def _meta(
         )
     source = _texts(carried.get(_SOURCE))
     description = carried.get(_DESCRIPTION, "")
-    pairs = carried.get(_EXTRA, ())
-    extra = [_texts(pair) for pair in pairs] if isinstance(pairs, tuple) else []
     return ModelMeta(
         inputs=named if sorted(named) == sorted(inputs) else inputs,
         outputs=outputs,
@@ -87,8 +86,14 @@ def _meta(
         source_version=source[1] if len(source) == 2 else _TEXT_VERSION,
         description=description if isinstance(description, str) else "",
         labels=_texts(carried.get(_LABELS)),
-        extra={pair[0]: pair[1] for pair in extra if len(pair) == 2},
+        extra=_pairs(carried.get(_EXTRA)),
+        states=_pairs(carried.get(_STATES)),
     )
+
+
+def _pairs(value: AnyValue) -> dict[str, str]:
+    texts = [_texts(pair) for pair in value] if isinstance(value, tuple) else []
+    return {pair[0]: pair[1] for pair in texts if len(pair) == 2}
 
 
 def _texts(value: AnyValue) -> tuple[str, ...]:
@@ -201,6 +206,7 @@ def _facts(meta: ModelMeta) -> dict[str, AnyValue]:
         _DESCRIPTION: meta.description,
         _LABELS: meta.labels,
         _EXTRA: tuple(meta.extra.items()),
+        _STATES: tuple(meta.states.items()),
     }
     return {name: value for name, value in facts.items() if value}
 
