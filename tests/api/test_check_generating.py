@@ -79,6 +79,13 @@ def test_text_of_relay_carries_states(tmp_path: Path) -> None:
     assert serde.to_relay(tmp_path / "net.relay").meta.states == STATES
 
 
+def test_states_have_the_names_that_a_caller_gives() -> None:
+    names = {"past_key_values.0.key": "keys"}, {"present.0.value": "values"}
+    model = serde.to_relay(decoder(), rename_inputs=names[0], rename_outputs=names[1])
+    assert model.meta.states == {"present.0.key": "keys", "values": "past_key_values.0.value"}
+    assert generates(model)
+
+
 def test_prompts_are_padded_on_either_side_and_steps_follow_them() -> None:
     model = decoder()
     samples = list(Prompts(model).samples(RelayEngine(model)).sources)

@@ -39,6 +39,7 @@ def rename(
         inputs=found_inputs,
         outputs=found_outputs,
         extra=_facts(model.meta.extra, inputs, outputs),
+        states={outputs.get(x, x): inputs.get(y, y) for x, y in model.meta.states.items()},
     )
     if not inputs:
         return replace(model, meta=meta)
