@@ -120,3 +120,10 @@ def test_resized_integers_are_rounded_to_even(dtype: str, known: frozenset[str])
     middle = np.rint(rows.mean(1)).astype(dtype)
     expected = np.stack([rows[:, 0], middle, rows[:, 1]], 1)
     np.testing.assert_array_equal(run(function, [rows]), expected)
+
+
+def test_only_images_of_fixed_lengths_are_resized_by_parts() -> None:
+    x = relay.var("x", shape=(relay.Any(), 2))
+    node = call("serde.resize", x, None, None, None, size=(3,), axes=(1,), method="linear")
+    with pytest.raises(TypeInferenceError, match="needs a fixed shape to resize, found"):
+        decompose(node)
