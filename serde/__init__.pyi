@@ -18,9 +18,9 @@ from serde.checking.bisection import Bisection
 from serde.checking.difference import ModelDiff
 from serde.checking.tolerance import Tolerance
 from serde.conversion.signature import FormatName
+from serde.core import Array
 from serde.core.limits import Limits
 from serde.core.report import Report as Report
-from serde.core.weights import Array
 from serde.coreml.interface.input_types import Image, Range
 from serde.engine.foreign import register_kernel as register_kernel
 from serde.errors import (
@@ -35,9 +35,9 @@ from serde.fleet.batching.records import Outcome
 from serde.fleet.batching.report import BatchReport
 from serde.mxnet.live import Params
 from serde.relax.runnable import Runnable as Runnable
+from serde.relay.ir import IRModule
 from serde.relay.ir.dims import Any, SymDim
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
 from serde.target.hybrid import HybridExecutor as HybridExecutor
 from serde.target.runners import register_runner as register_runner
