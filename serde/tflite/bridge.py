@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any as AnyValue
 from serde.bridge.contract import Bridge
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
 from serde.core.report import Report
-from serde.engine.base import Engine
+from serde.engine.base import Engine, Samples
 from serde.errors import OptionError, Unsupported
 from serde.relay.ir.model import RelayModel
 from serde.tflite.options import TfliteExportOptions, TfliteImportOptions
 
 if TYPE_CHECKING:
+    from serde.bridge.quantizing import QuantizeOptions
     from serde.tflite.model import TfliteModel
 
 __all__ = ["BRIDGE", "TfliteBridge"]
@@ -80,6 +81,26 @@ class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOption
         from serde.tflite import writer
 
         return writer.save(model, path, sources, before_commit)
+
+    def check_compression(self, wanted: QuantizeOptions, options: TfliteExportOptions) -> None:
+        """Refuse what is not quantised so."""
+        from serde.tflite.quantize import check_quantization
+
+        check_quantization(wanted, options)
+
+    def compress(
+        self,
+        path: Path,
+        wanted: QuantizeOptions,
+        samples: Samples | None,
+        *,
+        folder: Path,
+        report: Report,
+    ) -> TfliteModel:
+        """Return the model quantised by ranges that LiteRT measures."""
+        from serde.tflite.quantize import quantize
+
+        return quantize(path, wanted, samples, report)
 
     def complete(self, model: TfliteModel) -> AnyValue:
         """Return the bytes of the file, which LiteRT's interpreter takes."""

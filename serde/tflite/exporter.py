@@ -87,12 +87,13 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
     raise_if_refused(report)
     names = output_names(model.meta.outputs, model.main.body.type)
     outputs = context.outputs(results, names)
-    main = context.scope.close(inputs, (), outputs)
-    graphs = [_finished(each, report if on_codes else None) for each in (main, *context.inner)]
+    written = context.scope.close(inputs, (), outputs)
+    graphs = [_finished(each, report if on_codes else None) for each in (written, *context.inner)]
     if wide is not None:
         graphs = list(map(stored_as_halves, graphs))
+    main = graphs[0]
     named = {main.tensors[i].name: i for i in main.inputs}
-    signature = Signature("serving_default", 0, named, dict(zip(names, outputs, strict=True)))
+    signature = Signature("serving_default", 0, named, dict(zip(names, main.outputs, strict=True)))
     return TfliteModel(graphs, [signature], model.meta.extra.get("description", ""))
 
 
@@ -101,9 +102,7 @@ def _finished(graph: Subgraph, report: Report | None) -> Subgraph:
     operators, tensors = fuse_activations(graph.operators, graph.outputs), list(graph.tensors)
     if report is not None:
         operators = compute_on_codes(operators, tensors, graph.outputs, report)
-    used = {i for each in operators for i in each.inputs}.union(graph.outputs)
-    kept = [x if i in used else replace(x, values=None) for i, x in enumerate(tensors)]
-    return replace(graph, tensors=kept, operators=operators)
+    return replace(graph, tensors=tensors, operators=operators).compact()
 
 
 def _lower(model: RelayModel, report: Report) -> RelayModel:

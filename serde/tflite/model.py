@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 
 from serde.core.weights import Array, Weight
@@ -90,6 +90,22 @@ class Subgraph:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     operators: Sequence[Operator]
+
+    def compact(self) -> Subgraph:
+        """Return the graph without tensors that nothing refers to."""
+        rows = (row for each in self.operators for row in (each.inputs, each.outputs))
+        used = sorted({*self.inputs, *self.outputs, *(i for row in rows for i in row)} - {-1})
+        numbers = {-1: -1, **{old: new for new, old in enumerate(used)}}
+
+        def renumbered(row: Sequence[int]) -> tuple[int, ...]:
+            return tuple(numbers[i] for i in row)
+
+        operators = [
+            replace(each, inputs=renumbered(each.inputs), outputs=renumbered(each.outputs))
+            for each in self.operators
+        ]
+        ends = renumbered(self.inputs), renumbered(self.outputs)
+        return Subgraph(self.name, [self.tensors[i] for i in used], *ends, operators)
 
 
 @dataclass(frozen=True, slots=True)

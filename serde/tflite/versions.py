@@ -6,12 +6,13 @@ lowest that holds is written (tensorflow/lite/tools/versioning/op_version.cc).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from serde.tflite.model import Operator, Subgraph
+from serde.tflite.model import Operator, Subgraph, Tensor
 
 __all__ = [
-    "FIXED_SCALES", "KERNEL_TYPES", "MOVING_CODES", "OPTIONS", "POSITIONS", "version_of",
+    "FIXED_SCALES", "HYBRID", "KERNEL_TYPES", "MOVING_CODES", "OPTIONS", "POSITIONS", "version_of",
 ]  # fmt: skip
 
 _WITH_OPTIONS: Final = (
@@ -79,11 +80,8 @@ KERNEL_TYPES: Final = {
 }  # fmt: skip
 """Types that the kernels of LiteRT 2.3 compute, where these are not all; found by running them."""
 
-POSITIONS: Final = {"TRANSPOSE_CONV": 2}
+POSITIONS: Final = {"FILL": 1, "SPLIT": 1, "TRANSPOSE_CONV": 2}
 """Which operand has the type that counts, if not the first."""
-
-_CODED: Final = {"CONV_2D": 3, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 4, "MUL": 3}
-"""Versions from which kernels take codes of int8, where that is not 2."""
 
 MOVING_CODES: Final = frozenset(
     (
@@ -97,30 +95,120 @@ MOVING_CODES: Final = frozenset(
 FIXED_SCALES: Final = {"LOGISTIC": (256, -128), "SOFTMAX": (256, -128), "TANH": (128, 0)}
 """How many steps of int8 a unit has, and the zero point, where kernels give no other."""
 
-_LEAST: Final = {"BROADCAST_TO": 2, "BATCH_MATMUL": 1, "SELECT_V2": 1, "TRANSPOSE_CONV": 1}
-"""Versions below which no runtime knows an operator."""
+_BYTES_SECOND: Final = (
+    "ARG_MAX ARG_MIN DEPTH_TO_SPACE GREATER L2_NORMALIZATION LESS_EQUAL NOT_EQUAL SPACE_TO_DEPTH "
+    "SPLIT_V SQUARED_DIFFERENCE SUM"
+)
+_SHORTS_THIRD: Final = (
+    "AVERAGE_POOL_2D BATCH_MATMUL CONCATENATION GREATER_EQUAL LESS LOGISTIC MAX_POOL_2D MEAN "
+    "MIRROR_PAD PACK PAD PADV2 REDUCE_MAX REDUCE_MIN RELU RELU6 RSQRT SOFTMAX TANH TOPK_V2"
+)
+_SHORTS_FOURTH: Final = "EQUAL MAXIMUM MINIMUM RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR"
+
+_BY_TYPE: Final[dict[str, dict[str, int]]] = {
+    **{op: {"int8": 2} for op in _BYTES_SECOND.split()},
+    **{op: {"int8": 2, "int16": 2} for op in ("EXP", "FLOOR_MOD", "LOG", "REDUCE_PROD")},
+    **{op: {"int8": 2, "int16": 3, "bool": 5} for op in _SHORTS_THIRD.split()},
+    **{op: {"int8": 2, "int16": 4} for op in _SHORTS_FOURTH.split()},
+    "ABS": {"int8": 2, "uint8": 2, "int16": 4, "int32": 5},
+    "ADD": {"int8": 2, "int16": 5, "int64": 4},
+    "BROADCAST_TO": {"int8": 3, "int16": 3},
+    "CONV_2D": {"int8": 3},
+    "DEPTHWISE_CONV_2D": {"int8": 3},
+    "DEQUANTIZE": {"int8": 2, "int16": 3, "float16": 3, "int4": 6},
+    "FILL": {"int8": 3, "int16": 3, "bool": 2},
+    "FLOOR_DIV": {"int8": 3, "int16": 3, "float32": 2},
+    "FULLY_CONNECTED": {"int8": 4},
+    "GATHER": {"int8": 2, "bool": 3, "int16": 4, "int4": 7},
+    "GATHER_ND": {"int16": 3, "bool": 5},
+    "GELU": {"int8": 2, "uint8": 2},
+    "LEAKY_RELU": {"int16": 2},
+    "MUL": {"int8": 2, "int64": 5, "int16": 7, "uint32": 7},
+    "RANGE": {"int64": 2},
+    "REVERSE_V2": {"int8": 3, "bool": 2},
+    "SIGN": {"int32": 2},
+    "SLICE": {"int8": 2, "int16": 4, "uint32": 6},
+    "SPLIT": {"int8": 2, "int16": 4, "int32": 3},
+    "STRIDED_SLICE": {"int8": 2, "bool": 3, "uint32": 7},
+    "SUB": {"int8": 2, "int16": 5, "int64": 4},
+    "TILE": {"int8": 3},
+    "TRANSPOSE": {"int8": 2, "bool": 3, "int16": 5},
+    "TRANSPOSE_CONV": {"int8": 2},
+    "UNPACK": {"int8": 2, "uint8": 2, "bool": 3, "int16": 4},
+    "WHERE": dict.fromkeys(("float32", "int8", "int32", "int64", "uint8"), 2),
+}  # fmt: skip
+"""Versions from which kernels take elements of a type, by the operand that counts."""
+
+_BY_AXES: Final = {
+    "PAD": ((5, 4),), "PADV2": ((5, 4),), "SLICE": ((5, 5),), "STRIDED_SLICE": ((5, 4),),
+    "TRANSPOSE": ((5, 4), (6, 6)),
+    "DIV": ((5, 2),), "MAXIMUM": ((5, 3),), "MINIMUM": ((5, 3),), "SUB": ((5, 3),),
+}  # fmt: skip
+"""From how many axes on which version; of those with two operands where one is broadcast."""
+
+_QUANTIZED_SHORTS: Final = {"ABS": 3, "ADD": 3, "MUL": 4}
+"""Versions with codes of int16, where integers came later."""
+
+HYBRID: Final = {"CONV_2D": (2, 5), "DEPTHWISE_CONV_2D": (4, 6), "FULLY_CONNECTED": (3, 12)}
+"""Versions from which floats are computed on with weights of int8: of one scale, of several."""
 
 
 def version_of(operator: Operator, graph: Subgraph) -> int:
     """Return the version that an operator needs."""
+    given = [graph.tensors[i] for i in operator.inputs if i >= 0]
     place = POSITIONS.get(operator.name, 0)
-    dtype = graph.tensors[operator.inputs[place]].dtype if len(operator.inputs) > place else ""
-    of_numbers = dtype not in KERNEL_TYPES.get(operator.name, dtype)
-    coded = _CODED.get(operator.name, 2) if dtype == "int8" and of_numbers else 1
-    return max(coded, _version_of_numbers(operator))
+    if len(given) <= place:
+        return 1
+    dtype = given[place].dtype
+    found = _BY_TYPE.get(operator.name, {}).get(dtype, 1)
+    if dtype == "int16" and given[place].quantization is not None:
+        found = _QUANTIZED_SHORTS.get(operator.name, found)
+    axes = max(len(each.shape) for each in given)
+    is_broadcast = len(given) < 2 or given[0].shape != given[1].shape
+    for least, version in _BY_AXES.get(operator.name, ()):
+        if axes >= least and is_broadcast:
+            found = max(found, version)
+    return max(found, _version_by_options(operator, given), _version_by_scales(operator, graph))
 
 
-def _version_of_numbers(operator: Operator) -> int:
-    options = operator.options
-    dilated = any(options.get(f"dilation_{axis}_factor", 1) != 1 for axis in "wh")
-    if operator.name == "DEPTHWISE_CONV_2D" and dilated:
-        return 2
-    if operator.name == "FULLY_CONNECTED":
-        return 5 if options.get("keep_num_dims") else 6 if len(operator.inputs) < 3 else 1
-    if operator.name == "TRANSPOSE_CONV" and len(operator.inputs) > 3:
-        return 3
-    if operator.name == "RESIZE_BILINEAR" and options.get("half_pixel_centers"):
-        return 3
-    if operator.name == "RESIZE_NEAREST_NEIGHBOR" and options.get("half_pixel_centers"):
-        return 3
-    return _LEAST.get(operator.name, 1)
+def _version_by_options(operator: Operator, given: Sequence[Tensor]) -> int:
+    name, options = operator.name, operator.options
+    if name == "DEPTHWISE_CONV_2D":
+        return 1 + any(options.get(f"dilation_{axis}_factor", 1) != 1 for axis in "wh")
+    if name == "CONV_2D" and len(given) > 1:
+        return 6 if given[0].shape[-1] != given[1].shape[-1] else 1
+    if name == "FULLY_CONNECTED":
+        return 6 if len(given) < 3 else 5 if options.get("keep_num_dims") else 1
+    if name == "TRANSPOSE_CONV":
+        return 4 if options.get("fused_activation_function") else 3 if len(given) > 3 else 1
+    if name in ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"):
+        aligned = options.get("align_corners") and name == "RESIZE_NEAREST_NEIGHBOR"
+        return 3 if options.get("half_pixel_centers") or aligned else 1
+    if name == "GATHER":
+        return 5 if options.get("batch_dims") else 1
+    if name == "STRIDED_SLICE":
+        return 6 if options.get("ellipsis_mask") or options.get("new_axis_mask") else 1
+    return 2 if name == "BROADCAST_TO" else 1
+
+
+def _version_by_scales(operator: Operator, graph: Subgraph) -> int:
+    """Return the version that what codes stand for needs, or the types of other operands."""
+    read, made = ([graph.tensors[i] for i in row if i >= 0] for row in _rows(operator))
+    kinds = {each.dtype for each in (*read[:1], *made)}
+    several = [each.quantization is not None and len(each.quantization.scales) > 1 for each in read]
+    if operator.name == "CAST":
+        return 3 if "int8" in kinds else 2 if "uint32" in kinds else 1
+    if operator.name == "QUANTIZE":
+        return 2 if made[0].dtype == "int16" else 1
+    if operator.name == "DEQUANTIZE":
+        return 5 if several[0] else 1
+    if operator.name in HYBRID and read[0].dtype == "float32" and read[1].dtype == "int8":
+        return HYBRID[operator.name][several[1]]
+    scales = [each.quantization.scales[0] for each in (*read, *made) if each.quantization]
+    if operator.name == "MUL" and len(scales) == 3:
+        return 3 if scales[0] * scales[1] >= scales[2] else 1
+    return 1
+
+
+def _rows(operator: Operator) -> tuple[Sequence[int], Sequence[int]]:
+    return operator.inputs, operator.outputs

@@ -1,0 +1,337 @@
+"""Smaller models: weights as codes of int8, activations too by ranges measured on samples.
+
+The rules are those of LiteRT's own quantiser: a scale for each channel of a filter without zero
+points, activations of one scale around ranges that hold zero, biases in steps of the products.
+Operators become such on codes by what writes quantised graphs (:mod:`serde.tflite.codes`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+
+import serde.relay as relay
+from serde.core.optional import require_installed
+from serde.core.report import Report
+from serde.core.weights import Weight
+from serde.engine.base import Samples
+from serde.engine.process import ProcessEngine
+from serde.errors import OptionError, raise_if_refused
+from serde.relay.ir.expr import Constant, Var
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.unique_names import UniqueNames
+from serde.relay.run.computed import ComputedWeight
+from serde.tflite.codec import load
+from serde.tflite.codes import FILTERS, KEEPING_SCALES, compute_on_codes, data_places
+from serde.tflite.interface import chosen_interface
+from serde.tflite.model import Operator, Quantization, Subgraph, Tensor, TfliteModel
+from serde.tflite.options import TfliteExportOptions
+from serde.tflite.ranges import answer_open
+from serde.tflite.versions import FIXED_SCALES, HYBRID, MOVING_CODES
+
+if TYPE_CHECKING:
+    from serde.bridge.quantizing import QuantizeOptions
+
+__all__ = ["check_quantization", "quantize"]
+
+_TOOL: Final = "what quantises TFLite"
+_LEAST: Final = 1024
+"""Elements from which on weights alone are worth codes, as TensorFlow's converter has it."""
+
+_WIDEST: Final = 2.0**20
+"""What lies beyond stands for infinity, as in masks: codes of it would tell nothing else apart."""
+
+
+def check_quantization(wanted: QuantizeOptions, options: TfliteExportOptions) -> None:
+    """Refuse what is not done.
+
+    Raises:
+        MissingDependency: LiteRT is not installed.
+        OptionError: There is no such option, or calibration data are missing.
+    """
+    names = ("int4", "palettize", "sparsity", "calibration_method", "reduce_range")
+    wanted.refuse(_TOOL, names, "it has int8, by least and greatest values")
+    if wanted.weight_type == "uint8" or wanted.activation_type in ("uint8", "uint16"):
+        raise OptionError(f"int8: {_TOOL} has int8 for weights, int8 and int16 for activations")
+    if wanted.int8 in ("dynamic", "weights"):
+        wanted.refuse(
+            "weights as codes", ("activation_type", "symmetric"), "activations are floats"
+        )
+    elif wanted.calibration is None:
+        raise OptionError(
+            "int8: activations are measured on calibration data, which is missing; "
+            "int8='dynamic' takes ranges at run time and needs none"
+        )
+    elif options.write_quantized == "exact":
+        raise OptionError("int8: write_quantized='exact' keeps operators on numbers")
+    require_installed("ai_edge_litert")
+
+
+def quantize(
+    path: Path, wanted: QuantizeOptions, samples: Samples | None, report: Report
+) -> TfliteModel:
+    """Return a model whose weights are codes, and whose operators compute on such where asked.
+
+    Args:
+        path: The model in floats.
+        wanted: How.
+        samples: Inputs on which activations are measured.
+        report: Gets facts.
+
+    Raises:
+        CheckError: LiteRT failed or crashed.
+        OptionError: An operator that is to stay does not exist, or weights are halves.
+        UnsupportedModelError: There is nothing that is quantised.
+    """
+    original = load(path)
+    _check(original, wanted)
+    is_static = wanted.int8 not in ("dynamic", "weights")
+    ranges: Mapping[int, tuple[float, float]] = {}
+    if is_static:
+        ranges = _measure(path, original, samples, report)
+    graphs = []
+    for number, graph in enumerate(original.subgraphs):
+        coding = _Coding(graph, wanted, ranges if number == 0 else {})
+        graphs.append(coding.graph(report))
+    before, after = (_counts(each) for each in (original.subgraphs, graphs))
+    if not any(dtype == "int8" for _, dtype in after - before):
+        report.add("graph", "main", f"nothing in it is quantised by {_TOOL}")
+        raise_if_refused(report)
+    report.after = Counter(each.name for graph in graphs for each in graph.operators)
+    report.facts["quantized"] = _describe(wanted, samples if is_static else None)
+    report.facts["quantized_by"] = "serde"
+    return replace(original, subgraphs=graphs, path=None)
+
+
+def _check(model: TfliteModel, wanted: QuantizeOptions) -> None:
+    tensors = [each for graph in model.subgraphs for each in graph.tensors]
+    if any(each.dtype == "float16" for each in tensors):
+        raise OptionError(f"int8: {_TOOL} takes models in float32, found weights in float16")
+    names = {graph.tensors[i].name for graph in model.subgraphs for i in _made(graph)}
+    for name in wanted.int8_exclude:
+        if name not in names:
+            raise OptionError(f"int8_exclude: the model has no operator {name}")
+
+
+def _made(graph: Subgraph) -> list[int]:
+    return [i for each in graph.operators for i in each.outputs]
+
+
+def _counts(graphs: Sequence[Subgraph]) -> Counter[tuple[str, str]]:
+    """Return how many tensors there are of each name and type."""
+    return Counter((each.name, each.dtype) for graph in graphs for each in graph.tensors)
+
+
+def _measure(
+    path: Path, model: TfliteModel, samples: Samples | None, report: Report
+) -> Mapping[int, tuple[float, float]]:
+    """Return the least and the greatest values of what the first graph computes."""
+    graph, interface = model.subgraphs[0], chosen_interface(model, None)
+    numbers = [i for i in (*graph.inputs, *_made(graph)) if graph.tensors[i].dtype == "float32"]
+    request = {"path": str(path.absolute()), **asdict(interface), "tensors": numbers}
+    low = high = np.empty(0)
+    with closing(ProcessEngine("litert", answer_open, request)) as engine:
+        for inputs in samples or ():
+            low, high, peak = engine.run(inputs)
+            report.facts["quantizer_memory_bytes"] = int(peak)
+    found: dict[int, tuple[float, float]] = {}
+    for number, least, most in zip(numbers, low, high, strict=False):
+        found |= _range(number, least, most)
+    return found
+
+
+def _range(number: int, low: float, high: float) -> dict[int, tuple[float, float]]:
+    """Return the range of a tensor by its number, unless some of it is as good as infinite."""
+    return {number: (float(low), float(high))} if -_WIDEST < low <= high < _WIDEST else {}
+
+
+class _Coding:
+    """A graph while codes and what makes them are put between its operators.
+
+    Attributes:
+        made: Operators so far; those to be on codes are between DEQUANTIZE and QUANTIZE.
+        tensors: Tensors so far.
+    """
+
+    def __init__(
+        self, graph: Subgraph, wanted: QuantizeOptions, ranges: Mapping[int, tuple[float, float]]
+    ) -> None:
+        self.made: list[Operator] = []
+        self.tensors = list(graph.tensors)
+        self._graph = graph
+        self._wanted = wanted
+        self._dtype = wanted.activation_type or "int8"
+        self._ranges = dict(ranges)
+        self._coded: dict[int, Quantization] = {}
+        self._again: dict[tuple[int, int | None], int] = {}
+        self._names = UniqueNames(each.name for each in graph.tensors)
+        self._join()
+
+    def _join(self) -> None:
+        """Give what is only put together the range of the whole, so that no code is rescaled."""
+        uses = Counter(i for each in self._graph.operators for i in each.inputs)
+        for each in reversed(self._graph.operators):
+            if each.name in ("CONCATENATION", "PACK") and each.outputs[0] in self._ranges:
+                alone = {i for i in each.inputs if uses[i] == 1 and i in self._ranges}
+                self._ranges |= dict.fromkeys(alone, self._ranges[each.outputs[0]])
+
+    def graph(self, report: Report) -> Subgraph:
+        """Return the graph with operators on codes."""
+        for each in self._graph.operators:
+            if self.tensors[each.outputs[0]].name in self._wanted.int8_exclude:
+                self.made.append(each)
+            else:
+                self._add(each)
+        outputs = self._graph.outputs
+        made = compute_on_codes(self.made, self.tensors, outputs, report)
+        return replace(self._graph, tensors=self.tensors, operators=made).compact()
+
+    def _add(self, each: Operator) -> None:
+        places = data_places(each, self._dtype)
+        if each.name in MOVING_CODES or not places or not self._is_measured(each, places):
+            self._add_as_it_is(each)
+            return
+        inputs = list(each.inputs)
+        for place, number in enumerate(each.inputs):
+            if place in places or self._is_filter(each, place):
+                inputs[place] = self._code(number, None if place in places else FILTERS[each.name])
+        (target,) = each.outputs
+        raw = self._new(self.tensors[target])
+        self.made.append(replace(each, inputs=tuple(inputs), outputs=(raw,)))
+        self._coded[target] = found = self._quantization(each, inputs[places[0]])
+        codes = self._new(self.tensors[target], quantization=found, dtype=self._dtype)
+        self.made.append(Operator("QUANTIZE", 1, (raw,), (codes,)))
+        self.made.append(Operator("DEQUANTIZE", 1, (codes,), (target,)))
+
+    def _is_measured(self, each: Operator, places: Iterable[int]) -> bool:
+        """Whether the result and what it is computed of have ranges."""
+        given = [each.outputs[0], *(each.inputs[place] for place in places)]
+        if given[0] not in self._ranges:
+            return False
+        for number in filter(self._is_weight, given):
+            values = cast(Weight, self.tensors[number].values).array()
+            self._ranges |= _range(number, values.min(initial=0.0), values.max(initial=0.0))
+        return all(i in self._ranges or i in self._coded for i in given)
+
+    def _add_as_it_is(self, each: Operator) -> None:
+        """Write an operator on floats, or one that moves codes; its weights may become codes."""
+        inputs = list(each.inputs)
+        for place, number in enumerate(inputs):
+            if self._is_worth(each, place):
+                axis = FILTERS.get(each.name) if place == 1 else None
+                inputs[place] = self._code(number, axis, is_read=self._is_hybrid(each, place))
+        self.made.append(replace(each, inputs=tuple(inputs)))
+        if each.name in MOVING_CODES and each.inputs[0] in self._coded:
+            self._coded |= dict.fromkeys(each.outputs, self._coded[each.inputs[0]])
+
+    def _is_worth(self, each: Operator, place: int) -> bool:
+        number = each.inputs[place]
+        if not self._is_weight(number) or len(self.tensors[number].shape) < 2:
+            return False
+        values = self.tensors[number].values
+        large = values is not None and values.size >= _LEAST
+        return large and (self._wanted.int8 == "weights" or self._is_hybrid(each, place))
+
+    def _is_hybrid(self, each: Operator, place: int) -> bool:
+        """Whether a kernel takes codes of a weight beside floats."""
+        asked = self._wanted.int8 == "dynamic" and each.name in HYBRID
+        return asked and self._is_filter(each, place)
+
+    def _is_filter(self, each: Operator, place: int) -> bool:
+        return place == 1 and each.name in FILTERS and self._is_weight(each.inputs[1])
+
+    def _is_weight(self, number: int) -> bool:
+        if number < 0 or self.tensors[number].values is None:
+            return False
+        return self.tensors[number].dtype == "float32"
+
+    def _new(self, tensor: Tensor, **changes: object) -> int:
+        name = tensor.name if "values" in changes else self._names.reserve(tensor.name)
+        self.tensors.append(replace(tensor, name=name, **changes))  # type: ignore[arg-type]
+        return len(self.tensors) - 1
+
+    def _quantization(self, each: Operator, data: int) -> Quantization:
+        """Return what codes of a result stand for."""
+        if each.name in KEEPING_SCALES:
+            return self._coded[data]
+        if each.name in FIXED_SCALES:
+            steps, zero = FIXED_SCALES[each.name]
+            return Quantization(np.array([1 / steps], np.float32), np.array([zero]))
+        return self._around(*self._ranges[each.outputs[0]])
+
+    def _around(self, low: float, high: float) -> Quantization:
+        """Return what codes stand for that hold a range, and zero."""
+        low, high = min(low, 0.0), max(high, 0.0)
+        if self._wanted.symmetric or self._dtype == "int16":
+            scale = np.float32(max(-low, high) / np.iinfo(self._dtype).max or 1.0)
+            return Quantization(np.array([scale]), np.zeros(1, np.int64))
+        scale = np.float32((high - low) / 255 or 1.0)
+        zero = np.clip(np.rint(-128 - low / scale), -128, 127)
+        return Quantization(np.array([scale]), np.array([zero], np.int64))
+
+    def _code(self, number: int, axis: int | None = None, *, is_read: bool = False) -> int:
+        """Return the number of a tensor, or weight, after it was rounded to codes.
+
+        Args:
+            number: The tensor.
+            axis: Of a filter, that of its channels.
+            is_read: Whether the codes themselves are what is wanted.
+        """
+        if number in self._coded:
+            return number
+        key = number, axis
+        if key in self._again:
+            return self._again[key]
+        tensor = self.tensors[number]
+        values, dtype = tensor.values, self._dtype
+        if values is None or number in self._ranges:
+            found = self._around(*self._ranges[number])
+        else:
+            found = _around_zero(values, axis if self._wanted.per_channel else None)
+            dtype = "int8"
+        stored = values and _codes(values, found, dtype)
+        codes = self._new(tensor, values=stored, quantization=found, dtype=dtype)
+        if is_read:
+            return self._again.setdefault(key, codes)
+        if values is None:
+            self.made.append(Operator("QUANTIZE", 1, (number,), (codes,)))
+        made = self._again[key] = self._new(replace(tensor, values=None))
+        self._coded[made] = found
+        self.made.append(Operator("DEQUANTIZE", 1, (codes,), (made,)))
+        return made
+
+
+def _around_zero(weight: Weight, axis: int | None) -> Quantization:
+    """Return what codes of a filter stand for, along an axis or of all of it."""
+    array = np.abs(weight.array())
+    most = array.max(tuple(i for i in range(array.ndim) if i != axis), initial=0.0)
+    scale = np.where(most > 0, most / np.float32(127), np.float32(1)).astype(np.float32)
+    return Quantization(scale.reshape(-1), np.zeros(scale.size, np.int64), axis or 0)
+
+
+def _codes(weight: Weight, found: Quantization, dtype: str) -> Weight:
+    """Return the codes of a weight, which are evaluated when they are written."""
+    source = Var("x", TensorType(weight.shape, weight.dtype))
+    several = len(found.scales) > 1
+    scale, zero = (
+        Constant(each if several else each.reshape(()))
+        for each in (found.scales, found.zero_points.astype(np.int32))
+    )
+    codes = relay.qnn.op.quantize(source, scale, zero, found.axis if several else -1, dtype)
+    return ComputedWeight(codes, {source: weight})
+
+
+def _describe(wanted: QuantizeOptions, samples: Samples | None) -> str:
+    scales = "per channel" if wanted.per_channel else "per tensor"
+    if samples is None:
+        later = " at run time" if wanted.int8 == "dynamic" else " stay floats"
+        return f"weights int8 {scales}, activations{later}"
+    kind, count = wanted.activation_type or "int8", len(samples)
+    measured = f"minmax of {count} sample{'' if count == 1 else 's'}"
+    return f"weights int8 {scales}, activations {kind} by {measured}"
