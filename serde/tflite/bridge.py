@@ -26,7 +26,8 @@ class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOption
 
     name = "tflite"
     title = "TFLite (LiteRT)"
-    suffixes = (".tflite",)
+    suffixes = (".tflite", ".task")
+    read_suffixes = (".task",)
     import_options = TfliteImportOptions
     export_options = TfliteExportOptions
 
@@ -108,6 +109,14 @@ class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOption
 
         return writer.file_bytes(model)
 
+    def expected(
+        self, model: RelayModel, native: TfliteModel, options: TfliteExportOptions
+    ) -> RelayModel:
+        """Return the model with the channels of images last."""
+        from serde.tflite.apps import with_channels_last
+
+        return with_channels_last(model, options)
+
     def engine(self, model: TfliteModel, relay_model: RelayModel) -> Engine:
         """Return LiteRT's interpreter; Relay's where there are states, which that one hides."""
         from serde.engine.interpreter import RelayEngine
@@ -170,6 +179,8 @@ class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOption
             each.values for g in model.subgraphs for each in g.tensors if each.values is not None
         ]
         facts = {"signatures": [each.key for each in model.signatures]} if model.signatures else {}
+        if model.facts.labels:
+            facts["labels"] = list(next(iter(model.facts.labels.values())))
         return ModelSummary(
             version="3",
             inputs=told(interface.inputs),

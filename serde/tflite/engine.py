@@ -15,6 +15,7 @@ from serde.core.weights import Array
 from serde.engine.base import Engine, first_line
 from serde.engine.process import ProcessEngine
 from serde.errors import CheckError
+from serde.tflite.codec import plain_file
 from serde.tflite.interface import Interface, chosen_interface
 from serde.tflite.model import Subgraph, TfliteModel
 from serde.tflite.quantization import is_quantized
@@ -60,8 +61,9 @@ def open_file(path: Path, model: TfliteModel, interface: Interface) -> Engine:
     require_installed("ai_edge_litert")
     if interface.subgraph and interface.key is None:
         raise CheckError("LiteRT runs a graph besides the first by a signature of all its values")
-    request = {"path": str(path.absolute()), **asdict(interface)}
-    engine = ProcessEngine("litert", answer_open, request)
+    with plain_file(path) as plain:
+        request = {"path": str(plain.absolute()), **asdict(interface)}
+        engine = ProcessEngine("litert", answer_open, request)
     engine.computes_on_codes = _yields_codes(model.subgraphs[interface.subgraph])
     return engine
 

@@ -18,6 +18,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import called_name
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.transform.fold_empty import FoldEmpty
+from serde.tflite.apps import planned_facts, with_channels_last
 from serde.tflite.codes import compute_on_codes
 from serde.tflite.export_context import ExportContext
 from serde.tflite.graph import MAX_LEVEL, Value, taken
@@ -75,6 +76,8 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
         UnsupportedModelError: TFLite cannot say some of the model.
     """
     on_codes = options.write_quantized == "int8"
+    model = with_channels_last(model, options)
+    facts = planned_facts(model, options, report)
     wide = computed_wide(model)
     if wide is not None:
         model = wide
@@ -94,7 +97,8 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
     main = graphs[0]
     named = {main.tensors[i].name: i for i in main.inputs}
     signature = Signature("serving_default", 0, named, dict(zip(names, main.outputs, strict=True)))
-    return TfliteModel(graphs, [signature], model.meta.extra.get("description", ""))
+    description = model.meta.description or model.meta.extra.get("description", "")
+    return TfliteModel(graphs, [signature], description, facts=facts)
 
 
 def _finished(graph: Subgraph, report: Report | None) -> Subgraph:

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.bridge.input_types import image_facts
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import MAX_MANIFEST_BYTES
 from serde.core.report import Report
@@ -77,13 +78,26 @@ def to_relay(model: TfliteModel, options: TfliteImportOptions, report: Report) -
         outputs=(*(name for name, _ in walk.ordered_outputs()), *later),
         source_format="tflite",
         source_version="3",
+        description=model.description,
+        labels=tuple(model.facts.labels.get(0, ())),
         extra={
-            **({"description": model.description} if model.description else {}),
+            **model.facts.texts,
+            **_images(model, graph, interface),
             **{f"{name}.state": to for name, to in zip(walk.states, later, strict=True)},
         },
     )
     names = {graph.tensors[index].name: value for index, value in scope.expressions().items()}
     return walk.assembly.model(inputs, outputs, meta, names)
+
+
+def _images(model: TfliteModel, graph: Subgraph, interface: Interface) -> dict[str, str]:
+    """Return facts about the inputs of the first graph that are images."""
+    names = {index: name for name, index in interface.inputs.items()}
+    found: dict[str, str] = {}
+    for place, image in model.facts.images.items():
+        if interface.subgraph == 0 and place < len(graph.inputs):
+            found |= image_facts(names[graph.inputs[place]], image)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

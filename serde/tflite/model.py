@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 
 from serde.core.weights import Array, Weight
+from serde.tflite.facts import Facts
 
 __all__ = ["Operator", "Quantization", "Signature", "Subgraph", "Tensor", "TfliteModel"]
 
@@ -129,6 +130,7 @@ class TfliteModel:
         metadata: Bytes by name.
         path: Where it is from, for messages.
         files: The files it was read from.
+        facts: What it says to apps.
     """
 
     subgraphs: Sequence[Subgraph]
@@ -137,3 +139,4 @@ class TfliteModel:
     metadata: Mapping[str, Weight] = field(default_factory=dict)
     path: str | None = None
     files: tuple[str, ...] = ()
+    facts: Facts = field(default_factory=Facts)

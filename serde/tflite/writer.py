@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
@@ -21,8 +21,10 @@ from serde.core.progress import expect
 from serde.core.weights import Weight
 from serde.io.atomic import atomic_write, write_all, write_weight
 from serde.io.packed import PackedBytes
+from serde.tflite.facts import METADATA_NAME, associated_files, metadata_bytes
 from serde.tflite.model import Operator, Signature, Subgraph, Tensor, TfliteModel
 from serde.tflite.reader import IDENTIFIER
+from serde.tflite.runtimes import least_runtime
 from serde.tflite.schema import camel_case, load_schema
 from serde.tflite.versions import OPTIONS, version_of
 
@@ -59,6 +61,7 @@ def save(
         for gap, weight in zip(gaps, weights, strict=True):
             write_all(fd, bytes(gap - 4) + struct.pack("<I", weight.nbytes))
             write_weight(weight, fd, "a buffer")
+        write_all(fd, associated_files(model.facts, at))
     return path
 
 
@@ -98,6 +101,7 @@ def _pack(model: TfliteModel, count: int, is_inside: bool) -> tuple[bytearray, l
     numbers: dict[int, int] = {}
     made.subgraphs = [_subgraph(schema, each, codes, numbers) for each in model.subgraphs]
     made.operatorCodes = [_code(schema, *each) for each in codes]
+    made.metadata = [_metadata(schema, made.buffers, *each) for each in _own(model, codes)]
     made.signatureDefs = [_signature(schema, each) for each in model.signatures]
     builder = flatbuffers.Builder(2**16)
     builder.Finish(made.Pack(builder), IDENTIFIER)
@@ -105,6 +109,23 @@ def _pack(model: TfliteModel, count: int, is_inside: bool) -> tuple[bytearray, l
     root = schema.Model.GetRootAs(head, 0)
     tables = [root.Buffers(i + 1)._tab for i in range(count)]
     return head, [each.Pos + int(each.Offset(4 if is_inside else 6)) for each in tables]
+
+
+def _own(model: TfliteModel, codes: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
+    """Yield metadata by name; of the least runtime there are 16 bytes by rule."""
+    yield "min_runtime_version", least_runtime(codes).encode().ljust(16, b"\0")
+    if model.facts:
+        main = model.subgraphs[0]
+        names = ([main.tensors[i].name for i in row] for row in (main.inputs, main.outputs))
+        yield METADATA_NAME, metadata_bytes(model.facts, *names)
+
+
+def _metadata(schema: AnyValue, buffers: list[AnyValue], name: str, data: bytes) -> AnyValue:
+    made, buffer = schema.MetadataT(), schema.BufferT()
+    made.name, made.buffer = name, len(buffers)
+    buffer.data = np.frombuffer(data, np.uint8)
+    buffers.append(buffer)
+    return made
 
 
 def _code(schema: AnyValue, name: str, version: int) -> AnyValue:

@@ -12,9 +12,9 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
+from serde.bridge.input_types import Image
 from serde.core.weights import numpy_dtype
 from serde.coreml.interface.description import Interface
-from serde.coreml.interface.input_types import Image
 from serde.coreml.interface.interface import tensors_of
 from serde.coreml.interface.planning import layout_of
 from serde.coreml.mlprogram.states import later_names
