@@ -19,32 +19,30 @@ from serde.walk.interface import Inner, rewrite_interface
 
 __all__ = ["planned_facts", "with_channels_last"]
 
-_FIRST_TO_LAST: Final = (0, 3, 1, 2)
+_FIRST: Final = (0, 3, 1, 2)
 
 
 def with_channels_last(model: RelayModel, options: TfliteExportOptions) -> RelayModel:
     """Return the model with images as [1, height, width, channels], as apps give them."""
-    wanted = {name for name in options.images if _axis(options.images[name], model, name) == 1}
 
     def inner(param: Var, type_: TensorType) -> Inner | None:
-        if param.name_hint not in wanted:
+        image = options.images.get(param.name_hint)
+        if image is None or _channels_axis(image, type_) != 1:
             return None
-        batch, channels, height, width = type_.shape
-        last = TensorType((batch, height, width, channels), type_.dtype)
+        last = TensorType([type_.shape[axis] for axis in (0, 2, 3, 1)], type_.dtype)
         outside = Var(param.name_hint, last, param.span)
-        span = Span(f"{param.name_hint}__first__")
-        return outside, call("transpose", outside, axes=_FIRST_TO_LAST, span=span)
+        return outside, call(
+            "transpose", outside, axes=_FIRST, span=Span(f"{param.name_hint}/NCHW")
+        )
 
     return rewrite_interface(model, inner, lambda _index, x, _type: x)
 
 
-def _axis(image: Image, model: RelayModel, name: str) -> int:
-    """Return where the channels of an image are, 0 where it is none."""
-    types = {each.name_hint: each.type for each in model.inputs()}
-    found = types.get(name)
-    if not isinstance(found, TensorType) or found.rank != 4:
+def _channels_axis(image: Image, type_: Type | None) -> int:
+    """Return which axis has the channels of an image, 0 where none has."""
+    if not isinstance(type_, TensorType) or type_.rank != 4:
         return 0
-    return next((axis for axis in (3, 1) if found.shape[axis] == image.channels), 0)
+    return next((axis for axis in (3, 1) if type_.shape[axis] == image.channels), 0)
 
 
 def planned_facts(model: RelayModel, options: TfliteExportOptions, report: Report) -> Facts:
@@ -53,35 +51,32 @@ def planned_facts(model: RelayModel, options: TfliteExportOptions, report: Repor
     Raises:
         OptionError: What was asked does not fit.
     """
-    names = [each.name_hint for each in model.inputs()]
-    unknown = [name for name in options.images if name not in names]
-    if unknown:
-        raise OptionError(f"images: no input is called {unknown[0]!r}; there are: {names}")
-    images = {}
-    for place, name in enumerate(names):
-        asked = options.images.get(name)
-        image = known_image(model.meta.extra, name) if asked is None else asked
+    extra, images = model.meta.extra, dict[int, Image]()
+    for name in set(options.images).difference(each.name_hint for each in model.inputs()):
+        raise OptionError(f"images: no input is called {name!r}")
+    for place, param in enumerate(model.inputs()):
+        asked = options.images.get(param.name_hint)
+        image = known_image(extra, param.name_hint) if asked is None else asked
         if image is None:
             continue
-        fault = _misfit(image, model, name)
-        if fault and asked is not None:
-            raise OptionError(f"images: {name}: {fault}")
-        if fault:
-            report.notes.append(f"{name}: not told to be an image, for {fault}")
-        else:
+        fault = _misfit(image, param.type)
+        if not fault:
             images[place] = image
-    texts = {each: model.meta.extra.get(each, "") for each in ("author", "license", "version")}
-    known = {name: text for name, text in texts.items() if text}
-    return Facts(images, _labels(model, options, report), known)
+        elif asked is not None:
+            raise OptionError(f"images: {param.name_hint}: {fault}")
+        else:
+            report.notes.append(f"{param.name_hint}: not told to be an image: {fault}")
+    texts = {each: extra[each] for each in ("author", "license", "version") if extra.get(each)}
+    return Facts(images, _labels(model, options, report), texts)
 
 
-def _misfit(image: Image, model: RelayModel, name: str) -> str:
+def _misfit(image: Image, type_: Type | None) -> str:
     """Return why TFLite Metadata do not tell an image, if they do not."""
     if image.color_layout not in COLOR_SPACES:
         return f"TFLite Metadata have {' and '.join(COLOR_SPACES)}, found {image.color_layout}"
     if not all(image.scale):
         return "pixels times 0 are divided by nothing"
-    if _axis(image, model, name) != 3:
+    if _channels_axis(image, type_) != 3:
         return f"it has not {image.channels} channels at its end"
     return ""
 
@@ -90,20 +85,14 @@ def _labels(
     model: RelayModel, options: TfliteExportOptions, report: Report
 ) -> dict[int, Sequence[str]]:
     """Return the labels of the output that has as many scores."""
-    asked, type_ = options.class_labels, model.main.body.type
+    asked, result = options.class_labels, model.main.body.type
     labels = tuple(map(str, model.meta.labels if asked is None else asked))
-    if not labels:
-        return {}
-    types: Sequence[Type | None] = leaf_types(type_)
-    fits = [
-        place
-        for place, each in enumerate(types)
-        if isinstance(each, TensorType) and each.shape and each.shape[-1] == len(labels)
-    ]
-    if len(fits) == 1:
+    types = [x.shape if isinstance(x, TensorType) else () for x in leaf_types(result)]
+    fits = [place for place, shape in enumerate(types) if shape[-1:] == (len(labels),)]
+    if labels and len(fits) == 1:
         return {fits[0]: labels}
-    fault = f"{len(fits) or 'no'} outputs have {len(labels)} scores in a row"
+    fault = f"class_labels: {len(fits) or 'no'} outputs have {len(labels)} scores in a row"
     if asked is not None:
-        raise OptionError(f"class_labels: {fault}")
-    report.notes.append(f"class labels are left out: {fault}")
+        raise OptionError(fault)
+    report.notes.extend([fault] if labels else [])
     return {}

@@ -21,7 +21,7 @@ from serde.tflite.model import Subgraph, TfliteModel
 from serde.tflite.quantization import is_quantized
 from serde.tflite.versions import MOVING_CODES
 
-__all__ = ["answer_open", "open_file", "open_model"]
+__all__ = ["answer_open", "answer_ranges", "open_file", "open_model"]
 
 _AS_IT_IS: Final = MOVING_CODES | {"DEQUANTIZE", "QUANTIZE"}
 
@@ -140,6 +140,28 @@ class LitertEngine(Engine):
             else np.empty(each["shape"], each["dtype"])
             for each in wanted
         ]
+
+
+def answer_ranges(request: Mapping[str, AnyValue], _arrays: Sequence[Array]) -> LitertEngine:
+    """Open what measures tensors in the process that was started for it."""
+    own = {each.name: request[each.name] for each in fields(Interface)}
+    return _Ranges(request["path"], Interface(**own), request["tensors"])
+
+
+class _Ranges(LitertEngine):
+    """Runs samples; the output has of each tensor the least value, and the least negative one."""
+
+    def __init__(self, path: str, interface: Interface, tensors: Sequence[int]) -> None:
+        super().__init__(path, interface)
+        self.outputs = ["ranges"]
+        self._interpreters.reverse()  # The optimised kernels are the faster ones.
+        self._tensors = tensors
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        super().run(inputs)
+        values = map(self._interpreters[0].get_tensor, self._tensors)
+        ends = [(x.min(), -x.max()) if x.size else (np.inf, np.inf) for x in values]
+        return [np.array(ends, np.float64)]
 
 
 def _opened(path: str) -> list[AnyValue]:

@@ -11,7 +11,7 @@ import io
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any as AnyValue, Final
+from typing import IO, Any as AnyValue, Final
 
 import numpy as np
 
@@ -23,20 +23,20 @@ from serde.io.zips import ZIP_FAULTS
 from serde.tflite.flatbuffer import Table, root_table
 
 __all__ = [
-    "COLOR_SPACES", "METADATA_NAME", "Facts", "associated_files", "metadata_bytes", "read_facts",
+    "COLOR_SPACES", "METADATA_NAME", "Facts", "metadata_bytes", "read_facts", "write_labels",
 ]  # fmt: skip
 
 METADATA_NAME: Final = "TFLITE_METADATA"
-_IDENTIFIER: Final = b"M001"
 COLOR_SPACES: Final = {"RGB": 1, "GRAYSCALE": 2}
 """Colour layouts by their numbers in the schema."""
-_IMAGE: Final = 2
-"""The kind of content that an image is."""
-_NORMALIZATION: Final = 1
-_AXIS_LABELS: Final = 2
-_LABELS_FILE: Final = "labels.txt"
+
+_IDENTIFIER: Final = b"M001"
+_IMAGE, _NORMALIZATION, _AXIS_LABELS = 2, 1, 2
+"""Kinds of content, of what is done to it, and of files."""
+
+_TEXTS: Final = {"version": 2, "author": 4, "license": 5}
 _TAIL_BYTES: Final = 2**22
-"""Bytes at the end of a file in which associated files are looked for, and of one of these."""
+"""Bytes at the end of a file in which labels are looked for, and of these."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,8 @@ class Facts:
         return bool(self.images or self.labels or self.texts)
 
 
-_TEXTS: Final = {"version": 8, "author": 12, "license": 14}
-"""The fields of a model that are texts."""
-
-
 def read_facts(data: bytes, cursor: Cursor) -> Facts:
-    """Return what metadata say, and the files that they name.
+    """Return what metadata say, and the labels in files that they name.
 
     Args:
         data: The metadata.
@@ -75,27 +71,23 @@ def read_facts(data: bytes, cursor: Cursor) -> Facts:
         raise FormatError(f"{METADATA_NAME}: expected M001 at byte 4", path=cursor.path)
     root = root_table(Cursor(data))
     graphs = root.tables(10)
-    if not graphs:
-        return Facts()
-    inputs, outputs = graphs[0].tables(8), graphs[0].tables(10)
+    inputs, outputs = (graphs[0].tables(slot) if graphs else () for slot in (8, 10))
     images = {place: _image(each) for place, each in enumerate(inputs)}
     files = {place: _labels_file(each) for place, each in enumerate(outputs)}
-    named = {place: name for place, name in files.items() if name}
-    found = _members(cursor, set(named.values())) if named else {}
+    found = _members(cursor, set(files.values())) if any(files.values()) else {}
+    texts = {name: root.text(4 + 2 * slot) for name, slot in _TEXTS.items()}
     return Facts(
         {place: image for place, image in images.items() if image is not None},
-        {place: found[name] for place, name in named.items() if name in found},
-        {name: root.text(slot) for name, slot in _TEXTS.items() if root.text(slot)},
+        {place: found[name] for place, name in files.items() if name in found},
+        {name: text for name, text in texts.items() if text},
     )
 
 
 def _image(tensor: Table) -> Image | None:
     content = tensor.table(10)
     properties = content.table(6) if content and content.number(4, "B") == _IMAGE else None
-    if properties is None:
-        return None
-    numbers = {number: layout for layout, number in COLOR_SPACES.items()}
-    layout = numbers.get(properties.number(4, "b"))
+    color = 0 if properties is None else properties.number(4, "b")
+    layout = next((name for name, number in COLOR_SPACES.items() if number == color), None)
     if layout is None:
         return None
     count = len(COLORS[layout])
@@ -104,7 +96,7 @@ def _image(tensor: Table) -> Image | None:
         options = unit.table(6) if unit.number(4, "B") == _NORMALIZATION else None
         if options is not None:
             mean, std = (
-                np.resize(options.numbers(slot, "<f4").astype(np.float64), count) for slot in (4, 6)
+                np.resize(np.float64(options.numbers(slot, "<f4")), count) for slot in (4, 6)
             )
     if not np.isfinite((mean, std)).all() or not std.all():
         raise tensor.fault("an image whose numbers are divided by nothing")
@@ -121,9 +113,9 @@ def _members(cursor: Cursor, wanted: set[str]) -> dict[str, list[str]]:
     count = min(cursor.size, _TAIL_BYTES)
     cursor.at = cursor.size - count
     tail = cursor.take(count, "associated files")
-    found = {}
     if b"PK\x05\x06" not in tail[-(2**16) :]:
         return {}
+    found = {}
     try:
         with zipfile.ZipFile(io.BytesIO(tail)) as archive:
             for name in wanted.intersection(archive.namelist()):
@@ -137,93 +129,58 @@ def _members(cursor: Cursor, wanted: set[str]) -> dict[str, list[str]]:
 
 def metadata_bytes(facts: Facts, inputs: Sequence[str], outputs: Sequence[str]) -> bytes:
     """Return the metadata of a model with inputs and outputs of some names."""
-    make = _Maker(require("flatbuffers").Builder(1024))
-    sides = [
-        make.vector(
-            make.tensor(name, facts.images.get(place) if side == 0 else None, labels.get(place))
-            for place, name in enumerate(names)
-        )
-        for side, (names, labels) in enumerate(
-            ((inputs, dict[int, str]()), (outputs, _label_files(facts)))
-        )
-    ]
-    graph = make.table(8, {2: sides[0], 3: sides[1]})
-    texts = {(slot - 4) // 2: make.text(facts.texts.get(name)) for name, slot in _TEXTS.items()}
-    root = make.table(8, {3: make.vector([graph]), 7: make.text("1.0.0"), **texts})
-    make.builder.Finish(root, _IDENTIFIER)
-    return bytes(make.builder.Output())
+    images = [{0: name, **_told(facts.images.get(i))} for i, name in enumerate(inputs)]
+    files = {place: [{0: name, 2: _AXIS_LABELS}] for place, name in _files(facts).items()}
+    scores = [{0: name, **({6: files[i]} if i in files else {})} for i, name in enumerate(outputs)]
+    texts = {slot: facts.texts[name] for name, slot in _TEXTS.items() if name in facts.texts}
+    builder = require("flatbuffers").Builder(1024)
+    root = _added(builder, {3: [{2: images, 3: scores}], 7: "1.0.0", **texts})
+    builder.Finish(root, _IDENTIFIER)
+    return bytes(builder.Output())
 
 
-def _label_files(facts: Facts) -> dict[int, str]:
+def _told(image: Image | None) -> dict[int, AnyValue]:
+    """Return the fields of a tensor that say how pixels become its numbers."""
+    if image is None:
+        return {}
+    scale, bias = np.broadcast_arrays(image.scale, image.bias)
+    numbers = {0: np.float32(-bias / scale), 1: np.float32(1 / scale)}
+    content = {0: _IMAGE, 1: {0: COLOR_SPACES[image.color_layout]}}
+    return {3: content, 4: [{0: _NORMALIZATION, 1: numbers}]}
+
+
+def _added(builder: AnyValue, value: AnyValue) -> int:
+    """Return where a value lies: a text, numbers, several tables, or one by its fields."""
+    if isinstance(value, str):
+        return int(builder.CreateString(value))
+    if isinstance(value, np.ndarray):
+        return int(builder.CreateNumpyVector(value))
+    if isinstance(value, list):
+        tables = [_added(builder, each) for each in value]
+        builder.StartVector(4, len(tables), 4)
+        for each in reversed(tables):
+            builder.PrependUOffsetTRelative(each)
+        return int(builder.EndVector())
+    places = {x: _added(builder, each) for x, each in value.items() if not isinstance(each, int)}
+    builder.StartObject(8)
+    for slot, each in value.items():
+        if slot in places:
+            builder.PrependUOffsetTRelativeSlot(slot, places[slot], 0)
+        else:
+            builder.PrependInt8Slot(slot, each, 0)
+    return int(builder.EndObject())
+
+
+def _files(facts: Facts) -> dict[int, str]:
     several = len(facts.labels) > 1
-    return {x: f"labels_{x}.txt" if several else _LABELS_FILE for x in facts.labels}
+    return {x: f"labels_{x}.txt" if several else "labels.txt" for x in facts.labels}
 
 
-def associated_files(facts: Facts, start: int) -> bytes:
-    """Return the archive of the files that metadata name, which is to lie at a position."""
-    if not facts.labels:
-        return b""
-    file = _Behind(start)
-    with zipfile.ZipFile(file, "w") as archive:
-        for place, name in _label_files(facts).items():
-            text = "".join(f"{each}\n" for each in facts.labels[place])
-            archive.writestr(zipfile.ZipInfo(name), text)
-    return file.getvalue()
-
-
-class _Behind(io.BytesIO):
-    """A stream whose positions are those of a file behind others."""
-
-    def __init__(self, start: int) -> None:
-        super().__init__()
-        self._start = start
-
-    def tell(self) -> int:
-        return super().tell() + self._start
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return super().seek(offset - (self._start if whence == 0 else 0), whence) + self._start
-
-
-class _Maker:
-    """Makes tables of a FlatBuffer by the numbers of their fields."""
-
-    def __init__(self, builder: AnyValue) -> None:
-        self.builder = builder
-
-    def text(self, value: str | None) -> int:
-        return int(self.builder.CreateString(value)) if value else 0
-
-    def table(
-        self, count: int, fields: Mapping[int, int], kinds: Mapping[int, int] | None = None
-    ) -> int:
-        self.builder.StartObject(count)
-        for slot, position in fields.items():
-            self.builder.PrependUOffsetTRelativeSlot(slot, position, 0)
-        for slot, kind in (kinds or {}).items():
-            self.builder.PrependInt8Slot(slot, kind, 0)
-        return int(self.builder.EndObject())
-
-    def vector(self, tables: AnyValue) -> int:
-        found = list(tables)
-        self.builder.StartVector(4, len(found), 4)
-        for each in reversed(found):
-            self.builder.PrependUOffsetTRelative(each)
-        return int(self.builder.EndVector())
-
-    def floats(self, values: AnyValue) -> int:
-        return int(self.builder.CreateNumpyVector(np.asarray(values, np.float32)))
-
-    def tensor(self, name: str, image: Image | None, labels: str | None) -> int:
-        fields = {0: self.text(name)}
-        if image is not None:
-            scale, bias = np.broadcast_arrays(image.scale, image.bias)
-            pair = {0: self.floats(-bias / scale), 1: self.floats(1 / scale)}
-            unit = self.table(2, {1: self.table(2, pair)}, {0: _NORMALIZATION})
-            properties = self.table(2, {}, {0: COLOR_SPACES[image.color_layout]})
-            fields[3] = self.table(3, {1: properties}, {0: _IMAGE})
-            fields[4] = self.vector([unit])
-        if labels is not None:
-            file = self.table(5, {0: self.text(labels)}, {2: _AXIS_LABELS})
-            fields[6] = self.vector([file])
-        return self.table(7, fields)
+def write_labels(facts: Facts, file: IO[bytes]) -> None:
+    """Write the archive of the files that metadata name behind what is in a file."""
+    if facts.labels:
+        file.seek(0, 2)
+        with zipfile.ZipFile(file, "w") as archive:
+            for place, name in _files(facts).items():
+                text = "".join(f"{each}\n" for each in facts.labels[place])
+                archive.writestr(zipfile.ZipInfo(name), text)

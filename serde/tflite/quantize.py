@@ -8,11 +8,11 @@ Operators become such on codes by what writes quantised graphs (:mod:`serde.tfli
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -29,10 +29,10 @@ from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.run.computed import ComputedWeight
 from serde.tflite.codec import load
 from serde.tflite.codes import FILTERS, KEEPING_SCALES, compute_on_codes, data_places
+from serde.tflite.engine import answer_ranges
 from serde.tflite.interface import chosen_interface
 from serde.tflite.model import Operator, Quantization, Subgraph, Tensor, TfliteModel
 from serde.tflite.options import TfliteExportOptions
-from serde.tflite.ranges import answer_open
 from serde.tflite.versions import FIXED_SCALES, HYBRID, MOVING_CODES
 
 if TYPE_CHECKING:
@@ -90,65 +90,49 @@ def quantize(
         UnsupportedModelError: There is nothing that is quantised.
     """
     original = load(path)
-    _check(original, wanted)
+    tensors = [each for graph in original.subgraphs for each in graph.tensors]
+    if any(each.dtype == "float16" for each in tensors):
+        raise OptionError(f"int8: {_TOOL} takes models in float32, found weights in float16")
+    for name in set(wanted.int8_exclude).difference(each.name for each in tensors):
+        raise OptionError(f"int8_exclude: the model has no tensor {name}")
     is_static = wanted.int8 not in ("dynamic", "weights")
-    ranges: Mapping[int, tuple[float, float]] = {}
-    if is_static:
-        ranges = _measure(path, original, samples, report)
-    graphs = []
-    for number, graph in enumerate(original.subgraphs):
-        coding = _Coding(graph, wanted, ranges if number == 0 else {})
-        graphs.append(coding.graph(report))
-    before, after = (_counts(each) for each in (original.subgraphs, graphs))
-    if not any(dtype == "int8" for _, dtype in after - before):
+    ranges = _measure(path, original, samples or ()) if is_static else {}
+    graphs = [
+        _Coding(graph, wanted, {} if number else ranges).graph(report)
+        for number, graph in enumerate(original.subgraphs)
+    ]
+    if not any(each.quantization for graph in graphs for each in graph.tensors):
         report.add("graph", "main", f"nothing in it is quantised by {_TOOL}")
         raise_if_refused(report)
     report.after = Counter(each.name for graph in graphs for each in graph.operators)
-    report.facts["quantized"] = _describe(wanted, samples if is_static else None)
+    later = " at run time" if wanted.int8 == "dynamic" else " stay floats"
+    if is_static:
+        later = f" {wanted.activation_type or 'int8'} by minmax of {len(samples or ())} samples"
+    scales = "per channel" if wanted.per_channel else "per tensor"
+    report.facts["quantized"] = f"weights int8 {scales}, activations{later}"
     report.facts["quantized_by"] = "serde"
     return replace(original, subgraphs=graphs, path=None)
 
 
-def _check(model: TfliteModel, wanted: QuantizeOptions) -> None:
-    tensors = [each for graph in model.subgraphs for each in graph.tensors]
-    if any(each.dtype == "float16" for each in tensors):
-        raise OptionError(f"int8: {_TOOL} takes models in float32, found weights in float16")
-    names = {graph.tensors[i].name for graph in model.subgraphs for i in _made(graph)}
-    for name in wanted.int8_exclude:
-        if name not in names:
-            raise OptionError(f"int8_exclude: the model has no operator {name}")
-
-
-def _made(graph: Subgraph) -> list[int]:
-    return [i for each in graph.operators for i in each.outputs]
-
-
-def _counts(graphs: Sequence[Subgraph]) -> Counter[tuple[str, str]]:
-    """Return how many tensors there are of each name and type."""
-    return Counter((each.name, each.dtype) for graph in graphs for each in graph.tensors)
-
-
 def _measure(
-    path: Path, model: TfliteModel, samples: Samples | None, report: Report
-) -> Mapping[int, tuple[float, float]]:
+    path: Path, model: TfliteModel, samples: Samples | tuple[()]
+) -> dict[int, tuple[float, float]]:
     """Return the least and the greatest values of what the first graph computes."""
-    graph, interface = model.subgraphs[0], chosen_interface(model, None)
-    numbers = [i for i in (*graph.inputs, *_made(graph)) if graph.tensors[i].dtype == "float32"]
-    request = {"path": str(path.absolute()), **asdict(interface), "tensors": numbers}
-    low = high = np.empty(0)
-    with closing(ProcessEngine("litert", answer_open, request)) as engine:
-        for inputs in samples or ():
-            low, high, peak = engine.run(inputs)
-            report.facts["quantizer_memory_bytes"] = int(peak)
-    found: dict[int, tuple[float, float]] = {}
-    for number, least, most in zip(numbers, low, high, strict=False):
-        found |= _range(number, least, most)
-    return found
+    graph = model.subgraphs[0]
+    made = (i for each in graph.operators for i in each.outputs)
+    numbers = [i for i in (*graph.inputs, *made) if graph.tensors[i].dtype == "float32"]
+    interface = asdict(chosen_interface(model, None))
+    request = {"path": str(path.absolute()), **interface, "tensors": numbers}
+    found = [np.full((len(numbers), 2), np.inf)]
+    with closing(ProcessEngine("litert", answer_ranges, request)) as engine:
+        for inputs in samples:
+            found = [np.minimum(found[0], engine.run(inputs)[0])]
+    pairs = ((number, (low, -less)) for number, (low, less) in zip(numbers, found[0], strict=True))
+    return {number: pair for number, pair in pairs if _is_narrow(*pair)}
 
 
-def _range(number: int, low: float, high: float) -> dict[int, tuple[float, float]]:
-    """Return the range of a tensor by its number, unless some of it is as good as infinite."""
-    return {number: (float(low), float(high))} if -_WIDEST < low <= high < _WIDEST else {}
+def _is_narrow(low: float, high: float) -> bool:
+    return -_WIDEST < low <= high < _WIDEST
 
 
 class _Coding:
@@ -171,7 +155,17 @@ class _Coding:
         self._coded: dict[int, Quantization] = {}
         self._again: dict[tuple[int, int | None], int] = {}
         self._names = UniqueNames(each.name for each in graph.tensors)
+
+    def graph(self, report: Report) -> Subgraph:
+        """Return the graph with operators on codes."""
         self._join()
+        for each in self._graph.operators:
+            if self.tensors[each.outputs[0]].name in self._wanted.int8_exclude:
+                self.made.append(each)
+            else:
+                self._add(each)
+        made = compute_on_codes(self.made, self.tensors, self._graph.outputs, report)
+        return replace(self._graph, tensors=self.tensors, operators=made).compact()
 
     def _join(self) -> None:
         """Give what is only put together the range of the whole, so that no code is rescaled."""
@@ -181,78 +175,58 @@ class _Coding:
                 alone = {i for i in each.inputs if uses[i] == 1 and i in self._ranges}
                 self._ranges |= dict.fromkeys(alone, self._ranges[each.outputs[0]])
 
-    def graph(self, report: Report) -> Subgraph:
-        """Return the graph with operators on codes."""
-        for each in self._graph.operators:
-            if self.tensors[each.outputs[0]].name in self._wanted.int8_exclude:
-                self.made.append(each)
-            else:
-                self._add(each)
-        outputs = self._graph.outputs
-        made = compute_on_codes(self.made, self.tensors, outputs, report)
-        return replace(self._graph, tensors=self.tensors, operators=made).compact()
-
     def _add(self, each: Operator) -> None:
-        places = data_places(each, self._dtype)
-        if each.name in MOVING_CODES or not places or not self._is_measured(each, places):
-            self._add_as_it_is(each)
+        places, inputs = data_places(each, self._dtype), list(each.inputs)
+        if each.name in MOVING_CODES or not self._is_measured(each, places):
+            self.made.append(replace(each, inputs=tuple(self._with_stored(each))))
+            if each.name in MOVING_CODES and inputs[0] in self._coded:
+                self._coded |= dict.fromkeys(each.outputs, self._coded[inputs[0]])
             return
-        inputs = list(each.inputs)
-        for place, number in enumerate(each.inputs):
-            if place in places or self._is_filter(each, place):
-                inputs[place] = self._code(number, None if place in places else FILTERS[each.name])
+        for place in places:
+            inputs[place] = self._code(inputs[place])
+        if each.name in FILTERS and self._weight(inputs[1]) is not None:
+            inputs[1] = self._code(inputs[1], FILTERS[each.name])
         (target,) = each.outputs
         raw = self._new(self.tensors[target])
         self.made.append(replace(each, inputs=tuple(inputs), outputs=(raw,)))
-        self._coded[target] = found = self._quantization(each, inputs[places[0]])
+        found = self._coded[target] = self._quantization(each, inputs[places[0]])
         codes = self._new(self.tensors[target], quantization=found, dtype=self._dtype)
         self.made.append(Operator("QUANTIZE", 1, (raw,), (codes,)))
         self.made.append(Operator("DEQUANTIZE", 1, (codes,), (target,)))
 
-    def _is_measured(self, each: Operator, places: Iterable[int]) -> bool:
+    def _is_measured(self, each: Operator, places: Sequence[int]) -> bool:
         """Whether the result and what it is computed of have ranges."""
-        given = [each.outputs[0], *(each.inputs[place] for place in places)]
-        if given[0] not in self._ranges:
+        if not places or each.outputs[0] not in self._ranges:
             return False
-        for number in filter(self._is_weight, given):
-            values = cast(Weight, self.tensors[number].values).array()
-            self._ranges |= _range(number, values.min(initial=0.0), values.max(initial=0.0))
-        return all(i in self._ranges or i in self._coded for i in given)
+        for number in (each.inputs[place] for place in places):
+            weight = self._weight(number)
+            if weight is not None and weight.size:
+                values = weight.array()
+                pair = float(values.min()), float(values.max())
+                self._ranges |= {number: pair} if _is_narrow(*pair) else {}
+            if number not in self._ranges and number not in self._coded:
+                return False
+        return True
 
-    def _add_as_it_is(self, each: Operator) -> None:
-        """Write an operator on floats, or one that moves codes; its weights may become codes."""
-        inputs = list(each.inputs)
-        for place, number in enumerate(inputs):
-            if self._is_worth(each, place):
-                axis = FILTERS.get(each.name) if place == 1 else None
-                inputs[place] = self._code(number, axis, is_read=self._is_hybrid(each, place))
-        self.made.append(replace(each, inputs=tuple(inputs)))
-        if each.name in MOVING_CODES and each.inputs[0] in self._coded:
-            self._coded |= dict.fromkeys(each.outputs, self._coded[each.inputs[0]])
+    def _with_stored(self, each: Operator) -> list[int]:
+        """Return the operands of an operator on floats, large weights stored as codes."""
+        found, way = list(each.inputs), self._wanted.int8
+        for place, number in enumerate(found):
+            weight, is_filter = self._weight(number), place == 1 and each.name in FILTERS
+            is_hybrid = way == "dynamic" and is_filter and each.name in HYBRID
+            if weight is None or weight.size < _LEAST or len(weight.shape) < 2:
+                continue
+            if is_hybrid or way == "weights":
+                axis = FILTERS[each.name] if is_filter else None
+                found[place] = self._code(number, axis, is_read=is_hybrid)
+        return found
 
-    def _is_worth(self, each: Operator, place: int) -> bool:
-        number = each.inputs[place]
-        if not self._is_weight(number) or len(self.tensors[number].shape) < 2:
-            return False
-        values = self.tensors[number].values
-        large = values is not None and values.size >= _LEAST
-        return large and (self._wanted.int8 == "weights" or self._is_hybrid(each, place))
-
-    def _is_hybrid(self, each: Operator, place: int) -> bool:
-        """Whether a kernel takes codes of a weight beside floats."""
-        asked = self._wanted.int8 == "dynamic" and each.name in HYBRID
-        return asked and self._is_filter(each, place)
-
-    def _is_filter(self, each: Operator, place: int) -> bool:
-        return place == 1 and each.name in FILTERS and self._is_weight(each.inputs[1])
-
-    def _is_weight(self, number: int) -> bool:
-        if number < 0 or self.tensors[number].values is None:
-            return False
-        return self.tensors[number].dtype == "float32"
+    def _weight(self, number: int) -> Weight | None:
+        tensor = self.tensors[number] if number >= 0 else None
+        return tensor.values if tensor is not None and tensor.dtype == "float32" else None
 
     def _new(self, tensor: Tensor, **changes: object) -> int:
-        name = tensor.name if "values" in changes else self._names.reserve(tensor.name)
+        name = tensor.name if changes.get("values") else self._names.reserve(tensor.name)
         self.tensors.append(replace(tensor, name=name, **changes))  # type: ignore[arg-type]
         return len(self.tensors) - 1
 
@@ -267,9 +241,9 @@ class _Coding:
 
     def _around(self, low: float, high: float) -> Quantization:
         """Return what codes stand for that hold a range, and zero."""
-        low, high = min(low, 0.0), max(high, 0.0)
+        low, high, most = min(low, 0.0), max(high, 0.0), np.iinfo(self._dtype).max
         if self._wanted.symmetric or self._dtype == "int16":
-            scale = np.float32(max(-low, high) / np.iinfo(self._dtype).max or 1.0)
+            scale = np.float32(max(-low, high) / most or 1.0)
             return Quantization(np.array([scale]), np.zeros(1, np.int64))
         scale = np.float32((high - low) / 255 or 1.0)
         zero = np.clip(np.rint(-128 - low / scale), -128, 127)
@@ -283,25 +257,21 @@ class _Coding:
             axis: Of a filter, that of its channels.
             is_read: Whether the codes themselves are what is wanted.
         """
-        if number in self._coded:
-            return number
         key = number, axis
-        if key in self._again:
-            return self._again[key]
-        tensor = self.tensors[number]
-        values, dtype = tensor.values, self._dtype
-        if values is None or number in self._ranges:
+        if number in self._coded or key in self._again:
+            return self._again.get(key, number)
+        tensor, dtype, stored = self.tensors[number], self._dtype, self._weight(number)
+        if stored is None or number in self._ranges:
             found = self._around(*self._ranges[number])
         else:
-            found = _around_zero(values, axis if self._wanted.per_channel else None)
-            dtype = "int8"
-        stored = values and _codes(values, found, dtype)
+            dtype, found = "int8", _around_zero(stored, axis if self._wanted.per_channel else None)
+        stored = stored and _codes(stored, found, dtype)
         codes = self._new(tensor, values=stored, quantization=found, dtype=dtype)
         if is_read:
             return self._again.setdefault(key, codes)
-        if values is None:
+        if stored is None:
             self.made.append(Operator("QUANTIZE", 1, (number,), (codes,)))
-        made = self._again[key] = self._new(replace(tensor, values=None))
+        made = self._again[key] = self._new(tensor, values=None)
         self._coded[made] = found
         self.made.append(Operator("DEQUANTIZE", 1, (codes,), (made,)))
         return made
@@ -325,13 +295,3 @@ def _codes(weight: Weight, found: Quantization, dtype: str) -> Weight:
     )
     codes = relay.qnn.op.quantize(source, scale, zero, found.axis if several else -1, dtype)
     return ComputedWeight(codes, {source: weight})
-
-
-def _describe(wanted: QuantizeOptions, samples: Samples | None) -> str:
-    scales = "per channel" if wanted.per_channel else "per tensor"
-    if samples is None:
-        later = " at run time" if wanted.int8 == "dynamic" else " stay floats"
-        return f"weights int8 {scales}, activations{later}"
-    kind, count = wanted.activation_type or "int8", len(samples)
-    measured = f"minmax of {count} sample{'' if count == 1 else 's'}"
-    return f"weights int8 {scales}, activations {kind} by {measured}"

@@ -21,7 +21,7 @@ from serde.core.progress import expect
 from serde.core.weights import Weight
 from serde.io.atomic import atomic_write, write_all, write_weight
 from serde.io.packed import PackedBytes
-from serde.tflite.facts import METADATA_NAME, associated_files, metadata_bytes
+from serde.tflite.facts import METADATA_NAME, metadata_bytes, write_labels
 from serde.tflite.model import Operator, Signature, Subgraph, Tensor, TfliteModel
 from serde.tflite.reader import IDENTIFIER
 from serde.tflite.runtimes import least_runtime
@@ -61,7 +61,7 @@ def save(
         for gap, weight in zip(gaps, weights, strict=True):
             write_all(fd, bytes(gap - 4) + struct.pack("<I", weight.nbytes))
             write_weight(weight, fd, "a buffer")
-        write_all(fd, associated_files(model.facts, at))
+        write_labels(model.facts, file)
     return path
 
 

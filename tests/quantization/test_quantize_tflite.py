@@ -262,7 +262,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "weights": ({"int8": True, "calibration": 1, "weight_type": "uint8"}, "has int8 for"),
     "ranges": ({"int8": "dynamic", "symmetric": True}, "activations are floats"),
     "floats": ({"int8": True, "calibration": 1, "write_quantized": "exact"}, "on numbers"),
-    "unknown": ({"int8": True, "calibration": 1, "int8_exclude": ("x9",)}, "no operator x9"),
+    "unknown": ({"int8": True, "calibration": 1, "int8_exclude": ("x9",)}, "no tensor x9"),
     "halves": ({"int8": "weights", "float16": True}, "float16"),
 }  # fmt: skip
 

@@ -143,7 +143,7 @@ def test_what_the_source_says_and_does_not_fit_is_told() -> None:
     report = serde.Report()
     serde.export_model(model, format="tflite", report=report)
     assert any("channels at its end" in note for note in report.notes)
-    assert any("labels are left out: no outputs" in note for note in report.notes)
+    assert any("class_labels: no outputs" in note for note in report.notes)
 
 
 def test_the_least_runtime() -> None:
