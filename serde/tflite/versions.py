@@ -1,18 +1,21 @@
 """Facts of operators that are written: the table of their options, and their versions.
 
 Versions grow with types and options; a runtime refuses one that it does not know, so that the
-lowest that holds is written (tensorflow/lite/tools/versioning/op_version.cc).
+lowest that holds is written: ``op_version.cc`` and ``runtime_version.cc`` of LiteRT say so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Final
 
 from serde.tflite.model import Operator, Subgraph, Tensor
 
 __all__ = [
-    "FIXED_SCALES", "HYBRID", "KERNEL_TYPES", "MOVING_CODES", "OPTIONS", "POSITIONS", "version_of",
+    "FIXED_SCALES", "HYBRID", "KERNEL_TYPES", "MOVING_CODES", "OPTIONS", "POSITIONS",
+    "least_runtime", "version_of",
 ]  # fmt: skip
 
 _WITH_OPTIONS: Final = (
@@ -95,56 +98,10 @@ MOVING_CODES: Final = frozenset(
 FIXED_SCALES: Final = {"LOGISTIC": (256, -128), "SOFTMAX": (256, -128), "TANH": (128, 0)}
 """How many steps of int8 a unit has, and the zero point, where kernels give no other."""
 
-_BYTES_SECOND: Final = (
-    "ARG_MAX ARG_MIN DEPTH_TO_SPACE GREATER L2_NORMALIZATION LESS_EQUAL NOT_EQUAL SPACE_TO_DEPTH "
-    "SPLIT_V SQUARED_DIFFERENCE SUM"
-)
-_SHORTS_THIRD: Final = (
-    "AVERAGE_POOL_2D BATCH_MATMUL CONCATENATION GREATER_EQUAL LESS LOGISTIC MAX_POOL_2D MEAN "
-    "MIRROR_PAD PACK PAD PADV2 REDUCE_MAX REDUCE_MIN RELU RELU6 RSQRT SOFTMAX TANH TOPK_V2"
-)
-_SHORTS_FOURTH: Final = "EQUAL MAXIMUM MINIMUM RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR"
-
-_BY_TYPE: Final[dict[str, dict[str, int]]] = {
-    **{op: {"int8": 2} for op in _BYTES_SECOND.split()},
-    **{op: {"int8": 2, "int16": 2} for op in ("EXP", "FLOOR_MOD", "LOG", "REDUCE_PROD")},
-    **{op: {"int8": 2, "int16": 3, "bool": 5} for op in _SHORTS_THIRD.split()},
-    **{op: {"int8": 2, "int16": 4} for op in _SHORTS_FOURTH.split()},
-    "ABS": {"int8": 2, "uint8": 2, "int16": 4, "int32": 5},
-    "ADD": {"int8": 2, "int16": 5, "int64": 4},
-    "BROADCAST_TO": {"int8": 3, "int16": 3},
-    "CONV_2D": {"int8": 3},
-    "DEPTHWISE_CONV_2D": {"int8": 3},
-    "DEQUANTIZE": {"int8": 2, "int16": 3, "float16": 3, "int4": 6},
-    "FILL": {"int8": 3, "int16": 3, "bool": 2},
-    "FLOOR_DIV": {"int8": 3, "int16": 3, "float32": 2},
-    "FULLY_CONNECTED": {"int8": 4},
-    "GATHER": {"int8": 2, "bool": 3, "int16": 4, "int4": 7},
-    "GATHER_ND": {"int16": 3, "bool": 5},
-    "GELU": {"int8": 2, "uint8": 2},
-    "LEAKY_RELU": {"int16": 2},
-    "MUL": {"int8": 2, "int64": 5, "int16": 7, "uint32": 7},
-    "RANGE": {"int64": 2},
-    "REVERSE_V2": {"int8": 3, "bool": 2},
-    "SIGN": {"int32": 2},
-    "SLICE": {"int8": 2, "int16": 4, "uint32": 6},
-    "SPLIT": {"int8": 2, "int16": 4, "int32": 3},
-    "STRIDED_SLICE": {"int8": 2, "bool": 3, "uint32": 7},
-    "SUB": {"int8": 2, "int16": 5, "int64": 4},
-    "TILE": {"int8": 3},
-    "TRANSPOSE": {"int8": 2, "bool": 3, "int16": 5},
-    "TRANSPOSE_CONV": {"int8": 2},
-    "UNPACK": {"int8": 2, "uint8": 2, "bool": 3, "int16": 4},
-    "WHERE": dict.fromkeys(("float32", "int8", "int32", "int64", "uint8"), 2),
-}  # fmt: skip
-"""Versions from which kernels take elements of a type, by the operand that counts."""
-
-_BY_AXES: Final = {
-    "PAD": ((5, 4),), "PADV2": ((5, 4),), "SLICE": ((5, 5),), "STRIDED_SLICE": ((5, 4),),
-    "TRANSPOSE": ((5, 4), (6, 6)),
-    "DIV": ((5, 2),), "MAXIMUM": ((5, 3),), "MINIMUM": ((5, 3),), "SUB": ((5, 3),),
-}  # fmt: skip
-"""From how many axes on which version; of those with two operands where one is broadcast."""
+_FACTS: Final = json.loads(Path(__file__).with_name("versions.json").read_text("utf-8"))
+"""By operator: ``types`` that the operand which counts may have, and numbers of ``axes``, from
+which versions on; and the ``runtimes`` that came with its versions, from the first on.
+"""
 
 _QUANTIZED_SHORTS: Final = {"ABS": 3, "ADD": 3, "MUL": 4}
 """Versions with codes of int16, where integers came later."""
@@ -160,12 +117,12 @@ def version_of(operator: Operator, graph: Subgraph) -> int:
     if len(given) <= place:
         return 1
     dtype = given[place].dtype
-    found = _BY_TYPE.get(operator.name, {}).get(dtype, 1)
+    found = _FACTS["types"].get(operator.name, {}).get(dtype, 1)
     if dtype == "int16" and given[place].quantization is not None:
         found = _QUANTIZED_SHORTS.get(operator.name, found)
     axes = max(len(each.shape) for each in given)
     is_broadcast = len(given) < 2 or given[0].shape != given[1].shape
-    for least, version in _BY_AXES.get(operator.name, ()):
+    for least, version in _FACTS["axes"].get(operator.name, ()):
         if axes >= least and is_broadcast:
             found = max(found, version)
     return max(found, _version_by_options(operator, given), _version_by_scales(operator, graph))
@@ -193,7 +150,8 @@ def _version_by_options(operator: Operator, given: Sequence[Tensor]) -> int:
 
 def _version_by_scales(operator: Operator, graph: Subgraph) -> int:
     """Return the version that what codes stand for needs, or the types of other operands."""
-    read, made = ([graph.tensors[i] for i in row if i >= 0] for row in _rows(operator))
+    read = [graph.tensors[i] for i in operator.inputs if i >= 0]
+    made = [graph.tensors[i] for i in operator.outputs]
     kinds = {each.dtype for each in (*read[:1], *made)}
     several = [each.quantization is not None and len(each.quantization.scales) > 1 for each in read]
     if operator.name == "CAST":
@@ -210,5 +168,10 @@ def _version_by_scales(operator: Operator, graph: Subgraph) -> int:
     return 1
 
 
-def _rows(operator: Operator) -> tuple[Sequence[int], Sequence[int]]:
-    return operator.inputs, operator.outputs
+def least_runtime(versions: Iterable[tuple[str, int]]) -> str:
+    """Return the first runtime that has operators in some versions, as three numbers."""
+    found = [[1, 5]]
+    for op, version in versions:
+        texts = _FACTS["runtimes"].get(op, [])[version - 1 : version]
+        found += [[int(part) for part in text.split(".")] for text in texts]
+    return ".".join(map(str, [*max(found), 0][:3]))

@@ -24,9 +24,8 @@ from serde.io.packed import PackedBytes
 from serde.tflite.facts import METADATA_NAME, metadata_bytes, write_labels
 from serde.tflite.model import Operator, Signature, Subgraph, Tensor, TfliteModel
 from serde.tflite.reader import IDENTIFIER
-from serde.tflite.runtimes import least_runtime
 from serde.tflite.schema import camel_case, load_schema
-from serde.tflite.versions import OPTIONS, version_of
+from serde.tflite.versions import OPTIONS, least_runtime, version_of
 
 __all__ = ["file_bytes", "save"]
 
