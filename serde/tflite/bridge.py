@@ -26,8 +26,7 @@ class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOption
 
     name = "tflite"
     title = "TFLite (LiteRT)"
-    suffixes = (".tflite", ".task")
-    read_suffixes = (".task",)
+    suffixes = (".tflite",)
     import_options = TfliteImportOptions
     export_options = TfliteExportOptions
 

@@ -15,13 +15,12 @@ from serde.core.weights import Array
 from serde.engine.base import Engine, first_line
 from serde.engine.process import ProcessEngine
 from serde.errors import CheckError
-from serde.tflite.codec import plain_file
 from serde.tflite.interface import Interface, chosen_interface
 from serde.tflite.model import Subgraph, TfliteModel
 from serde.tflite.quantization import is_quantized
 from serde.tflite.versions import MOVING_CODES
 
-__all__ = ["answer_open", "answer_ranges", "open_file", "open_model"]
+__all__ = ["answer_open", "open_file", "open_model"]
 
 _AS_IT_IS: Final = MOVING_CODES | {"DEQUANTIZE", "QUANTIZE"}
 
@@ -61,9 +60,8 @@ def open_file(path: Path, model: TfliteModel, interface: Interface) -> Engine:
     require_installed("ai_edge_litert")
     if interface.subgraph and interface.key is None:
         raise CheckError("LiteRT runs a graph besides the first by a signature of all its values")
-    with plain_file(path) as plain:
-        request = {"path": str(plain.absolute()), **asdict(interface)}
-        engine = ProcessEngine("litert", answer_open, request)
+    request = {"path": str(path.absolute()), **asdict(interface)}
+    engine = ProcessEngine("litert", answer_open, request)
     engine.computes_on_codes = _yields_codes(model.subgraphs[interface.subgraph])
     return engine
 
@@ -80,9 +78,10 @@ def _yields_codes(graph: Subgraph) -> bool:
 
 
 def answer_open(request: Mapping[str, AnyValue], _arrays: Sequence[Array]) -> LitertEngine:
-    """Open the interpreter in the process that was started for it."""
+    """Open the interpreter in the process that was started for it; ``tensors`` are measured."""
     own = {each.name: request[each.name] for each in fields(Interface)}
-    return LitertEngine(request["path"], Interface(**own))
+    made = _Ranges if "tensors" in request else LitertEngine
+    return made(request["path"], Interface(**own), request.get("tensors", ()))
 
 
 class LitertEngine(Engine):
@@ -93,14 +92,16 @@ class LitertEngine(Engine):
     Args:
         path: The file.
         interface: What is run of it.
+        tensors: Numbers of tensors that are measured.
 
     Raises:
         CheckError: LiteRT does not open the file.
     """
 
-    def __init__(self, path: str, interface: Interface) -> None:
+    def __init__(self, path: str, interface: Interface, tensors: Sequence[int] = ()) -> None:
         self.name = "LiteRT"
-        self.outputs = list(interface.outputs)
+        self.outputs = ["ranges"] if tensors else list(interface.outputs)
+        self._tensors = tensors
         self._interface = interface
         self._interpreters = _opened(path)
         details = self._interpreters[0].get_tensor_details(interface.subgraph)
@@ -142,20 +143,8 @@ class LitertEngine(Engine):
         ]
 
 
-def answer_ranges(request: Mapping[str, AnyValue], _arrays: Sequence[Array]) -> LitertEngine:
-    """Open what measures tensors in the process that was started for it."""
-    own = {each.name: request[each.name] for each in fields(Interface)}
-    return _Ranges(request["path"], Interface(**own), request["tensors"])
-
-
 class _Ranges(LitertEngine):
     """Runs samples; the output has of each tensor the least value, and the least negative one."""
-
-    def __init__(self, path: str, interface: Interface, tensors: Sequence[int]) -> None:
-        super().__init__(path, interface)
-        self.outputs = ["ranges"]
-        self._interpreters.reverse()  # The optimised kernels are the faster ones.
-        self._tensors = tensors
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         super().run(inputs)

@@ -29,7 +29,7 @@ from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.run.computed import ComputedWeight
 from serde.tflite.codec import load
 from serde.tflite.codes import FILTERS, KEEPING_SCALES, compute_on_codes, data_places
-from serde.tflite.engine import answer_ranges
+from serde.tflite.engine import answer_open
 from serde.tflite.interface import chosen_interface
 from serde.tflite.model import Operator, Quantization, Subgraph, Tensor, TfliteModel
 from serde.tflite.options import TfliteExportOptions
@@ -124,7 +124,7 @@ def _measure(
     interface = asdict(chosen_interface(model, None))
     request = {"path": str(path.absolute()), **interface, "tensors": numbers}
     found = [np.full((len(numbers), 2), np.inf)]
-    with closing(ProcessEngine("litert", answer_ranges, request)) as engine:
+    with closing(ProcessEngine("litert", answer_open, request)) as engine:
         for inputs in samples:
             found = [np.minimum(found[0], engine.run(inputs)[0])]
     pairs = ((number, (low, -less)) for number, (low, less) in zip(numbers, found[0], strict=True))

@@ -34,13 +34,13 @@ _BLOCKWISE: Final = 2
 """The kind of details of a quantisation that are blocks."""
 
 
-def read_file(source: str | bytes | OpenFile) -> TfliteModel:
+def read_file(source: str | bytes) -> TfliteModel:
     """Return the model in a file, or in its bytes.
 
     Raises:
         FormatError: It is not sound.
     """
-    if not isinstance(source, str):
+    if isinstance(source, bytes):
         return _Reader(Cursor(source), ExitStack()).model()
     with ExitStack() as opened:
         cursor = Cursor(opened.enter_context(OpenFile.open(source)))
