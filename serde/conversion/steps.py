@@ -74,7 +74,7 @@ def call_anywhere(
     return call_elsewhere(function, given, places, storage_options)
 
 
-_ARCHIVES = (".tar", ".tar.gz", ".tgz", ".mar", ".model", ".zip")
+_ARCHIVES = (".tar", ".tar.gz", ".tgz", ".mar", ".model", ".task", ".zip")
 _MANIFEST = os.path.join("MAR-INF", "MANIFEST.json")
 
 
