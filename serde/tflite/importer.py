@@ -265,7 +265,8 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         ctx = ImportContext(label, operator, given, made, self, scope)
         if self._is_exact(operator, given, made):
             return self.call(INTEGERS, ctx, operator.name, inputs, operator.options)
-        elif operator.name not in CODES and not operator.is_custom:
+        known = not operator.is_custom or TABLE.importer(operator.name, 1) is not None
+        if operator.name not in CODES and known:
             self._note_hybrid(given, made)
             inputs = [
                 each and to_numbers(each, tensor, stay_codes=not self.is_exact)
