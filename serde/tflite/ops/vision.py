@@ -31,29 +31,23 @@ def _selected(
     return relay.where(stays, relay.strided_slice(room, [0], [limit]), zero), stays, number
 
 
-@OPS.imports("NON_MAX_SUPPRESSION_V4")
-def import_non_max_suppression_v4(
-    ctx: ImportContext, boxes: Expr, scores: Expr, limit: Expr, overlap: Expr, least: Expr
-) -> Sequence[Expr]:
-    most = int(ctx.item(limit))
-    places, _, number = _selected(ctx, boxes, scores, most, overlap, least)
-    return [places, number]
-
-
-@OPS.imports("NON_MAX_SUPPRESSION_V5")
-def import_non_max_suppression_v5(
+@OPS.imports("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
+def import_non_max_suppression(
     ctx: ImportContext,
     boxes: Expr,
     scores: Expr,
     limit: Expr,
     overlap: Expr,
     least: Expr,
-    sigma: Expr,
+    sigma: Expr | None = None,
 ) -> Sequence[Expr]:
-    if ctx.item(sigma):
-        raise Unsupported("scores that overlaps lower (soft suppression)")
+    """The fifth version gives scores as well."""
     most = int(ctx.item(limit))
     places, stays, number = _selected(ctx, boxes, scores, most, overlap, least)
+    if sigma is None:
+        return [places, number]
+    if ctx.item(sigma):
+        raise Unsupported("scores that overlaps lower (soft suppression)")
     zero = ctx.const(0, ctx.type(scores).dtype)
     return [places, relay.where(stays, relay.take(scores, places, axis=0), zero), number]
 
