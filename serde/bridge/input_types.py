@@ -80,15 +80,14 @@ def known_image(extra: Mapping[str, str], name: str) -> Image | None:
     layout = extra.get(f"{name}.color_space", "")
     if layout not in COLORS:
         return None
-    count = len(COLORS[layout])
-    pair = []
-    for fact, neutral in (("scale", 1.0), ("bias", 0.0)):
-        try:
-            found = tuple(map(float, extra.get(f"{name}.{fact}", "").split(",")))
-        except ValueError:
-            found = ()
-        pair.append(found if len(found) == count else (neutral,) * count)
-    return Image(layout, *pair)
+    plain = Image(layout, bias=(0.0,) * len(COLORS[layout]))
+    try:
+        scale, bias = (
+            tuple(map(float, extra[f"{name}.{fact}"].split(","))) for fact in ("scale", "bias")
+        )
+    except (KeyError, ValueError):
+        return plain
+    return Image(layout, scale, bias) if len(scale) == len(bias) == plain.channels else plain
 
 
 def image_facts(name: str, image: Image) -> dict[str, str]:

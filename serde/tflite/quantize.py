@@ -127,8 +127,8 @@ def _measure(
     with closing(ProcessEngine("litert", answer_open, request)) as engine:
         for inputs in samples:
             found = [np.minimum(found[0], engine.run(inputs)[0])]
-    pairs = ((number, (low, -less)) for number, (low, less) in zip(numbers, found[0], strict=True))
-    return {number: pair for number, pair in pairs if _is_narrow(*pair)}
+    ends = zip(numbers, found[0], strict=True)
+    return {number: (low, -less) for number, (low, less) in ends if _is_narrow(low, -less)}
 
 
 def _is_narrow(low: float, high: float) -> bool:

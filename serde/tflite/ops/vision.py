@@ -54,6 +54,10 @@ def import_non_max_suppression(
 
 _MOST = 2**16
 _SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
+_OPTIONS = (
+    "max_detections", "max_classes_per_detection", "num_classes", "use_regular_nms",
+    "nms_iou_threshold", "nms_score_threshold", *_SCALES,
+)  # fmt: skip
 
 
 @OPS.imports("TFLite_Detection_PostProcess")
@@ -65,9 +69,7 @@ def import_detection_post_process(
     The best class of each counts. A box goes that overlaps by more than the threshold, or whose
     score is below its own.
     """
-    names = ("max_detections", "max_classes_per_detection", "num_classes", "use_regular_nms")
-    names = (*names, "nms_iou_threshold", "nms_score_threshold", *_SCALES)
-    options = _flexible_options(ctx.operator.custom, names)
+    options = _flexible_options(ctx.operator.custom, _OPTIONS)
     if options["use_regular_nms"] or options["max_classes_per_detection"] != 1:
         raise Unsupported("suppression class by class, or several classes of a box")
     limit, classes = int(options["max_detections"]), int(options["num_classes"])
@@ -81,11 +83,12 @@ def import_detection_post_process(
     corners = [relay.subtract(centre, half), relay.add(centre, half)]
     decoded = relay.concatenate(corners, axis=1)
     own = relay.strided_slice(relay.squeeze(scores, [0]), [-classes], [2**31 - 1], axes=[1])
-    bounds = np.float32([options["nms_iou_threshold"], options["nms_score_threshold"]])
-    overlap, least = np.nextafter(bounds, np.float32([np.inf, -np.inf]))
+    overlap, least = (
+        ctx.const(np.nextafter(np.float32(options[f"nms_{name}_threshold"]), end), "float32")
+        for name, end in (("iou", np.float32(np.inf)), ("score", np.float32(-np.inf)))
+    )
     best = relay.max(own, axis=[1])
-    thresholds = ctx.const(overlap, "float32"), ctx.const(least, "float32")
-    places, stays, number = _selected(ctx, decoded, best, limit, *thresholds)
+    places, stays, number = _selected(ctx, decoded, best, limit, overlap, least)
     labels = relay.cast(relay.argmax(own, axis=[1]), "float32")
     found = [
         relay.where(mask, relay.take(each, places, axis=0), ctx.const(0, "float32"))
