@@ -7,7 +7,7 @@ lowest that holds is written: ``op_version.cc`` and ``runtime_version.cc`` of Li
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -44,43 +44,13 @@ OPTIONS: Final = {
 }
 """Names of the tables of options."""
 
-_FLOAT: Final = ("float32",)
-_WIDE: Final = ("float32", "int32", "int64")
-_ORDERED: Final = (*_WIDE, "int8", "int16", "uint8")
+_FACTS: Final = json.loads(Path(__file__).with_name("versions.json").read_text("utf-8"))
+"""By operator: ``types`` of the operand which counts, and numbers of ``axes``, from which versions
+on there are kernels; the ``runtimes`` that came with its versions, from the first on; and
+``kernels``.
+"""
 
-KERNEL_TYPES: Final = {
-    **dict.fromkeys(
-        (
-            "ABS", "ATAN2", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CEIL", "CONV_2D", "CONV_3D", "COS",
-            "DEPTHWISE_CONV_2D", "ELU", "EXP", "FLOOR", "FULLY_CONNECTED", "GELU", "HARD_SWISH",
-            "LEAKY_RELU", "LOCAL_RESPONSE_NORMALIZATION", "LOG", "LOGISTIC", "LOG_SOFTMAX",
-            "MEAN", "POW", "PRELU", "RELU", "RELU6", "RELU_N1_TO_1",
-            "RESIZE_BILINEAR", "ROUND", "RSQRT", "SIN", "SOFTMAX", "SQRT", "TANH", "TRANSPOSE_CONV",
-        ),
-        _FLOAT,
-    ),
-    **dict.fromkeys(
-        ("ADD", "CUMSUM", "MUL", "NEG", "REDUCE_PROD", "SUB", "SUM", "ZEROS_LIKE"), _WIDE
-    ),
-    **dict.fromkeys(("ARG_MAX", "ARG_MIN", "SIGN"), ("float32", "int32")),
-    **dict.fromkeys(
-        ("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "MAXIMUM", "MINIMUM", "PACK"), _ORDERED
-    ),
-    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN"), (*_WIDE, "int8", "uint8")),
-    **dict.fromkeys(("EQUAL", "NOT_EQUAL"), (*_ORDERED, "bool")),
-    **dict.fromkeys(
-        ("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "REDUCE_ALL", "REDUCE_ANY"), ("bool",)
-    ),
-    "MAX_POOL_2D": ("float32", "int8", "uint8"),
-    "BITWISE_XOR": ("int8", "int16", "int32", "uint8", "uint32"),
-    "DIV": ("float32", "int32"),
-    "FLOOR_DIV": ("float32", "int32", "int8", "int16"),
-    "FLOOR_MOD": (*_WIDE, "int8", "int16"),
-    "RESIZE_NEAREST_NEIGHBOR": ("float32", "int8", "int16", "uint8"),
-    "RIGHT_SHIFT": ("int8", "int16", "int32", "uint8", "uint32"),
-    "SPLIT_V": ("float32", "int32", "int64", "int8", "int16", "uint8"),
-    "TOPK_V2": ("float32", "int32", "int64", "int8", "int16", "uint8"),
-}  # fmt: skip
+KERNEL_TYPES: Final[Mapping[str, Sequence[str]]] = _FACTS["kernels"]
 """Types that the kernels of LiteRT 2.3 compute, where these are not all; found by running them."""
 
 POSITIONS: Final = {"FILL": 1, "SPLIT": 1, "TRANSPOSE_CONV": 2}
@@ -97,11 +67,6 @@ MOVING_CODES: Final = frozenset(
 
 FIXED_SCALES: Final = {"LOGISTIC": (256, -128), "SOFTMAX": (256, -128), "TANH": (128, 0)}
 """How many steps of int8 a unit has, and the zero point, where kernels give no other."""
-
-_FACTS: Final = json.loads(Path(__file__).with_name("versions.json").read_text("utf-8"))
-"""By operator: ``types`` that the operand which counts may have, and numbers of ``axes``, from
-which versions on; and the ``runtimes`` that came with its versions, from the first on.
-"""
 
 _QUANTIZED_SHORTS: Final = {"ABS": 3, "ADD": 3, "MUL": 4}
 """Versions with codes of int16, where integers came later."""
