@@ -205,8 +205,11 @@ def export_model(
     quantizing = _checked_quantizing(quantizing, writer, target)
     known = [*source_paths(model), *source_paths(params)]
     check = None if path is None else target_check(writer, path, target, known, overwrite)
-    made = convert_source(reader, writer, model, params, (own, passes, target), report, check)
-    files = [*known, *reader.files(made.loaded)]
+    made = convert_source(
+        reader, writer, model, params, (own, passes, target), report, check,
+        keep_source=quantizing.is_asked,
+    )  # fmt: skip
+    files = [*known, *made.files]
     if quantizing.is_asked:
         from serde.checking.shrinking import Shrinking
         from serde.checking.written import WrittenModel
@@ -472,9 +475,10 @@ def convert(
     if tensor_mapping is not None:
         check_mapping(tensor_mapping, target, known)
     made = convert_source(
-        reader, writer, source, params, (own, passes, bound), report, check_target
+        reader, writer, source, params, (own, passes, bound), report, check_target, keep_source=run
     )
-    native, path = made.native, Path(target)
+    native, path, labels = made.native, Path(target), made.part.meta.labels
+    files = [*known, *made.files]
     finish: Callable[[Path], None] = _leave
     # What can fail comes before either file is in place.
     with ExitStack() as beside:
@@ -493,11 +497,11 @@ def convert(
             mapping = mapped_names(made.chosen, writer.names(native))
             text = json.dumps(mapping, indent=2, ensure_ascii=False) + "\n"
             beside.enter_context(staged_text(tensor_mapping, text))
-        files = [*known, *reader.files(made.loaded)]
+        del made  # What is not needed for a check goes before the target is laid out.
         nbytes = _save(writer, native, path, bound, files, finish, report)
     report.facts |= {"path": str(path), "bytes": nbytes, **_interface_facts(writer.summary(native))}
-    if made.part.meta.labels:
-        report.facts["labels"] = list(made.part.meta.labels)
+    if labels:
+        report.facts["labels"] = list(labels)
     return report
 
 

@@ -214,7 +214,8 @@ class Conversion:
 
     Attributes:
         reader: The source's format.
-        loaded: The source as it was loaded.
+        files: Those that the source was read from.
+        loaded: The source as it was loaded; None if it is not kept.
         model: The source as Relay.
         chosen: The part of it that was wanted.
         part: The same, under the names that were.
@@ -225,6 +226,7 @@ class Conversion:
     """
 
     reader: AnyBridge
+    files: Sequence[Path]
     loaded: AnyValue
     model: RelayModel
     chosen: RelayModel
@@ -249,6 +251,8 @@ def convert_source(
     options: tuple[AnyValue, PrepareOptions, AnyValue],
     report: Report,
     check_target: Callable[[Sequence[Path]], None] | None = None,
+    *,
+    keep_source: bool = False,
 ) -> Conversion:
     """Read a model and return it with what it is in another format.
 
@@ -260,13 +264,16 @@ def convert_source(
         options: Those of the source, of the passes and of the target: what :func:`bind_all` gives.
         report: Filled with stages and gaps.
         check_target: Called with the files of the source once it is loaded.
+        keep_source: Whether the source is to run.
     """
     own, passes, bound = options
     loaded, model = read_model(reader, source, params, own, report, check_target)
+    files = reader.files(loaded)
+    loaded = loaded if keep_source else None
     chosen = cut_out(model, passes)
     part = rename_inputs_and_outputs(chosen, passes)
     native = write_model(writer, part, passes, bound, report)
-    return Conversion(reader, loaded, model, chosen, part, writer, native, bound, passes)
+    return Conversion(reader, files, loaded, model, chosen, part, writer, native, bound, passes)
 
 
 def wanted_part(model: RelayModel, options: CutOptions) -> RelayModel:

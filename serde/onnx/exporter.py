@@ -15,13 +15,7 @@ from serde._version import __version__
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.report import Report
 from serde.core.weights import Weight
-from serde.errors import (
-    ConverterBug,
-    OptionError,
-    Unsupported,
-    UnsupportedModelError,
-    raise_if_refused,
-)
+from serde.errors import OptionError, Unsupported, UnsupportedModelError, raise_if_refused
 from serde.onnx.builder import (
     FUNCTION_DOMAIN,
     SEQUENCE_IDENTITY,
@@ -35,6 +29,7 @@ from serde.onnx.builder import (
 )
 from serde.onnx.export_context import MAX_LEVEL, ExportContext
 from serde.onnx.functions import FunctionCall, LocalFunctions
+from serde.onnx.inference import captures, infer_shapes
 from serde.onnx.interface import value_type_proto
 from serde.onnx.lowering import as_qdq, for_runtime, lower
 from serde.onnx.model import PRODUCER, OnnxModel
@@ -46,7 +41,7 @@ from serde.relay.ir.expr import Call, Function, If
 from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.ir.types import SequenceType
 from serde.walk.export_context import SymbolTable, Values, known_leaves
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk, name_outputs
@@ -166,7 +161,7 @@ def write_lowered(
     native = _write_native(model, opset, report, intermediate_shapes, local_functions, fallback)
     report.facts |= {"opset": opset, "ir_version": native.proto.ir_version}
     _check_nesting(native.proto)
-    _infer_shapes(native)
+    infer_shapes(native)
     return native
 
 
@@ -319,7 +314,7 @@ def _make_native(
     model: RelayModel, builder: GraphBuilder, inputs: list[Value], outputs: list[Value]
 ) -> OnnxModel:
     """Return the model of the nodes that outputs depend on, with their weights and functions."""
-    nodes, used = _drop_unused(builder.main.nodes, outputs)
+    nodes, used = _take_used(builder.main.nodes, outputs)
     weights = {name: each for name, each in builder.weights.items() if name in used}
     graph = helper.make_graph(
         nodes=(),
@@ -332,8 +327,6 @@ def _make_native(
         ],
         initializer=[tensor for name, tensor in builder.initializers.items() if name in used],
     )
-    for node in nodes:
-        node.add_to(graph)
     if builder.intermediate_shapes:
         final = {value.name for value in outputs}
         graph.value_info.extend(
@@ -365,35 +358,26 @@ def _make_native(
     facts = {"source_format": model.meta.source_format, "source_version": model.meta.source_version}
     facts = {**model.meta.metadata, **facts}
     helper.set_model_props(proto, {key: value for key, value in facts.items() if value})
+    while nodes:
+        nodes.pop().add_to(proto.graph)
     return OnnxModel(proto, weights)
 
 
-def _drop_unused(nodes: list[Draft], outputs: list[Value]) -> tuple[list[Draft], set[str]]:
-    """Return the nodes that the outputs depend on, in their order, and all that these read."""
+def _take_used(nodes: list[Draft], outputs: list[Value]) -> tuple[list[Draft], set[str]]:
+    """Take out all nodes; return those that outputs depend on, first one last, and what they read.
+
+    Nodes are handed over, so that each can go as soon as its message is there.
+    """
     used = {value.name for value in outputs}
     kept = []
-    for node in reversed(nodes):
+    while nodes:
+        node = nodes.pop()
         if used.isdisjoint(node.outputs):
             continue
         kept.append(node)
         used.update(node.inputs)
-        for graph in node.inner():
-            used.update(_reads(graph))
-    return kept[::-1], used
-
-
-def _reads(graph: onnx.GraphProto) -> set[str]:
-    """Return what the nodes of a subgraph read, those of the subgraphs in it included."""
-    names: set[str] = set()
-    stack = [graph]
-    while stack:
-        inner = stack.pop()
-        names.update(value.name for value in inner.output)
-        for node in inner.node:
-            names.update(node.input)
-            graphs = (each for each in node.attribute if each.type == onnx.AttributeProto.GRAPH)
-            stack += [each.g for each in graphs]
-    return names
+        used |= captures(node.inner())
+    return kept, used
 
 
 _MAX_DEPTH: Final = 100
@@ -425,21 +409,3 @@ def _check_nesting(proto: onnx.ModelProto) -> None:
                 f"{sizes[function.name]} nodes with all that it calls; ONNX takes less than "
                 f"{_MAX_DEPTH} and runtimes no more than {_MAX_SPELT_OUT}"
             )
-
-
-def _infer_shapes(native: OnnxModel) -> None:
-    """Let ONNX's own strict inference run over the graph, weights declared but not filled.
-
-    Raises:
-        ConverterBug: It finds a fault.
-    """
-    declared = onnx.ModelProto()
-    for name, weight in native.weights.items():
-        type_ = TensorType(weight.shape, weight.dtype)
-        declared.graph.input.append(value_type_proto(name, type_))
-    # Messages that follow each other are one, which spares a copy of the model.
-    serialized = native.proto.SerializeToString() + declared.SerializeToString()
-    try:
-        onnx.shape_inference.infer_shapes(serialized, check_type=True, strict_mode=True)
-    except onnx.shape_inference.InferenceError as error:
-        raise ConverterBug(f"ONNX's shape inference refuses the graph: {error}") from error

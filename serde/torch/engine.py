@@ -7,6 +7,7 @@ by ``torch.jit.load``, written folders by their ``model.py``.
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.util
 import os
 import sys
@@ -266,6 +267,14 @@ def answer_folder(request: Mapping[str, AnyValue], _arrays: Sequence[Array]) -> 
     return _open_folder(Path(request["path"]))
 
 
+class _UncachedSource(importlib.machinery.SourceFileLoader):
+    """Source that leaves no byte code beside it, nor takes that of another second's edit."""
+
+    def path_stats(self, path: str) -> Mapping[str, AnyValue]:
+        """Tell of no time by which byte code could be known."""
+        raise OSError(path)
+
+
 def _open_folder(path: Path) -> Engine:
     """Return what runs a written folder: its own source.
 
@@ -279,13 +288,13 @@ def _open_folder(path: Path) -> Engine:
         outputs = [each["name"] for each in config["outputs"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckError(f"{path}: config.json is not as serde writes it: {error!r}") from error
-    spec = importlib.util.spec_from_file_location("serde_written_model", path / "model.py")
-    if spec is None or spec.loader is None:
-        raise CheckError(f"{path}: model.py cannot be loaded")
+    loader = _UncachedSource("serde_written_model", str(path / "model.py"))
+    spec = importlib.machinery.ModuleSpec(loader.name, loader, origin=loader.path)
+    spec.has_location = True
     source = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = source
     try:
-        spec.loader.exec_module(source)
+        loader.exec_module(source)
         module = source.Model.from_pretrained(path).eval()
     except Exception as error:
         raise CheckError(f"{path}: model.py fails: {error!r}") from error

@@ -450,6 +450,7 @@ def test_a_written_folder_runs_by_its_own_source(tmp_path):
     options = {"input_shapes": {"x": (2, 3)}}
     folder = serde.export_model(module, format="torch", path=tmp_path / "small_torch", **options)
     assert serde.check(module, folder, **options).passed
+    assert not (folder / "__pycache__").exists()
     text = (folder / "model.py").read_text()
     broken = tmp_path / "other_torch"
     shutil.copytree(folder, broken)
