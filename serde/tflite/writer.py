@@ -45,20 +45,22 @@ def save(
     is_inside = 2**16 + sum(each.nbytes + _ALIGNMENT for each in weights) < _MOST
     head, places = _pack(model, len(weights), is_inside)
     at, gaps = len(head), list[int]()
-    for field, weight in zip(places, weights, strict=True):
+    for fields, weight in zip(places, weights, strict=True):
         start = -(-(at + 4) // _ALIGNMENT) * _ALIGNMENT
         gaps.append(start - at)
         if is_inside:
-            struct.pack_into("<I", head, field, start - 4 - field)
+            struct.pack_into("<I", head, fields[0], start - 4 - fields[0])
         else:
-            struct.pack_into("<QQ", head, field, start, weight.nbytes)
+            struct.pack_into("<Q", head, fields[0], start)
+            struct.pack_into("<Q", head, fields[1], weight.nbytes)
         at = start + weight.nbytes
     expect("bytes", at)
     with atomic_write(path, sources=sources, before_commit=before_commit) as file:
         fd = file.fileno()
         write_all(fd, head)
         for gap, weight in zip(gaps, weights, strict=True):
-            write_all(fd, bytes(gap - 4) + struct.pack("<I", weight.nbytes))
+            length = struct.pack("<I", weight.nbytes) if is_inside else bytes(4)
+            write_all(fd, bytes(gap - 4) + length)
             write_weight(weight, fd, "a buffer")
         write_labels(model.facts, file)
     return path
@@ -82,8 +84,8 @@ def _stored(weight: Weight) -> Weight:
     return weight if bits is None else PackedBytes(weight, bits)
 
 
-def _pack(model: TfliteModel, count: int, is_inside: bool) -> tuple[bytearray, list[int]]:
-    """Return the tables, and where the field of each buffer lies that tells its values."""
+def _pack(model: TfliteModel, count: int, is_inside: bool) -> tuple[bytearray, list[list[int]]]:
+    """Return the tables, and where the fields of each buffer lie that tell its values."""
     schema = load_schema()
     flatbuffers = require("flatbuffers")
     made = schema.ModelT()
@@ -107,7 +109,8 @@ def _pack(model: TfliteModel, count: int, is_inside: bool) -> tuple[bytearray, l
     head = bytearray(builder.Output())
     root = schema.Model.GetRootAs(head, 0)
     tables = [root.Buffers(i + 1)._tab for i in range(count)]
-    return head, [each.Pos + int(each.Offset(4 if is_inside else 6)) for each in tables]
+    slots = (4,) if is_inside else (6, 8)
+    return head, [[each.Pos + int(each.Offset(slot)) for slot in slots] for each in tables]
 
 
 def _own(model: TfliteModel, codes: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
