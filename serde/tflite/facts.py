@@ -92,15 +92,16 @@ def _image(tensor: Table) -> Image | None:
         return None
     count = len(COLORS[layout])
     mean, std = np.zeros(count), np.ones(count)
-    for unit in tensor.tables(12):
-        options = unit.table(6) if unit.number(4, "B") == _NORMALIZATION else None
-        if options is not None:
-            mean, std = (
-                np.resize(np.float64(options.numbers(slot, "<f4")), count) for slot in (4, 6)
-            )
-    if not np.isfinite((mean, std)).all() or not std.all():
+    with np.errstate(all="ignore"):
+        for unit in tensor.tables(12):
+            options = unit.table(6) if unit.number(4, "B") == _NORMALIZATION else None
+            if options is not None:
+                pair = (np.float64(options.numbers(slot, "<f4")) for slot in (4, 6))
+                mean, std = (np.resize(each, count) for each in pair)
+        numbers = np.array([1 / std, -mean / std])
+    if not np.isfinite(numbers).all():
         raise tensor.fault("an image whose numbers are divided by nothing")
-    return Image(layout, tuple(map(float, 1 / std)), tuple(map(float, -mean / std)))
+    return Image(layout, *(tuple(map(float, each)) for each in numbers))
 
 
 def _labels_file(tensor: Table) -> str:
