@@ -178,7 +178,10 @@ class _Coding:
     def _add(self, each: Operator) -> None:
         places, inputs = data_places(each, self._dtype), list(each.inputs)
         if each.name in MOVING_CODES or not self._is_measured(each, places):
-            self.made.append(replace(each, inputs=tuple(self._with_stored(each))))
+            inputs = self._with_stored(each)
+            if each.name in MOVING_CODES and inputs[0] in self._graph.inputs:
+                inputs[0] = self._code(inputs[0]) if inputs[0] in self._ranges else inputs[0]
+            self.made.append(replace(each, inputs=tuple(inputs)))
             if each.name in MOVING_CODES and inputs[0] in self._coded:
                 self._coded |= dict.fromkeys(each.outputs, self._coded[inputs[0]])
             return
