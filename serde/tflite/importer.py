@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
@@ -61,13 +61,15 @@ def to_relay(model: TfliteModel, options: TfliteImportOptions, report: Report) -
     scope = Scope(source=model.path)
     graph = model.subgraphs[interface.subgraph]
     report.nodes = len(graph.operators)
-    entries = [_Input(name, graph.tensors[index], index) for name, index in walk.ordered_inputs()]
+    entries = [
+        _Input(name, graph.tensors[index], index) for name, index in interface.inputs.items()
+    ]
     walk.initialize(graph, scope)
     found = walk.read(interface.subgraph, scope)
     given = options.input_shapes, options.input_dtypes
     entries += walk.state_entries(graph)
     inputs = walk.inputs(entries, scope, *given, fixed=options.fix_inputs)
-    order = [index for _, index in walk.ordered_outputs()]
+    order = list(interface.outputs.values())
     outputs = walk.run(Graph(found.inputs, found.nodes, order), scope)
     raise_if_refused(report)
     later = walk.later_values()
@@ -75,7 +77,7 @@ def to_relay(model: TfliteModel, options: TfliteImportOptions, report: Report) -
     walk.fallback.note_unused(report)
     meta = ModelMeta(
         inputs=tuple(each.name_hint for each in inputs),
-        outputs=(*(name for name, _ in walk.ordered_outputs()), *later),
+        outputs=(*interface.outputs, *later),
         source_format="tflite",
         source_version="3",
         description=model.description,
@@ -120,7 +122,6 @@ class _Walk(ImportWalk[int, Operator, Scope]):
     ) -> None:
         super().__init__(report, Assembly([*interface.inputs, *interface.outputs]), fallback)
         self._model = model
-        self._interface = interface
         self._graphs: dict[Scope, Subgraph] = {}
         self._names = UniqueNames([*interface.inputs, *interface.outputs])
         self._resources: dict[str, Expr] = {}
@@ -128,16 +129,6 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         self._is_hybrid = False
         self.is_exact = True
         self.states: dict[str, State] = {}
-
-    def ordered_inputs(self) -> list[tuple[str, int]]:
-        """Return inputs in the order of the graph."""
-        graph = self._model.subgraphs[self._interface.subgraph]
-        return _in_order(self._interface.inputs, graph.inputs)
-
-    def ordered_outputs(self) -> list[tuple[str, int]]:
-        """Return outputs in the order of the graph."""
-        graph = self._model.subgraphs[self._interface.subgraph]
-        return _in_order(self._interface.outputs, graph.outputs)
 
     def declare(
         self, entry: _Input, shape: Sequence[DimLike] | None, dtype: str | None, scope: Scope
@@ -317,12 +308,6 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         if found is None:
             raise scope.fault(f"tensor {index} is read before anything gives it", label)
         return found
-
-
-def _in_order(named: Mapping[str, int], order: Sequence[int]) -> list[tuple[str, int]]:
-    """Return names and tensors in the order in which tensors stand first in a row."""
-    places = {index: place for place, index in reversed(list(enumerate(order)))}
-    return sorted(named.items(), key=lambda each: places[each[1]])
 
 
 def _has_codes(tensors: Sequence[Tensor | None]) -> bool:
