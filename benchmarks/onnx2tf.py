@@ -31,6 +31,9 @@ from serde.tflite.codec import load  # noqa: E402
 
 NETS = ("mobilenet0.25", "mobilenetv2_0.25", "resnet18_v1", "squeezenet1.1", "densenet121")
 
+_IMAGES = "calibration_image_sample_data_20x128x128x3_float32.npy"
+"""What onnx2tf downloads where it is not there."""
+
 
 def cells(path: Path, x: np.ndarray, expected: np.ndarray, seconds: float) -> list[str]:
     """What is told of a file."""
@@ -61,6 +64,9 @@ def main() -> int:
             begun = time.perf_counter()
             serde.convert(folder / "net.onnx", folder / "net.tflite", images=["data"])
             row = cells(folder / "net.tflite", x, expected, time.perf_counter() - begun)
+            np.save(
+                folder / _IMAGES, np.random.default_rng(0).random((20, 128, 128, 3), np.float32)
+            )
             begun = time.perf_counter()
             command = [python, "-m", "onnx2tf", "-i", "net.onnx", "-o", "out", "-n"]
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.relay as relay
 from serde.bridge.input_types import image_facts
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import MAX_MANIFEST_BYTES
@@ -230,10 +231,24 @@ class _Walk(ImportWalk[int, Operator, Scope]):
                 scope.define(index, Hole())
             elif tensor.values is not None:
                 weight = self.assembly.tensor(tensor.values, tensor.name or f"t{index}")
-                scope.define(index, weight)
+                scope.define(index, self._of_blocks(weight, tensor, found))
             elif 0 in tensor.shape and index not in given:
                 scope.define(index, Constant(np.empty(tensor.shape, numpy_dtype(tensor.dtype))))
         return Graph(found.inputs, self._nodes(found), found.outputs)
+
+    def _of_blocks(self, codes: Expr, tensor: Tensor, graph: Subgraph) -> Expr:
+        """Return the numbers of codes whose scales, of blocks along the last axis, are a tensor."""
+        block = None if tensor.quantization is None else tensor.quantization.block
+        if block is None or not 0 <= max(block[1:]) < len(graph.tensors) or min(block[1:]) < 0:
+            return codes
+        scale, zero = (graph.tensors[number] for number in block[1:])
+        *rows, columns = tensor.shape
+        pointed = block[2] and (zero.values is None or zero.values.array().any())
+        if scale.values is None or pointed or scale.shape != (*rows, columns / block[0]):
+            return codes
+        factors = relay.cast(self.assembly.tensor(scale.values, scale.name), "float32")
+        parts = relay.reshape(relay.cast(codes, "float32"), (*scale.shape, block[0]))
+        return relay.reshape(relay.multiply(parts, relay.expand_dims(factors, -1)), tensor.shape)
 
     def _nodes(self, graph: Subgraph) -> Iterator[Node[Operator]]:
         for number, each in enumerate(graph.operators):

@@ -136,18 +136,13 @@ def _is_narrow(low: float, high: float) -> bool:
 
 
 class _Coding:
-    """A graph while codes and what makes them are put between its operators.
-
-    Attributes:
-        made: Operators so far; those to be on codes are between DEQUANTIZE and QUANTIZE.
-        tensors: Tensors so far.
-    """
+    """A graph while what is to be on codes is put between DEQUANTIZE and QUANTIZE."""
 
     def __init__(
         self, graph: Subgraph, wanted: QuantizeOptions, ranges: Mapping[int, tuple[float, float]]
     ) -> None:
-        self.made: list[Operator] = []
-        self.tensors = list(graph.tensors)
+        self._made: list[Operator] = []
+        self._tensors = list(graph.tensors)
         self._graph = graph
         self._wanted = wanted
         self._dtype = wanted.activation_type or "int8"
@@ -160,12 +155,12 @@ class _Coding:
         """Return the graph with operators on codes."""
         self._join()
         for each in self._graph.operators:
-            if self.tensors[each.outputs[0]].name in self._wanted.int8_exclude:
-                self.made.append(each)
+            if self._tensors[each.outputs[0]].name in self._wanted.int8_exclude:
+                self._made.append(each)
             else:
                 self._add(each)
-        made = compute_on_codes(self.made, self.tensors, self._graph.outputs, report)
-        return replace(self._graph, tensors=self.tensors, operators=made).compact()
+        made = compute_on_codes(self._made, self._tensors, self._graph.outputs, report)
+        return replace(self._graph, tensors=self._tensors, operators=made).compact()
 
     def _join(self) -> None:
         """Give what is only put together the range of the whole, so that no code is rescaled."""
@@ -181,7 +176,7 @@ class _Coding:
             inputs = self._with_stored(each)
             if each.name in MOVING_CODES and inputs[0] in self._graph.inputs:
                 inputs[0] = self._code(inputs[0]) if inputs[0] in self._ranges else inputs[0]
-            self.made.append(replace(each, inputs=tuple(inputs)))
+            self._made.append(replace(each, inputs=tuple(inputs)))
             if each.name in MOVING_CODES and inputs[0] in self._coded:
                 self._coded |= dict.fromkeys(each.outputs, self._coded[inputs[0]])
             return
@@ -190,12 +185,12 @@ class _Coding:
         if each.name in FILTERS and self._weight(inputs[1]) is not None:
             inputs[1] = self._code(inputs[1], FILTERS[each.name])
         (target,) = each.outputs
-        raw = self._new(self.tensors[target])
-        self.made.append(replace(each, inputs=tuple(inputs), outputs=(raw,)))
+        raw = self._new(self._tensors[target])
+        self._made.append(replace(each, inputs=tuple(inputs), outputs=(raw,)))
         found = self._coded[target] = self._quantization(each, inputs[places[0]])
-        codes = self._new(self.tensors[target], quantization=found, dtype=self._dtype)
-        self.made.append(Operator("QUANTIZE", 1, (raw,), (codes,)))
-        self.made.append(Operator("DEQUANTIZE", 1, (codes,), (target,)))
+        codes = self._new(self._tensors[target], quantization=found, dtype=self._dtype)
+        self._made.append(Operator("QUANTIZE", 1, (raw,), (codes,)))
+        self._made.append(Operator("DEQUANTIZE", 1, (codes,), (target,)))
 
     def _is_measured(self, each: Operator, places: Sequence[int]) -> bool:
         """Whether the result and what it is computed of have ranges."""
@@ -225,13 +220,13 @@ class _Coding:
         return found
 
     def _weight(self, number: int) -> Weight | None:
-        tensor = self.tensors[number] if number >= 0 else None
+        tensor = self._tensors[number] if number >= 0 else None
         return tensor.values if tensor is not None and tensor.dtype == "float32" else None
 
     def _new(self, tensor: Tensor, **changes: object) -> int:
         name = tensor.name if changes.get("values") else self._names.reserve(tensor.name)
-        self.tensors.append(replace(tensor, name=name, **changes))  # type: ignore[arg-type]
-        return len(self.tensors) - 1
+        self._tensors.append(replace(tensor, name=name, **changes))  # type: ignore[arg-type]
+        return len(self._tensors) - 1
 
     def _quantization(self, each: Operator, data: int) -> Quantization:
         """Return what codes of a result stand for."""
@@ -263,7 +258,7 @@ class _Coding:
         key = number, axis
         if number in self._coded or key in self._again:
             return self._again.get(key, number)
-        tensor, dtype, stored = self.tensors[number], self._dtype, self._weight(number)
+        tensor, dtype, stored = self._tensors[number], self._dtype, self._weight(number)
         if stored is None or number in self._ranges:
             found = self._around(*self._ranges[number])
         else:
@@ -273,10 +268,10 @@ class _Coding:
         if is_read:
             return self._again.setdefault(key, codes)
         if stored is None:
-            self.made.append(Operator("QUANTIZE", 1, (number,), (codes,)))
+            self._made.append(Operator("QUANTIZE", 1, (number,), (codes,)))
         made = self._again[key] = self._new(tensor, values=None)
         self._coded[made] = found
-        self.made.append(Operator("DEQUANTIZE", 1, (codes,), (made,)))
+        self._made.append(Operator("DEQUANTIZE", 1, (codes,), (made,)))
         return made
 
 
