@@ -199,7 +199,7 @@ class _Walk(ImportWalk[int, Operator, Scope]):
 
     def update(self, scope: Scope, index: int, value: Expr) -> None:
         """Give a variable tensor another value."""
-        scope.values[index] = value
+        scope.values[index] = self._coded(value, self._graphs[scope].tensors[index])
 
     def resource(self, handle: Expr) -> Expr:
         """Return the value of a resource.
