@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from serde.bridge.input_types import Image, known_image
+from serde.bridge.input_types import Image, image_facts, known_image
 from serde.core.report import Report
 from serde.errors import OptionError
 from serde.relay.ir.expr import Span, Var
@@ -35,7 +36,10 @@ def with_channels_last(model: RelayModel, options: TfliteExportOptions) -> Relay
             "transpose", outside, axes=_FIRST, span=Span(f"{param.name_hint}/NCHW")
         )
 
-    return rewrite_interface(model, inner, lambda _index, x, _type: x)
+    made = rewrite_interface(model, inner, lambda _index, x, _type: x)
+    told = [image_facts(name, image) for name, image in options.images.items()]
+    extra = {key: text for facts in (made.meta.extra, *told) for key, text in facts.items()}
+    return made.evolve(meta=replace(made.meta, extra=extra))
 
 
 def _channels_axis(image: Image, type_: Type | None) -> int:
@@ -55,16 +59,13 @@ def planned_facts(model: RelayModel, options: TfliteExportOptions, report: Repor
     for name in set(options.images).difference(each.name_hint for each in model.inputs()):
         raise OptionError(f"images: no input is called {name!r}")
     for place, param in enumerate(model.inputs()):
-        asked = options.images.get(param.name_hint)
-        image = known_image(extra, param.name_hint) if asked is None else asked
-        if image is None:
-            continue
-        fault = _misfit(image, param.type)
-        if not fault:
+        image = known_image(extra, param.name_hint)
+        fault = "" if image is None else _misfit(image, param.type)
+        if image is not None and not fault:
             images[place] = image
-        elif asked is not None:
+        elif fault and param.name_hint in options.images:
             raise OptionError(f"images: {param.name_hint}: {fault}")
-        else:
+        elif fault:
             report.notes.append(f"{param.name_hint}: not told to be an image: {fault}")
     texts = {each: extra[each] for each in ("author", "license", "version") if extra.get(each)}
     return Facts(images, _labels(model, options, report), texts)

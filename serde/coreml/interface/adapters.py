@@ -137,9 +137,9 @@ def expected_of(
     outputs = [each.name for each in tensors_of(description)]
     outputs += later_names(changed, [*inputs, *outputs])
     names = {param.name_hint: name for param, name in zip(model.inputs(), inputs, strict=True)}
-    facts = {
-        f"{names[name]}.color_space": image.color_layout for name, image in interface.images.items()
-    }
+    facts = dict[str, str]()
+    for name, image in interface.images.items():
+        facts |= {f"{names[name]}.color_space": image.color_layout, f"{names[name]}.scale": ""}
     facts |= {
         f"{symbol}.range": f"{each.lower}:{each.upper}:{each.default}"
         for symbol, each in interface.ranges.items()

@@ -120,6 +120,22 @@ def test_other_formats_take_over_how_pixels_become_numbers(tmp_path: Path) -> No
     assert any(np.allclose(each, wanted, atol=1e-4) for each in scores)
 
 
+def test_pictures_become_what_the_network_takes(tmp_path: Path) -> None:
+    """Ranges are measured on numbers that pixels become, not on pixels."""
+    pillow = pytest.importorskip("PIL.Image")
+    pixels = RNG.integers(0, 256, (8, 8, 3)).astype(np.uint8)
+    pillow.fromarray(pixels).save(tmp_path / "photo.png")
+    serde.export_model(
+        net(), format="tflite", path=tmp_path / "net.tflite", images={"data": IMAGE}, int8=True,
+        calibration=tmp_path / "photo.png",
+    )  # fmt: skip
+    graph = load(tmp_path / "net.tflite").subgraphs[0]
+    first = next(each for each in graph.operators if each.name == "QUANTIZE")
+    scale = float(graph.tensors[first.outputs[0]].quantization.scales[0])
+    numbers = (pixels - MEAN) / STD
+    assert scale == pytest.approx((numbers.max() - numbers.min()) / 255, rel=1e-5)
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "name": ({"images": ["x"]}, "no input is called 'x'"),
     "blue first": ({"images": {"data": "BGR"}}, "have RGB and GRAYSCALE, found BGR"),

@@ -63,8 +63,8 @@ def test_states_of_codes_stay_codes(tmp_path: Path) -> None:
         state,
     ]
     data = make_model(
-        "SVDF", given, [T((1, units), "int8", scale=0.1, zero=-128)], "SVDFOptions", version=3, rank=1,
-        fusedActivationFunction=1,
+        "SVDF", given, [T((1, units), "int8", scale=0.1, zero=-128)], "SVDFOptions",
+        version=3, rank=1, fusedActivationFunction=1,
     )  # fmt: skip
     (tmp_path / "net.tflite").write_bytes(data)
     model = serde.to_relay(tmp_path / "net.tflite")
