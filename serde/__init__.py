@@ -4,40 +4,38 @@ from __future__ import annotations
 
 import importlib as _importlib
 import os as _os
-from typing import Any as _Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 from serde._moved import install as _install
 from serde._version import __version__
 
-_HOMES = {
-    "batch": "serde.fleet.batching.api",
-    "bisect": "serde.checking.checks",
-    "check": "serde.checking.checks",
-    "compile": "serde.api",
-    "convert": "serde.api",
-    "diff": "serde.checking.difference",
-    "export_model": "serde.api",
-    "exports": "serde.walk.user_converters",
-    "from_relay": "serde.api",
-    "import_model": "serde.api",
-    "import_to_gluon": "serde.api",
-    "imports": "serde.walk.user_converters",
-    "register_kernel": "serde.engine.foreign",
-    "relay": "serde.relay",
-    "serving": "serde.fleet.serving",
-    "register_runner": "serde.target.runners",
-    "target": "serde.target",
-    "to_relay": "serde.api",
-    "view": "serde.viewing.viewer",
-    "HybridExecutor": "serde.target.hybrid",
-    "Runnable": "serde.relax.runnable",
-    "FormatError": "serde.errors",
-    "MissingDependency": "serde.errors",
-    "OptionError": "serde.errors",
-    "Report": "serde.core.report",
-    "SerdeError": "serde.errors",
-    "UnsupportedModelError": "serde.errors",
+_NAMES = {
+    "serde.api": "compile convert export_model from_relay import_model import_to_gluon to_relay",
+    "serde.checking.checks": "bisect check",
+    "serde.checking.difference": "diff",
+    "serde.core.report": "Report",
+    "serde.engine.foreign": "register_kernel",
+    "serde.errors": "FormatError MissingDependency OptionError SerdeError UnsupportedModelError",
+    "serde.fleet.batching.api": "batch",
+    "serde.fleet.serving": "serving",
+    "serde.relax.runnable": "Runnable",
+    "serde.relay": "relay",
+    "serde.target": "target",
+    "serde.target.hybrid": "HybridExecutor",
+    "serde.target.runners": "register_runner",
+    "serde.viewing.viewer": "view",
+    "serde.walk.user_converters": "exports imports",
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
+
+if _TYPE_CHECKING:  # Types are in the stub; editors look for documentation here.
+    # ruff: noqa: F401
+    from serde.api import compile, convert, export_model, from_relay, import_model
+    from serde.api import import_to_gluon, to_relay  # isort: skip
+    from serde.checking.checks import bisect, check
+    from serde.checking.difference import diff
+    from serde.fleet.batching.api import batch
+    from serde.viewing.viewer import view
 
 __all__ = [*_HOMES, "__version__"]
 

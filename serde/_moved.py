@@ -16,6 +16,7 @@ _MOVED = MappingProxyType(
     {
         "allocation": "core.allocation",
         "batching": "fleet.batching",
+        "conversion.places": "conversion.locations",
         "guards": "bridge.guards",
         "limits": "core.limits",
         "lossy": "core.lossy",
@@ -32,6 +33,19 @@ _MOVED = MappingProxyType(
         "systems": "core.systems",
         "texts": "core.texts",
         "weights": "core.weights",
+        "relay.standard": "relay.tvm.standard",
+        "relay.testing.programs": "relay.tvm.programs",
+        "relay.transform.decorators": "relay.tvm.passes.decorators",
+        "relay.transform.instrument": "relay.tvm.passes.instrument",
+        "relay.transform.tvm": "relay.tvm.passes",
+        **{
+            f"relay.{room}.{module}": f"relay.tvm.{room}.{module}"
+            for room, modules in (
+                ("analysis", "calibration counting extraction features forms variables"),
+                ("dataflow_pattern", "graph grouping language matching patterns rewriting"),
+            )
+            for module in modules.split()
+        },
     }
 )
 """Paths below ``serde``, those before and those of today."""
@@ -62,7 +76,7 @@ class _Finder(MetaPathFinder):
         if not fullname.startswith("serde."):
             return None
         parts = fullname.split(".")[1:]
-        for count in (2, 1):
+        for count in (3, 2, 1):
             home = _MOVED.get(".".join(parts[:count]))
             if home is not None:
                 name = ".".join(("serde", home, *parts[count:]))

@@ -16,8 +16,8 @@ from serde.bridge.options import bind_options
 from serde.bridge.quantizing import QuantizeOptions
 from serde.bridge.summary import ModelSummary
 from serde.checking.tolerance import CheckOptions, Tolerance
+from serde.conversion.locations import Locations
 from serde.conversion.mapping import tensor_mapping as mapped_names
-from serde.conversion.places import Places
 from serde.conversion.prepare import CutOptions, PrepareOptions
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import (
@@ -394,7 +394,7 @@ def _checked_quantizing(
     writes="target_format",
     passes=PrepareOptions,
     after=QuantizeOptions,
-    places=Places({"source": "source_format"}, writes="target"),
+    locations=Locations({"source": "source_format"}, writes="target"),
 )
 def convert(
     source: AnyValue,

@@ -72,6 +72,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     for place, call in enumerate(unmarked):
         if place not in first:
             call.marks.append(pytest.mark.wide.mark)
+    _leave_few(metafunc)
     expression = metafunc.config.option.markexpr
     own = frozenset(mark.name for mark in metafunc.definition.iter_markers())
     kept = [
@@ -79,6 +80,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     ]
     # Without parameters pytest would call the function once; of none that stays, one is discarded.
     metafunc._calls = kept or calls[:1]
+
+
+def _leave_few(metafunc: pytest.Metafunc) -> None:
+    """Mark as `slow` most of what is `wide` of a test that is `sparse`, whatever the order."""
+    sparse = metafunc.definition.get_closest_marker("sparse")
+    if sparse is None:
+        return
+    whole = tier_of(metafunc.definition.iter_markers())
+    for call in metafunc._calls:
+        if (tier_of(call.marks) or whole) == "wide" and crc32(call.id.encode()) % sparse.args[0]:
+            call.marks.append(pytest.mark.slow.mark)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -45,13 +45,11 @@ class Variant:
         types: Types of parameters that differ from the function's own.
         groups: Options that it takes; None for any.
         result: Text of the result, or None for the function's own.
-        full: Whether its documentation is all there is.
     """
 
     types: Mapping[str, AnyValue]
     groups: Sequence[OptionGroup] | None
     result: str | None = None
-    full: bool = False
 
 
 def api_stubs() -> dict[str, str]:
@@ -75,7 +73,7 @@ def api_stubs() -> dict[str, str]:
         for variant in _variants(function, names)
     ]
     parts = _parts(overloads)
-    joined = Joined(parts)
+    joined = Joined(overloads, parts, names)
     several = Counter(each.function for each in overloads)
     mark = f"@{names.use('typing', 'overload')}\n"
     definitions = [
@@ -87,7 +85,7 @@ def api_stubs() -> dict[str, str]:
         *(each.text(names) for each in dict.fromkeys(parts.values())),
         joined.lines(),
         *definitions,
-        f"__all__ = {serde.__all__!r}",
+        f"__all__: {names.text(list[str])}",
     ]
     title = f'"""{inspect.getdoc(serde)}"""'
     return {"serde/__init__.pyi": "\n\n".join([title, *names.lines(), *body])}
@@ -126,6 +124,11 @@ def _capitalized(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("_"))
 
 
+def _stem(function: str) -> str:
+    """Return what the classes of a function's options begin with."""
+    return _capitalized(function.removesuffix("_model").removeprefix("import_to_"))
+
+
 @dataclass(frozen=True)
 class Option:
     """A keyword argument that may be left out.
@@ -147,19 +150,21 @@ class Option:
 class Overload:
     """One overload, whose optional keyword arguments stand apart from the others.
 
+    Editors find the documentation where the function itself is.
+
     Attributes:
         function: The function's name.
         plain: Texts of the parameters that are written out.
+        key: The parameter that must be a text, and which: what tells overloads apart.
         options: The others; None where it takes any.
         result: Text of the result.
-        doc: Its documentation, empty where another overload has it.
     """
 
     function: str
     plain: tuple[str, ...]
+    key: tuple[str, str] | None
     options: tuple[Option, ...] | None
     result: str
-    doc: str
 
 
 @dataclass(frozen=True)
@@ -195,47 +200,88 @@ def _parts(overloads: Sequence[Overload]) -> dict[Option, Part]:
     for option, where in taken.items():
         groups.setdefault((option.home, tuple(where)), []).append(option)
     count: Counter[str] = Counter()
+    made: dict[tuple[tuple[str, str, str], ...], Part] = {}
     found: dict[Option, Part] = {}
     for (home, _), options in groups.items():
-        count[home] += 1
-        number = str(count[home]) if count[home] > 1 else ""
-        found.update(dict.fromkeys(options, Part(f"_{home}{number}", tuple(options))))
+        same = tuple((each.name, each.kind, each.doc) for each in options)
+        if same not in made:
+            count[home] += 1
+            number = str(count[home]) if count[home] > 1 else ""
+            made[same] = Part(f"_{home}{number}", tuple(options))
+        found.update(dict.fromkeys(options, made[same]))
     return found
 
 
 class Joined:
-    """The classes of options that come from several parts, each made of no more than it must.
+    """The classes of options that come from several parts; what functions share stands once.
 
     Args:
+        overloads: All there are.
         parts: The part of every option.
+        names: The names that the stub imports.
     """
 
-    def __init__(self, parts: Mapping[Option, Part]) -> None:
+    def __init__(
+        self, overloads: Sequence[Overload], parts: Mapping[Option, Part], names: Names
+    ) -> None:
         self._parts = parts
+        self._names = names
+        self._generics: dict[str, str] = {}
         self._known: dict[tuple[str, ...], str] = {}
+        self._shared: dict[str, tuple[str, ...]] = {}
+        for each in overloads:
+            if each.key is not None:
+                taken = self._taken(each)
+                shared = self._shared.get(each.function, taken)
+                self._shared[each.function] = tuple(x for x in shared if x in taken)
 
     def name(self, overload: Overload) -> str:
-        """Return what the class of an overload's options is called, empty if it takes none."""
-        taken = dict.fromkeys(self._parts[each].name for each in overload.options or ())
-        families: dict[str, list[str]] = {}
-        for each in taken:
-            family = next((x for x in _FAMILIES if each.startswith(x)), each)
-            families.setdefault(family, []).append(each)
-        return self._join([self._join(each, key) for key, each in families.items()], "_Options")
+        """Return what the class of an overload's options is called."""
+        taken, shared = self._taken(overload), self._shared.get(overload.function, ())
+        own = "_" + _stem(overload.function)
+        bases = [self._join(shared, own)] if shared and {*shared} <= {*taken} else []
+        bases += [each for each in taken if not bases or each not in shared]
+        if overload.key is None:
+            return self._join(bases, f"{own}Any")
+        parameter, value = overload.key
+        format_ = value.capitalize()
+        key = [self._generic(parameter, value), *bases[1:]]
+        bases[1:] = [self._join(key, f"_{_capitalized(parameter)}{format_}")]
+        return self._join(bases, own + format_)
 
-    def _join(self, bases: Sequence[str], stem: str) -> str:
+    def _taken(self, overload: Overload) -> tuple[str, ...]:
+        """Return the classes of an overload's options, one for those of all formats."""
+        families: dict[str, list[str]] = {}
+        for each in dict.fromkeys(self._parts[x].name for x in overload.options or ()):
+            family = next((f"{x}Any" for x in _FAMILIES if re.match(rf"{x}[A-Z]", each)), each)
+            families.setdefault(family, []).append(each)
+        found: list[str] = []
+        for name, members in families.items():
+            found += [self._join(members, name)] if len(members) > _FEW else members
+        return tuple(found)
+
+    def _generic(self, parameter: str, value: str) -> str:
+        name = "_" + _capitalized(parameter)
+        self._generics[parameter] = name
+        return f"{name}[{self._names.use('typing', 'Literal')}[{value!r}]]"
+
+    def _join(self, bases: Sequence[str], name: str) -> str:
         if len(bases) < 2:
             return "".join(bases)
-        made = f"{stem}Set{len(self._known) + 1}"
-        return self._known.setdefault(tuple(bases), made)
+        taken = sum(each.rstrip("0123456789") == name for each in self._known.values())
+        return self._known.setdefault(tuple(bases), f"{name}{taken + 1}" if taken else name)
 
     def lines(self) -> str:
         """Return the classes."""
-        made = [f"class {n}({', '.join(b)}, total=False): ..." for b, n in self._known.items()]
-        return "\n".join(made)
+        base = f"{self._names.use('typing', 'TypedDict')}, {self._names.use('typing', 'Generic')}"
+        keys = [f"{self._names.use('typing', 'TypeVar')}", *self._generics.items()]
+        made = [f"class {n}({', '.join(b)}): ..." for b, n in self._known.items()]
+        texts = [f"class {name}({base}[_T]):\n    {key}: _T" for key, name in keys[1:]]
+        return "\n".join([f'_T = {keys[0]}("_T")', *texts, *made])
 
 
-_FAMILIES: Final = ("_Reading", "_Writing", "_Passes")
+_FAMILIES: Final = ("_Reading", "_Writing")
+_FEW: Final = 3
 
 
 def _definition(overload: Overload, joined: Joined, names: Names) -> str:
@@ -243,8 +289,8 @@ def _definition(overload: Overload, joined: Joined, names: Names) -> str:
     if overload.options:
         kind = joined.name(overload)
         rest = [f"**options: {names.use('typing_extensions', 'Unpack')}[{kind}]"]
-    head = f"def {overload.function}({', '.join([*overload.plain, *rest])}) -> {overload.result}:"
-    return f'{head}\n    """{overload.doc}"""' if overload.doc else f"{head} ..."
+    head = ", ".join([*overload.plain, *rest])
+    return f"def {overload.function}({head}) -> {overload.result}: ..."
 
 
 def _variants(function: PublicFunction, names: Names) -> Iterator[Variant]:
@@ -271,9 +317,9 @@ def _variants(function: PublicFunction, names: Names) -> Iterator[Variant]:
         yield Variant({**kinds, "path": PathLike}, kept, names.text(Path))
     if to_file:
         kinds = {str(chosen): None, "path": PathLike}
-        yield Variant(kinds, groups, names.text(Path), full=True)
+        yield Variant(kinds, groups, names.text(Path))
     else:
-        yield Variant({str(chosen): None} if chosen in own else {}, groups, fixed, full=True)
+        yield Variant({str(chosen): None} if chosen in own else {}, groups, fixed)
     for name in own:
         if name == "format" or name.endswith("_format"):
             yield Variant({name: FormatName}, None, fixed)
@@ -319,39 +365,45 @@ def _overload(function: PublicFunction, variant: Variant, aliases: Aliases) -> O
     hints = _hints(wrapped)
     signature = inspect.signature(wrapped)
     plain: list[str] = []
-    own = _capitalized(function.__name__)
+    key = None
     options: dict[str, Option] = {}
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
             continue
         name = parameter.name
-        kind = aliases.text(name, variant.types.get(name, hints[name]))
+        hint = variant.types.get(name, hints[name])
+        if typing.get_origin(hint) is Literal and name in variant.types:
+            key = (name, str(typing.get_args(hint)[0]))
+            continue
+        kind = "object" if hint is AnyValue else aliases.text(name, hint)
         # What tells overloads apart must be given, unless it is that it is not.
         required = parameter.default is parameter.empty or variant.types.get(name)
         keyword = parameter.kind is parameter.KEYWORD_ONLY
-        if keyword and not required and name not in variant.types and variant.groups is not None:
-            options[name] = Option(name, kind, own)
+        if keyword and not required and name not in variant.types:
+            options[name] = Option(name, kind, _stem(function.__name__) + "Own")
             continue
         if keyword and "*" not in plain:
             plain.append("*")
         default = "" if required else f" = {default_text(parameter.default)}"
         plain.append(f"{name}: {kind}{default}")
     for group in variant.groups or ():
-        types_, texts = typing.get_type_hints(group.cls), attribute_texts(group.cls)
         for item in dataclasses.fields(group.cls):
             if item.name not in signature.parameters and item.name not in options:
-                accepted = item.metadata.get("accepts", _accepted(types_[item.name]))
-                kind = aliases.text(item.name, accepted)
-                doc = _described(texts.get(item.name, ""), item)
-                options[item.name] = Option(item.name, kind, _home(group, item.name), doc)
+                options[item.name] = _option(group, item, aliases)
     shown, result = variant.result, hints["return"]
     if shown is None and isinstance(result, str):
         shown = _written(result, wrapped.__module__, names)
     elif shown is None:
         shown = names.text(result)
     taken = None if variant.groups is None else tuple(options.values())
-    whole = _doc(function) if variant.full else ""
-    return Overload(function.__name__, tuple(plain), taken, shown, whole)
+    return Overload(function.__name__, tuple(plain), key, taken, shown)
+
+
+def _option(group: OptionGroup, item: dataclasses.Field[AnyValue], aliases: Aliases) -> Option:
+    hint = typing.get_type_hints(group.cls)[item.name]
+    kind = aliases.text(item.name, item.metadata.get("accepts", _accepted(hint)))
+    doc = _described(attribute_texts(group.cls).get(item.name, ""), item)
+    return Option(item.name, kind, _home(group, item.name), doc)
 
 
 def _described(text: str, item: dataclasses.Field[AnyValue]) -> str:
@@ -362,12 +414,14 @@ def _described(text: str, item: dataclasses.Field[AnyValue]) -> str:
 
 def _home(group: OptionGroup, name: str) -> str:
     """Return whose an option is: a format's, or every format's that is read or written."""
-    if not group.format:
-        return {"read": "Reading", "": "Passes"}[group.direction]
-    every = ImportOptions if group.direction == "read" else ExportOptions
-    direction = "Reading" if group.direction == "read" else "Writing"
-    shared = any(item.name == name for item in dataclasses.fields(every))
-    return direction + ("" if shared else group.format.capitalize())
+    if group.direction == "":
+        return "Passes"
+    of_all = [{x.name for x in dataclasses.fields(y)} for y in (ImportOptions, ExportOptions)]
+    if all(name in names for names in of_all):
+        return "Every"
+    read = group.direction == "read"
+    shared = name in of_all[0 if read else 1]
+    return ("Reading" if read else "Writing") + ("" if shared else group.format.capitalize())
 
 
 def _hints(wrapped: AnyValue) -> dict[str, AnyValue]:
@@ -380,12 +434,6 @@ def _hints(wrapped: AnyValue) -> dict[str, AnyValue]:
             return {**type_hints(wrapped), "return": result}
         finally:
             wrapped.__annotations__["return"] = result
-
-
-def _doc(function: PublicFunction) -> str:
-    """Return the documentation of a function, which ``help`` has with that of all options."""
-    text = inspect.getdoc(function.__wrapped__) or ""
-    return text.replace("\\", "\\\\").replace("\n", "\n    ")
 
 
 def _accepted(hint: AnyValue) -> AnyValue:

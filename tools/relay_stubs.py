@@ -53,10 +53,8 @@ def relay_stubs() -> dict[str, str]:
             space = space.rpartition(".")[0]
             tree.setdefault(space, {})
     stubs = {f"{FOLDER}/_types.pyi": _TYPES_STUB, f"{FOLDER}/__init__.pyi": _INIT_STUB}
-    for name in _PACKAGES:
-        stubs[f"serde/relay/{name}/__init__.pyi"] = _exports(
-            importlib.import_module(f"serde.relay.{name}")
-        )
+    for name in (*_LISTED, *_PACKAGES):
+        stubs[f"{name.replace('.', '/')}/__init__.pyi"] = _exports(importlib.import_module(name))
     for space, builders in tree.items():
         inner = sorted(other for other in tree if other and other.rpartition(".")[0] == space)
         if not space:
@@ -69,8 +67,11 @@ def relay_stubs() -> dict[str, str]:
     return stubs
 
 
-_PACKAGES = ("dataflow_pattern", "transform")
-"""Packages below ``serde.relay`` whose names are loaded when they are used."""
+_LISTED = ("serde.core", "serde.relay.ir", "serde.walk")
+"""Packages whose names are loaded when they are used, each from the module that a list says."""
+
+_PACKAGES = ("serde.relay.dataflow_pattern", "serde.relay.transform")
+"""Further ones, whose names say themselves where they were made."""
 
 _INIT_STUB = '"""Namespaces of builders; they are objects of ``serde.relay``, and no modules."""\n'
 
@@ -103,9 +104,13 @@ def _namespace(space: str, builders: dict[str, Callable[..., AnyValue]], inner: 
 def _exports(package: types.ModuleType) -> str:
     """Return the stub of a package that has nothing but names of its modules."""
     names = Names()
+    listed = package.HOMES.items() if package.__name__ in _LISTED else ()
+    homes = {
+        name: f"{package.__name__}.{module}" for module, each in listed for name in each.split()
+    }
     for name in package.__all__:
-        found = getattr(package, name)
-        names.use(_home(name, found), f"{name} as {name}")
+        home = homes.get(name) or _home(name, getattr(package, name))
+        names.use(home, f"{name} as {name}")
     return "\n\n".join([f'"""{inspect.getdoc(package)}\n"""', *names.lines()])
 
 

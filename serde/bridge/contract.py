@@ -18,13 +18,11 @@ from serde.bridge.options import (
     refuse_options,
 )
 from serde.bridge.summary import ModelSummary, ServedFile, TensorNames
-from serde.core.report import Report
-from serde.core.weights import Array
+from serde.core import Array, Report
 from serde.engine.base import Engine, Samples
 from serde.errors import CheckError, OptionError, RelayError
 from serde.io.atomic import check_files
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.model import RelayModel
+from serde.relay.ir import Foreign, RelayModel
 
 if TYPE_CHECKING:
     from serde.bridge.quantizing import QuantizeOptions

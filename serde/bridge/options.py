@@ -14,14 +14,11 @@ from typing import Any as AnyValue, Literal, TypeAlias
 
 import numpy as np
 
+from serde.core import dtype_name, near_names, require_installed, shown
 from serde.core.limits import Limits
 from serde.core.lossy import check_allowed
-from serde.core.optional import require_installed
-from serde.core.texts import near_names, shown
-from serde.core.weights import dtype_name
 from serde.errors import OptionError
-from serde.relay.ir.dims import Any, DimLike, SymDim
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, DimLike, SymDim, TensorType
 from serde.walk.inputs import parse_fixed
 from serde.walk.user_converters import UserConverter, read_converters
 

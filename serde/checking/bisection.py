@@ -28,12 +28,9 @@ from serde.engine.fitting import fit_inputs
 from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError
 from serde.relay import transform
+from serde.relay.ir import OpDef, RelayModel, TensorType, children, post_order
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.leaves import leaves
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import children, post_order
 from serde.relay.run.arithmetic import Arithmetic, Exact, WeightsRounded
 from serde.relay.run.interpreter import run_with
 
@@ -201,7 +198,7 @@ class _Inside:
         results = transform.results_of(self.model)
         self.outputs = tuple(zip(self._engine.outputs, results, strict=True))
         self.values: dict[str, Expr] = {}
-        order = {node: place for place, node in enumerate(post_order(body))}
+        order = {node: index for index, node in enumerate(post_order(body))}
         known = sorted(named.items(), key=lambda item: order.get(item[1], -1))
         for name, value in known:
             if value in order and not isinstance(value, Var) and isinstance(value.type, TensorType):

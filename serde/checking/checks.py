@@ -17,16 +17,14 @@ from serde.checking.data import CheckData, as_check_data
 from serde.checking.engines import KEPT, engine_for_path, read_target, source_engine
 from serde.checking.inputs import InputSets
 from serde.checking.verdict import Tolerance, compare
-from serde.conversion.places import Places
+from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model
-from serde.core.report import Report
-from serde.core.weights import Array
+from serde.core import Array, Report
 from serde.engine.fitting import match_names
 from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError, FormatError, OptionError, SerdeError
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import RelayModel, TensorType
 
 __all__ = ["bisect", "bisect_read", "check", "input_types", "locate_difference", "wide_flag"]
 
@@ -34,10 +32,10 @@ __all__ = ["bisect", "bisect_read", "check", "input_types", "locate_difference",
 _MOST_SETS = 8
 """Inputs for which models are run whose values agree."""
 
-_BOTH = Places({"source": "source_format", "target": "target_format"})
+_BOTH = Locations({"source": "source_format", "target": "target_format"})
 
 
-@takes_options(reads="source_format", places=_BOTH)
+@takes_options(reads="source_format", locations=_BOTH)
 def check(
     source: AnyValue,
     target: PathLike,
@@ -131,7 +129,7 @@ def check(
     return report
 
 
-@takes_options(reads="source_format", places=_BOTH)
+@takes_options(reads="source_format", locations=_BOTH)
 def bisect(
     source: AnyValue,
     target: PathLike,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from serde.core.weights import Array
-from serde.relay.ir import traits
+from serde.relay.ir import Fractions, InRange, Moves, Reshape, Truth, UsuallyInRange, Values, traits
 from serde.relay.ir.bodies import carried, inner_first
 from serde.relay.ir.expr import (
     Call,
@@ -31,16 +31,7 @@ from serde.relay.ir.expr import (
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.ranges import UNBOUNDED, shape_of
 from serde.relay.ir.registry import has_trait, trait_of
-from serde.relay.ir.traits import (
-    Fractions,
-    InRange,
-    Moves,
-    Range,
-    Reshape,
-    Truth,
-    UsuallyInRange,
-    Values,
-)
+from serde.relay.ir.traits import Range
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order
 
@@ -420,10 +411,10 @@ def _invert_add(bounds: Range, other: Range | None, _place: int) -> Range | None
     return bounds[0] - other[0], bounds[1] - other[1]
 
 
-def _invert_subtract(bounds: Range, other: Range | None, place: int) -> Range | None:
+def _invert_subtract(bounds: Range, other: Range | None, index: int) -> Range | None:
     if other is None:
         return None
-    if place == 0:
+    if index == 0:
         return bounds[0] + other[1], bounds[1] + other[0]
     return other[1] - bounds[1], other[0] - bounds[0]
 
@@ -442,15 +433,15 @@ def _invert_multiply(bounds: Range, other: Range | None, _place: int) -> Range |
     return -(-bounds[0] // (high if bounds[0] <= 0 else low)), bounds[1] // high
 
 
-def _invert_divide(bounds: Range, other: Range | None, place: int) -> Range | None:
-    if other is None or place or other[0] != other[1] or other[0] < 1:
+def _invert_divide(bounds: Range, other: Range | None, index: int) -> Range | None:
+    if other is None or index or other[0] != other[1] or other[0] < 1:
         return None
     return bounds[0] * other[0], bounds[1] * other[0] + other[0] - 1
 
 
-def _invert_mod(bounds: Range, other: Range | None, place: int) -> Range | None:
+def _invert_mod(bounds: Range, other: Range | None, index: int) -> Range | None:
     """A remainder that may be any needs no range, but that no value is negative."""
-    if other is None or place or bounds[0] > 0 or other[1] - 1 > bounds[1]:
+    if other is None or index or bounds[0] > 0 or other[1] - 1 > bounds[1]:
         return None
     return 0, UNBOUNDED
 

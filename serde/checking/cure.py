@@ -15,9 +15,7 @@ import numpy as np
 from serde.checking.distance import deviation, distance, ratio
 from serde.checking.yardstick import Measured
 from serde.core.weights import Array
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.visit import children
+from serde.relay.ir import Call, Expr, OpDef, children
 from serde.relay.run.arithmetic import Arithmetic, Exact, Rounded, Watched
 
 __all__ = ["find_wide_nodes"]

@@ -22,10 +22,7 @@ import numpy as np
 
 from serde.bridge.input_types import known_image
 from serde.checking.sizes import input_type, lengths_of_shape
-from serde.core.limits import MAX_ARCHIVE_RATIO
-from serde.core.optional import require
-from serde.core.report import Report
-from serde.core.weights import Array, dtype_name, numpy_dtype
+from serde.core import MAX_ARCHIVE_RATIO, Array, Report, dtype_name, numpy_dtype, require
 from serde.engine.fitting import cast_exactly, match_names
 from serde.errors import FormatError, MissingDependency, OptionError, SerdeError
 from serde.io.zips import ZIP_FAULTS

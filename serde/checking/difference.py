@@ -15,18 +15,12 @@ from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import PIVOT, source_bridge
 from serde.bridge.options import bind_options, option_names, refuse_options
 from serde.bridge.summary import TensorSummary
-from serde.conversion.places import Places
+from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
-from serde.core.report import Report
-from serde.core.weights import Array, Weight
+from serde.core import Array, Report, Weight
 from serde.errors import OptionError
+from serde.relay.ir import Call, Function, IRModule, OpDef, RelayModel, TupleType, Var, post_order
 from serde.relay.ir.compare import first_difference
-from serde.relay.ir.expr import Call, Function, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TupleType
-from serde.relay.ir.visit import post_order
 
 __all__ = ["DiffSide", "ModelDiff", "PortDiff", "WeightDiff", "diff", "diff_sides"]
 
@@ -128,7 +122,7 @@ class ModelDiff:
 
 
 @takes_options(
-    reads="", places=Places({"left": "left_format", "right": "right_format"}, shared=True)
+    reads="", locations=Locations({"left": "left_format", "right": "right_format"}, shared=True)
 )
 def diff(
     left: AnyValue,

@@ -13,8 +13,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.bridge.contract import AnyBridge
-from serde.core.report import Report
-from serde.core.weights import Array
+from serde.core import Array, Report
 from serde.engine.base import Engine, run_engine
 from serde.engine.fitting import match_names
 from serde.engine.foreign import has_kernel

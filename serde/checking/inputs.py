@@ -25,8 +25,7 @@ from serde.checking.sizes import (
     shape_at,
     size_text,
 )
-from serde.core.report import Report
-from serde.core.weights import Array, numpy_dtype
+from serde.core import Array, Report, numpy_dtype
 from serde.engine.base import Engine, run_engine
 from serde.engine.fitting import match_names
 from serde.engine.process import EngineEnded

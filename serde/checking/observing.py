@@ -13,10 +13,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.ir.bodies import all_nodes
-from serde.relay.ir.expr import Call, Expr, Function, If
-from serde.relay.ir.registry import OpDef, has_trait
-from serde.relay.ir.traits import Cases
+from serde.relay.ir import Call, Cases, Expr, Function, If, OpDef, all_nodes, has_trait
 from serde.relay.run.arithmetic import Application, Exact
 
 __all__ = ["ObservedExact", "has_cases"]

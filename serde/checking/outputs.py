@@ -8,12 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from serde.relay.ir.expr import Call
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import trait_of
+from serde.relay.ir import Call, RelayModel, TensorType, post_order, trait_of
 from serde.relay.ir.traits import RoundsLengths
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import post_order
 
 __all__ = ["match_outputs", "other_shape"]
 
@@ -37,8 +33,8 @@ def match_outputs(
     if Counter(wanted) != Counter(others) and len(names) == len(others):
         return list(range(len(others)))
     left: dict[str, list[int]] = {}
-    for place, name in enumerate(others):
-        left.setdefault(name, []).append(place)
+    for index, name in enumerate(others):
+        left.setdefault(name, []).append(index)
     return [left[name].pop(0) if left.get(name) else None for name in wanted]
 
 

@@ -15,15 +15,10 @@ from serde.checking.engines import engine_for_path
 from serde.checking.inputs import InputSets
 from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
-from serde.core.report import Report
-from serde.core.weights import Array
+from serde.core import Array, Report
 from serde.errors import CheckError, OptionError
 from serde.io.staging import staging_directory, stored_bytes
-from serde.relay.ir.expr import Call, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import has_trait
-from serde.relay.ir.traits import Decompresses, Work
-from serde.relay.ir.visit import post_order
+from serde.relay.ir import Call, Decompresses, RelayModel, Var, Work, has_trait, post_order
 
 __all__ = ["Shrinking"]
 

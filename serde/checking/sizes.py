@@ -14,12 +14,8 @@ from itertools import chain, product
 from numbers import Integral
 
 from serde.errors import CheckError, OptionError, RelayError
-from serde.relay.ir.dims import Any, SymDim, substitute
+from serde.relay.ir import Any, RelayModel, SymDim, TensorType, rewrite, set_type, substitute
 from serde.relay.ir.expr import Attrs, Call, Expr, Op, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import set_type
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite
 from serde.relay.transform.input_types import resolve_attribute
 
 __all__ = [

@@ -46,12 +46,7 @@ from serde.core.report import OutputVerdict, Report
 from serde.core.weights import Array, dtype_name
 from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Call, Expr, Tuple
-from serde.relay.ir.leaves import value_types
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import trait_of
-from serde.relay.ir.traits import TypeOnly
+from serde.relay.ir import Any, Call, Expr, RelayModel, Tuple, TypeOnly, trait_of, value_types
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order
 from serde.relay.transform.purity import is_random
@@ -531,7 +526,7 @@ def _depending(
     for node in post_order(model.main.body):
         said = trait_of(node, TypeOnly)
         unread = () if said is None else said.operands
-        below = [child for place, child in enumerate(children(node)) if place not in unread]
+        below = [child for index, child in enumerate(children(node)) if index not in unread]
         if starts(node) or any(c in depending for c in below):
             depending.add(node)
     body = model.main.body

@@ -25,11 +25,9 @@ from serde.checking.observing import ObservedExact, has_cases
 from serde.core.progress import counting, expect
 from serde.core.weights import Array, numpy_dtype
 from serde.relay import transform
-from serde.relay.ir.bodies import all_nodes, carried
+from serde.relay.ir import OpDef, RelayModel, all_nodes, carried, trait_of
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Tuple, Var
 from serde.relay.ir.leaves import leaves, value_types
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef, trait_of
 from serde.relay.ir.traits import Discontinuous, Ordering, TypeOnly
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children, post_order, rewrite

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from serde.command.console import Terminal
 from serde.command.render import as_json, markdown_table
-from serde.core.report import Table
-from serde.core.texts import printable, size_text
+from serde.core import Table, printable, size_text
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from serde.core.report import Report, Table
-from serde.core.texts import printable
+from serde.core import Report, Table, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

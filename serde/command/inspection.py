@@ -10,14 +10,13 @@ from typing import Any as AnyValue
 
 from serde.bridge.formats import PIVOT, format_names, get_bridge, source_bridge
 from serde.bridge.summary import ModelSummary, TensorSummary
-from serde.conversion.places import Places
+from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import load_model
 from serde.core.report import Report, Table, shape_text
 from serde.core.texts import near_names, size_text
 from serde.errors import OptionError, UnsupportedModelError
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import TupleType, Type
+from serde.relay.ir import RelayModel, TupleType, Type
 from serde.relay.transform.cutting import NamedValue, nameable_values
 
 __all__ = ["Inspection", "ListedValue", "inspect_model", "list_operators", "operator_tables"]
@@ -122,7 +121,7 @@ def _value_row(value: NamedValue) -> tuple[str, ...]:
     return (value.name, operator, shape_text(tensor.shape), dtype, ", ".join(value.also))
 
 
-@takes_options(reads="format", places=Places({"source": "format"}))
+@takes_options(reads="format", locations=Locations({"source": "format"}))
 def inspect_model(
     source: AnyValue,
     params: AnyValue = None,

@@ -15,8 +15,7 @@ from serde.api import from_relay, to_relay
 from serde.core.optional import require
 from serde.core.weights import Array, as_weight
 from serde.io.tvm_params import param_chunks, read_params
-from serde.relay.ir.expr import Function
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Function, IRModule
 
 __all__ = ["load_param_dict", "save_param_dict", "to_onnx"]
 

@@ -9,13 +9,9 @@ from typing import Any as AnyValue
 
 from serde.api import to_relay
 from serde.bridge.formats import get_bridge
-from serde.core.report import Report
-from serde.core.weights import Array
+from serde.core import Array, Report
 from serde.errors import OptionError
-from serde.relay.ir.dims import Any, DimLike, SymDim
-from serde.relay.ir.expr import Constant, Expr, Function
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Any, Constant, DimLike, Expr, Function, IRModule, RelayModel, SymDim
 from serde.relay.ir.visit import rewrite
 
 __all__ = [

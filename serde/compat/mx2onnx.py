@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from serde.api import from_relay, to_relay
-from serde.core.optional import require
-from serde.core.weights import dtype_name
+from serde.core import dtype_name, require
 from serde.errors import OptionError
 from serde.mxnet.aliases import ALIASES
 from serde.mxnet.bridge import MxnetBridge

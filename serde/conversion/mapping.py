@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from serde.bridge.summary import TensorNames
-from serde.relay.ir.expr import Call, TupleGetItem
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.visit import post_order
+from serde.relay.ir import Call, RelayModel, TupleGetItem, post_order
 
 __all__ = ["tensor_mapping"]
 

@@ -11,11 +11,9 @@ from serde.bridge.contract import AnyBridge
 from serde.bridge.summary import TensorSummary
 from serde.core.report import Report
 from serde.errors import OptionError, UnsupportedModelError, raise_if_refused
+from serde.relay.ir import Constant, Expr, Function, TensorType, TupleType, rewrite
 from serde.relay.ir.dims import DimLike, SymDim, as_dim, substitute, symbol
-from serde.relay.ir.expr import Constant, Expr, Function
 from serde.relay.ir.model import OpenedLengths, RelayModel
-from serde.relay.ir.types import TensorType, TupleType
-from serde.relay.ir.visit import rewrite
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.input_types import with_input_types
 from serde.relay.transform.open_lengths import open_lengths

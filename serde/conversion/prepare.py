@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from serde.core.garbage_collection import pause_garbage_collection
+from serde.core import Report, pause_garbage_collection
 from serde.core.lossy import FLOAT16_OVERFLOW, check_allowed
-from serde.core.report import Report
 from serde.core.texts import weights_text
 from serde.errors import OptionError, raise_if_refused
 from serde.relay import transform
-from serde.relay.ir.bodies import all_nodes
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
+from serde.relay.ir import Expr, RefCreate, RefRead, RefWrite, RelayModel, all_nodes
 from serde.walk.holes import why_without_value
 
 __all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]

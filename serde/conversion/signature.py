@@ -19,7 +19,7 @@ from typing import Any as AnyValue, NewType, TypeVar
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import format_names, get_bridge
 from serde.bridge.options import ImportOptions, UnknownOptionError, option_names, refuse_options
-from serde.conversion.places import Places
+from serde.conversion.locations import Locations
 from serde.conversion.steps import call_anywhere
 from serde.core.limits import spending
 from serde.errors import OptionError
@@ -69,7 +69,7 @@ class PublicFunction:
         writes: Likewise of the target; or the name of the only one there is, after ``=``.
         passes: Dataclass of the options between source and target.
         after: Dataclass of the options of what is done to the written target.
-        places: Which parameters may lie in a store or an archive; None if all are local.
+        locations: Which parameters may lie in a store or an archive; None if all are local.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class PublicFunction:
         writes: str | None,
         passes: type[AnyValue] | None,
         after: type[AnyValue] | None,
-        places: Places | None = None,
+        locations: Locations | None = None,
     ) -> None:
         self.__wrapped__ = function
         self.__name__ = function.__name__
@@ -90,15 +90,15 @@ class PublicFunction:
         self.writes = writes
         self.passes = passes
         self.after = after
-        self.places = places
+        self.locations = locations
 
     def __call__(self, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         """Call the function, within the limits that it is given."""
         try:
             with spending(kwargs.get("limits")):
-                if self.places is None:
+                if self.locations is None:
                     return self.__wrapped__(*args, **kwargs)
-                return call_anywhere(self.__wrapped__, args, kwargs, self.places)
+                return call_anywhere(self.__wrapped__, args, kwargs, self.locations)
         except (OptionError, TypeError) as error:
             refused = error.names if isinstance(error, UnknownOptionError) else ()
             try:
@@ -205,13 +205,13 @@ def takes_options(
     writes: str | None = None,
     passes: type[AnyValue] | None = None,
     after: type[AnyValue] | None = None,
-    places: Places | None = None,
+    locations: Locations | None = None,
 ) -> Callable[[FunctionT], FunctionT]:
     """Say whose options the ``**options`` of a function are; see :class:`PublicFunction`."""
 
     def wrap(function: FunctionT) -> FunctionT:
         return typing.cast(
-            "FunctionT", PublicFunction(function, reads, writes, passes, after, places)
+            "FunctionT", PublicFunction(function, reads, writes, passes, after, locations)
         )
 
     return wrap

@@ -14,7 +14,7 @@ from typing import Any as AnyValue
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import PIVOT, target_bridge
 from serde.bridge.options import bind_options, option_names, refuse_options
-from serde.conversion.places import Places
+from serde.conversion.locations import Locations
 from serde.conversion.prepare import (
     CutOptions,
     PrepareOptions,
@@ -22,16 +22,12 @@ from serde.conversion.prepare import (
     prepare,
     rename_inputs_and_outputs,
 )
-from serde.core.garbage_collection import pause_garbage_collection
+from serde.core import Report, pause_garbage_collection
 from serde.core.limits import budget, spending
 from serde.core.progress import expect
-from serde.core.report import Report
 from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files
-from serde.relay.ir.expr import Call
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.visit import post_order
+from serde.relay.ir import Call, OpDef, RelayModel, post_order
 from serde.walk.export_fallback import hold_for_user
 from serde.walk.metadata import note_lost
 from serde.walk.user_converters import with_directions
@@ -51,27 +47,27 @@ def call_anywhere(
     function: Callable[..., AnyValue],
     args: Sequence[AnyValue],
     kwargs: Mapping[str, AnyValue],
-    places: Places,
+    locations: Locations,
 ) -> AnyValue:
     """Call a function of local files with what may be URLs, or archives with more than a model.
 
     Args:
         function: The function.
-        args: What it was given by place.
+        args: What it was given by position.
         kwargs: What it was given by name.
-        places: Which of its parameters are models.
+        locations: Which of its parameters are models.
     """
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     given = {**dict(zip(names, args, strict=False)), **kwargs}
     storage_options = given.pop("storage_options", None)
-    elsewhere = may_lie_elsewhere(*(given.get(name) for name in (*places.reads, "params")))
+    elsewhere = may_lie_elsewhere(*(given.get(name) for name in (*locations.reads, "params")))
     # What is written is no archive that would have to be opened.
-    elsewhere |= bool(places.writes) and "://" in str(given.get(places.writes))[:64]
-    if not elsewhere or len(args) > len(names) or next(iter(places.reads)) not in given:
+    elsewhere |= bool(locations.writes) and "://" in str(given.get(locations.writes))[:64]
+    if not elsewhere or len(args) > len(names) or next(iter(locations.reads)) not in given:
         return function(*args, **kwargs)
     from serde.fleet.stores.access import call_elsewhere
 
-    return call_elsewhere(function, given, places, storage_options)
+    return call_elsewhere(function, given, locations, storage_options)
 
 
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".mar", ".model", ".task", ".zip")

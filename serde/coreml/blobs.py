@@ -16,9 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from serde.core.limits import MAX_TENSORS
+from serde.core import MAX_TENSORS, FileRange, FileWeight, OpenFile, Weight
 from serde.core.progress import expect
-from serde.core.weights import FileRange, FileWeight, OpenFile, Weight
 from serde.coreml.elements import Element
 from serde.errors import FormatError
 from serde.io.messages import Payload, PieceWriter

@@ -6,8 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue, Final
 
-from serde.core.optional import require_installed
-from serde.core.report import Report
+from serde.core import Report, require_installed
 from serde.coreml.blobs import BlobLayout
 from serde.coreml.compressor import compress_package
 from serde.coreml.elements import BY_MIL

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
-from serde.core.optional import require
-from serde.core.weights import Array
+from serde.core import Array, require
 from serde.engine.memory import peak_memory
 
 __all__ = ["compress_package"]

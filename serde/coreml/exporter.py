@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.report import Report
+from serde.core import Report, pause_garbage_collection
 from serde.coreml.model import CoremlModel
 from serde.coreml.versions import TARGETS
 from serde.errors import OptionError

@@ -10,10 +10,7 @@ import numpy as np
 from serde.coreml.interface.interface import declared_dims
 from serde.coreml.mlprogram.constants import element_of
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, as_dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.foreign import ARGUMENTS, Empty, Foreign, Input
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import ARGUMENTS, Any, Empty, Expr, Foreign, Input, TensorType, as_dim
 
 if TYPE_CHECKING:
     from serde.coreml.value import Builder, Value
@@ -46,7 +43,7 @@ def write_foreign(
         raise Unsupported(f"{node.full_name} leaves out an input, which layers do not")
     own = node.framework == "coreml"
     pairs: Sequence[tuple[str, AnyValue]] = [
-        (f"x{place}", Input(place)) for place in range(len(operands))
+        (f"x{index}", Input(index)) for index in range(len(operands))
     ]
     if own:
         pairs = node.attributes.get(ARGUMENTS, pairs)
@@ -172,7 +169,7 @@ def mil_node(
         if key in parameters:
             attributes[key] = constant(values, key)
         elif all(isinstance(each, Expr) for each in values):
-            held = tuple(Input(len(operands) + place) for place in range(len(values)))
+            held = tuple(Input(len(operands) + index) for index in range(len(values)))
             operands += values
             places.append((key, held[0] if len(held) == 1 else held))
         else:
@@ -260,10 +257,10 @@ def layer_node(
     attributes = layer_parameters(parameters)
     attributes[_DESCRIPTION] = parameters.description
     results: list[TensorType] = []
-    for place, name in enumerate(message.output):
+    for index, name in enumerate(message.output):
         type_ = declared.get(name)
-        if type_ is None and place < len(message.outputTensor):
-            tensor = message.outputTensor[place]
+        if type_ is None and index < len(message.outputTensor):
+            tensor = message.outputTensor[index]
             if len(tensor.dimValue) == tensor.rank:
                 dims = [int(dim) if dim >= 0 else Any() for dim in tensor.dimValue]
                 type_ = TensorType(dims, "float32")

@@ -15,13 +15,10 @@ from serde.coreml.interface.interface import ARRAY_DTYPES
 from serde.coreml.value import Value, stored_dtype
 from serde.errors import Unsupported, raise_if_refused
 from serde.relay import transform
-from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
-from serde.relay.ir.model import RelayModel
+from serde.relay.ir import Call, Constant, Expr, RelayModel, is_float, post_order, tensor_type
 from serde.relay.ir.registry import OpDef, has_trait, trait_of
-from serde.relay.ir.shapes import is_float
 from serde.relay.ir.traits import Arithmetic, Moves, Rescales, Reshape, Values
 from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.relay.ir.visit import post_order
 from serde.walk.lowering import quantized_as_floats
 
 __all__ = ["as_floats", "ask", "features", "with_layers"]

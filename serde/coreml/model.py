@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
-from serde.core.limits import budget
-from serde.core.weights import Weight
+from serde.core import Weight, budget
 from serde.coreml.blobs import BlobLayout
 from serde.errors import FormatError
 
@@ -117,8 +116,8 @@ def members(model: CoremlModel) -> list[CoremlModel]:
     kind = model.kind
     prefix = f"{kind}.models" if kind == "pipeline" else f"{kind}.pipeline.models"
     found = []
-    for place, spec in enumerate(model.pipeline.models):
-        begin = f"{prefix}[{place}]."
+    for index, spec in enumerate(model.pipeline.models):
+        begin = f"{prefix}[{index}]."
         arrays = {
             where.removeprefix(begin): weight
             for where, weight in model.arrays.items()

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.report import Report
-from serde.core.weights import Weight
+from serde.core import Report, Weight, pause_garbage_collection
 from serde.coreml.interface.interface import model_meta, tensors_of
 from serde.coreml.interface.network_inputs import input_variable
 from serde.coreml.mlprogram.importer import to_relay as program_to_relay
@@ -19,12 +17,8 @@ from serde.coreml.model import KINDS, SUPPRESSION, CoremlModel, members
 from serde.coreml.neuralnetwork.importer import to_relay as network_to_relay
 from serde.coreml.neuralnetwork.suppression import suppression_to_relay, thresholds_of
 from serde.errors import FormatError, OptionError, Unsupported, raise_if_refused
-from serde.relay.ir.dims import SymDim
+from serde.relay.ir import IRModule, RelayModel, SymDim, TensorType, TupleType, infer_function
 from serde.relay.ir.expr import Expr, Function, Span, Tuple, TupleGetItem, Var
-from serde.relay.ir.infer import infer_function
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import post_order, rewrite
 from serde.walk.inputs import bind_inputs, check_names
 
@@ -117,8 +111,8 @@ class _Chain:
         check_names(names, self.model.source)
         options = self.options
         self.shapes, self.dtypes = bind_inputs(names, options.input_shapes, options.input_dtypes)
-        for place, part in enumerate(parts):
-            label = f"models[{place}]"
+        for index, part in enumerate(parts):
+            label = f"models[{index}]"
             if part.spec.WhichOneof("Type") == SUPPRESSION:
                 self._suppress(part, label)
             else:
@@ -133,12 +127,12 @@ class _Chain:
         """Refuse a pipeline with models of other kinds, and name those that can be read alone."""
         kinds = [str(part.spec.WhichOneof("Type")) for part in parts]
         readable = [i for i, part in enumerate(parts) if kinds[i] in KINDS or part.is_pipeline]
-        for place, kind in enumerate(kinds):
-            if place not in readable and kind != SUPPRESSION:
+        for index, kind in enumerate(kinds):
+            if index not in readable and kind != SUPPRESSION:
                 alone = ", ".join(f"{i} ({kinds[i]})" for i in readable)
                 hint = f"use pipeline_model for one that is read alone: {alone}"
                 reason = "a model of this kind is not read"
-                self.report.add(kind, f"models[{place}]", reason, hint)
+                self.report.add(kind, f"models[{index}]", reason, hint)
         raise_if_refused(self.report)
 
     def _append(self, part: CoremlModel, label: str) -> None:

@@ -12,9 +12,7 @@ from serde.core.weights import Array, ArrayWeight, Weight, dtype_name
 from serde.coreml.elements import BY_DTYPE, UNSIGNED, Element
 from serde.errors import Unsupported
 from serde.io.packed import PackedBytes
-from serde.relay.ir.expr import Call
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.unique_names import UniqueNames
+from serde.relay.ir import Call, TensorType, UniqueNames
 
 __all__ = [
     "HELD_AS", "IN_BLOBS", "MAX_RANK", "Argument", "Builder", "Held", "Value", "check_rank",

@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.core.limits import MAX_PROTOBUF_BYTES
-from serde.core.optional import require
+from serde.core import MAX_PROTOBUF_BYTES, require
 from serde.coreml.model import CoremlModel
 from serde.coreml.protos import DATA_FIELDS, layout
 from serde.coreml.reader import MANIFEST

@@ -7,8 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
-from serde.core.texts import size_text
-from serde.core.weights import Array
+from serde.core import Array, size_text
 from serde.errors import CheckError
 
 __all__ = ["Engine", "Samples", "first_line", "out_of_memory", "run_engine"]

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from serde.core.limits import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO
-from serde.core.weights import FileRange, OpenFile
+from serde.core import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO, FileRange, OpenFile
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import write_all
 from serde.io.contained import location_fault

@@ -12,8 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from serde.core.limits import MAX_NAME_BYTES
-from serde.core.weights import ArrayWeight, FileWeight, OpenFile, Weight, numpy_dtype
+from serde.core import MAX_NAME_BYTES, ArrayWeight, FileWeight, OpenFile, Weight, numpy_dtype
 from serde.errors import FormatError
 
 __all__ = ["Cursor"]

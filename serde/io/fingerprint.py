@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2b, sha1
 from typing import Final
 
-from serde.core.limits import CHUNK_BYTES
-from serde.core.weights import OpenFile
+from serde.core import CHUNK_BYTES, OpenFile
 from serde.errors import FormatError
 
 __all__ = ["DIGEST_BYTES", "MOST_RANGES", "Fingerprint", "sha1_of"]

@@ -14,9 +14,8 @@ from io import BytesIO
 from itertools import islice
 from typing import Final
 
+from serde.core import OpenFile, printable
 from serde.core.parsing import parse_json
-from serde.core.texts import printable
-from serde.core.weights import OpenFile
 from serde.errors import FormatError
 from serde.io.archives import is_tar, tar_names
 from serde.io.zips import is_zip, zip_copy

@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from serde.core import MAX_ARCHIVE_RATIO, require
 from serde.core.allocation import allow_growth
-from serde.core.limits import MAX_ARCHIVE_RATIO
-from serde.core.optional import require
 from serde.core.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 from serde.errors import FormatError, OptionError
 from serde.mxnet.model import Graph

@@ -23,7 +23,7 @@ def arrange(count: int, groups: Sequence[tuple[Sequence[Expr], Sequence[int]]]) 
         values.update(zip(indices, group, strict=True))
     if sorted(values) != list(range(count)):
         raise Unsupported(f"expected values for {count} variables, found {sorted(values)}")
-    return [values[place] for place in range(count)]
+    return [values[index] for index in range(count)]
 
 
 def choose(inputs: Sequence[Expr], places: Sequence[int]) -> list[Expr]:

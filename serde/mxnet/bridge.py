@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.contract import Bridge
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
-from serde.core.report import Report
-from serde.core.weights import Array, Weight
+from serde.core import Array, Report, Weight
 from serde.engine.base import Engine
 from serde.io.atomic import check_files
 from serde.mxnet.options import MxnetExportOptions, MxnetImportOptions
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.model import RelayModel
+from serde.relay.ir import Foreign, RelayModel
 
 if TYPE_CHECKING:
     import mxnet

@@ -16,8 +16,7 @@ from serde.mxnet.model import DTYPES, Entry, Graph, Node
 from serde.mxnet.operators import DYNAMIC
 from serde.mxnet.symbol_json import plain_name
 from serde.mxnet.upgrades import AUXILIARY
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.unique_names import UniqueNames
+from serde.relay.ir import TensorType, UniqueNames
 from serde.walk.table import ConverterTable
 
 __all__ = ["GraphBuilder", "Subgraph", "Value"]

@@ -9,8 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.core.optional import is_installed, require
-from serde.core.weights import Array, ArrayWeight, Weight
+from serde.core import Array, ArrayWeight, Weight, is_installed, require
 from serde.engine.base import Engine, first_line
 from serde.engine.fitting import fit_inputs
 from serde.engine.process import ProcessEngine, can_start

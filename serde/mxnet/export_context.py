@@ -15,10 +15,8 @@ from serde.core.weights import Array, dtype_name, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.model import COMPUTED
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Function
+from serde.relay.ir import Any, Dim, Function, SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.shapes import find_inserted
-from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.walk import export_context as walk
 from serde.walk.export_context import Body, Values, Writing
 from serde.walk.placement import Scope
@@ -126,7 +124,7 @@ class ExportContext(walk.ExportContext[Value]):
         """
         if self._level >= MAX_LEVEL:
             raise Unsupported(f"more than {MAX_LEVEL} loops and conditionals inside each other")
-        heads = [f"out{place}" for place in range(outputs)]
+        heads = [f"out{index}" for index in range(outputs)]
         inner = GraphBuilder(self._table, heads, np_shape=self.np_shape, outer=self._builder)
         before = self._builder, self.in_loop, self._source, self.result
         self._builder, self.in_loop, self._source = inner, False, ""
@@ -247,7 +245,7 @@ class ExportContext(walk.ExportContext[Value]):
             Unsupported: More than one length is neither fixed nor that of the same axis.
         """
         old = self.type(x).shape
-        unknown = [place for place, dim in enumerate(shape) if isinstance(dim, Any)]
+        unknown = [index for index, dim in enumerate(shape) if isinstance(dim, Any)]
         if tuple(shape) == old and (len(unknown) < 2 or unknown[-1] < kept):
             return x
         type_ = TensorType(shape, self.type(x).dtype)
@@ -306,7 +304,7 @@ class ExportContext(walk.ExportContext[Value]):
         type_ = self.type(x)
         if type_.dtype == "bool":
             return self.axis_length(self.cast(x, "uint8"), axis)
-        stop = [None if place == axis else 1 for place in range(type_.rank)]
+        stop = [None if index == axis else 1 for index in range(type_.rank)]
         row = self.emit("slice", x, begin=[0] * type_.rank, end=stop)
         vector = TensorType((type_.shape[axis],), type_.dtype)
         return self.cast(replace(self.emit("Reshape", row, shape=(-1,)), type=vector), "float32")
@@ -334,13 +332,13 @@ class ExportContext(walk.ExportContext[Value]):
 def _reshape_codes(old: Sequence[Dim], new: Sequence[Dim], kept: int) -> tuple[int, ...]:
     """Return the codes of MXNet's Reshape: 0 keeps the axis of that place, -1 is inferred."""
 
-    def code(place: int, dim: Dim) -> int:
+    def code(index: int, dim: Dim) -> int:
         if isinstance(dim, int):
             return dim
-        alike = place < len(old) and old[place] == dim
-        return 0 if alike and (place < kept or not isinstance(dim, Any)) else -1
+        alike = index < len(old) and old[index] == dim
+        return 0 if alike and (index < kept or not isinstance(dim, Any)) else -1
 
-    return tuple(code(place, dim) for place, dim in enumerate(new))
+    return tuple(code(index, dim) for index, dim in enumerate(new))
 
 
 def _computed(data: Array) -> Array:

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any as AnyValue
 
-from serde.core.report import Report
-from serde.core.weights import Weight
+from serde.core import Report, Weight
 from serde.errors import Unsupported, raise_if_refused
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.export_context import ExportContext, require_computed
@@ -18,15 +17,10 @@ from serde.mxnet.operators import is_dynamic
 from serde.mxnet.ops import TABLE
 from serde.mxnet.ops.recurrent.stack import MERGE_STACKS, STACK
 from serde.relay import transform
-from serde.relay.ir.bodies import all_nodes
-from serde.relay.ir.dims import Dim, SymDim
+from serde.relay.ir import Dim, Foreign, OpDef, RelayModel, SymDim, all_nodes, post_order
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If
-from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.leaves import leaf_types, output_names
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
-from serde.relay.ir.visit import post_order
 from serde.relay.transform.fold_empty import FoldEmpty
 from serde.walk.export_context import Values
 from serde.walk.export_fallback import ExportFallback

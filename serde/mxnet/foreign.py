@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.optional import is_installed, require
-from serde.core.weights import Array, dtype_name
+from serde.core import Array, dtype_name, is_installed, require
 from serde.engine.base import first_line
 from serde.errors import RelayError, Unsupported
 from serde.mxnet.model import Node
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.foreign import Empty, Foreign, Input
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Empty, Expr, Foreign, Input, TensorType
 
 if TYPE_CHECKING:
     from serde.mxnet.export_context import ExportContext
@@ -80,7 +77,7 @@ def infer_types(node: Foreign, types: Sequence[TensorType]) -> tuple[TensorType,
     if not is_installed("mxnet"):
         return ()
     mxnet = require("mxnet")
-    names = [f"x{place}" for place in range(len(types))]
+    names = [f"x{index}" for index in range(len(types))]
     try:
         symbol = _call(mxnet.sym, node)(*map(mxnet.sym.var, names), **_texts(node), name="node")
         own = symbol.list_arguments()

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.core.garbage_collection import pause_garbage_collection
+from serde.core import Report, pause_garbage_collection
 from serde.core.parsing import parse_json
-from serde.core.report import Report
 from serde.errors import FormatError, OptionError, raise_if_refused
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
@@ -31,11 +30,7 @@ from serde.mxnet.ops import TABLE
 from serde.mxnet.precision import precision_note
 from serde.mxnet.shape_completion import ShapeCompletion, tells_lengths
 from serde.mxnet.training import training_facts
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Expr, Span, Var
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import DimLike, Expr, Foreign, ModelMeta, RelayModel, Span, Var, is_float
 from serde.relay.ir.types import TensorType, Type
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
@@ -194,9 +189,9 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
         self._as_numpy = bool(model.graph.attrs.get("is_np_shape", 0))
         self._completed: dict[tuple[int, tuple[Type | None, ...]], list[Expr]] = {}
         self._places: dict[str, list[int]] = {}
-        for place, node in enumerate(model.graph.nodes):
+        for index, node in enumerate(model.graph.nodes):
             if node.is_variable:
-                self._places.setdefault(node.name, []).append(place)
+                self._places.setdefault(node.name, []).append(index)
 
     def variables(self, scope: Scope, options: ImportOptions) -> list[Var]:
         """Make a variable of every weight and input that is needed; return the inputs."""
@@ -204,17 +199,17 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
         weights: dict[str, Var] = {}
         free: dict[str, Node] = {}
         unused = set()
-        for place, node in enumerate(scope.graph.nodes):
+        for index, node in enumerate(scope.graph.nodes):
             if not node.is_variable:
                 continue
-            if not scope.needed[place]:
+            if not scope.needed[index]:
                 unused.add(node.name)
             elif node.name not in values:
                 free.setdefault(node.name, node)
             else:
                 if node.name not in weights:
                     weights[node.name] = self.assembly.variable(values[node.name], node.name)
-                scope.define(place, [weights[node.name]])
+                scope.define(index, [weights[node.name]])
         given = options.input_shapes, options.input_dtypes
         return self.inputs(free.values(), scope, *given, weights=values, unused=unused)
 
@@ -253,13 +248,13 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
     def read(self, graph: MxnetGraph, scope: Scope) -> Graph[int]:
         """Return a graph as the walk sees it."""
         scope.graph, scope.needed = graph, _needed_outputs(graph)
-        variables = [place for place, node in enumerate(graph.nodes) if node.is_variable]
+        variables = [index for index, node in enumerate(graph.nodes) if node.is_variable]
         return Graph(variables, self._nodes(scope), graph.heads)
 
     def _nodes(self, scope: Scope) -> Iterator[WalkNode[int]]:
-        for place, node in enumerate(scope.graph.nodes):
-            if scope.needed[place] and not node.is_variable:
-                yield WalkNode(node.op, node.name, [place], place)
+        for index, node in enumerate(scope.graph.nodes):
+            if scope.needed[index] and not node.is_variable:
+                yield WalkNode(node.op, node.name, [index], index)
 
     def output(self, name: Entry, scope: Scope) -> Expr:
         """Return one output of a node."""
@@ -269,9 +264,9 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
         """Return all that a node gives, as one value."""
         return [self._convert(node.source, scope)]
 
-    def _convert(self, place: int, scope: Scope) -> Sequence[Expr]:
+    def _convert(self, index: int, scope: Scope) -> Sequence[Expr]:
         """Return what a node gives, once its inputs have the lengths that it implies."""
-        node, count = scope.graph.nodes[place], scope.needed[place]
+        node, count = scope.graph.nodes[index], scope.needed[index]
         op = canonical_name(node.op)
         if not self._as_numpy and tells_lengths(op):
             self._completion(scope).complete(node)
@@ -344,12 +339,12 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
         found = {each.name_hint: each for each in inputs}
         implied = _label_shapes(scope)
         missing = []
-        for place, node in enumerate(scope.graph.nodes):
+        for index, node in enumerate(scope.graph.nodes):
             name = node.name
             if not node.is_variable or name in values or name in found:
                 continue
             shape = options.input_shapes.get(name, _declared_shape(node, self._as_numpy))
-            shape = implied.get(place) if shape is None else shape
+            shape = implied.get(index) if shape is None else shape
             variable = self.declare(node, shape, dtypes.get(name, dtypes.get("")), scope)
             if variable is None:
                 missing.append(name)

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.core.optional import require
-from serde.core.weights import Weight, dtype_name
+from serde.core import Weight, dtype_name, require
 from serde.engine.base import first_line
 from serde.errors import ConversionError, OptionError
 from serde.mxnet.arrays import as_weight, assign, weights_of

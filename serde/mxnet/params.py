@@ -24,9 +24,8 @@ import os
 import struct
 from collections.abc import Callable, Mapping
 
-from serde.core.limits import MAX_RANK, MAX_TENSORS
+from serde.core import MAX_RANK, MAX_TENSORS, OpenFile, Weight
 from serde.core.progress import expect
-from serde.core.weights import OpenFile, Weight
 from serde.errors import Unsupported
 from serde.io.atomic import write_all, write_weight
 from serde.io.cursor import Cursor

@@ -15,9 +15,7 @@ import serde.relay as relay
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import decode_attribute
 from serde.mxnet.model import Entry, Graph, Node
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, Var
-from serde.relay.ir.types import TensorType, Type
+from serde.relay.ir import Call, Dim, Expr, TensorType, Type, Var
 from serde.walk.holes import Holes
 
 __all__ = ["ShapeCompletion", "tells_lengths"]
@@ -122,14 +120,14 @@ class ShapeCompletion:
             elif not node.is_variable:
                 self.results[place] = self.convert(place)
 
-    def _lacks(self, place: int) -> bool:
-        found = self.results.get(place, ())
+    def _lacks(self, index: int) -> bool:
+        found = self.results.get(index, ())
         return not isinstance(found, Holes) and any(_unknown(_shape(each)) for each in found)
 
-    def _hangs_on(self, place: int, changed: set[int]) -> bool:
+    def _hangs_on(self, index: int, changed: set[int]) -> bool:
         """Whether a node was converted from what has changed, and lacks a length by it."""
-        read = {entry.node for entry in self.graph.nodes[place].inputs}
-        return bool(read & changed) and self._lacks(place)
+        read = {entry.node for entry in self.graph.nodes[index].inputs}
+        return bool(read & changed) and self._lacks(index)
 
 
 def _as_others(node: Node, shapes: Shapes) -> Iterator[Missing]:

@@ -14,10 +14,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from serde.core import MAX_NAME_BYTES, MAX_NESTING
 from serde.core.limits import (
     MAX_ATTRIBUTE_CHARS,
-    MAX_NAME_BYTES,
-    MAX_NESTING,
     MAX_NODES,
     MAX_OPERATOR_CHARS,
     MAX_SYMBOL_CONTAINERS,

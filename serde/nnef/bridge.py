@@ -13,8 +13,7 @@ from serde.core.report import Report
 from serde.engine.base import Engine
 from serde.errors import OptionError
 from serde.nnef.options import NnefExportOptions, NnefImportOptions
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import RelayModel, TensorType
 
 if TYPE_CHECKING:
     from serde.io.pairs import Neighbours

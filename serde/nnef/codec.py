@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.limits import MAX_GRAPH_TEXT_BYTES
-from serde.core.weights import ArrayWeight, OpenFile, Weight, numpy_dtype
+from serde.core import MAX_GRAPH_TEXT_BYTES, ArrayWeight, OpenFile, Weight, numpy_dtype
 from serde.errors import FormatError, OptionError
 from serde.io.archives import is_tar, tar_extract, tar_names
 from serde.io.contained import is_there, location_fault, member_path, read_small

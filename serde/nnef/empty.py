@@ -6,9 +6,7 @@ from typing import ClassVar
 
 import serde.core.allocation as allocation
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import Call, Constant, Expr, Function
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite_function
+from serde.relay.ir import Call, Constant, Expr, Function, TensorType, rewrite_function
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["SettleEmpty"]

@@ -24,9 +24,7 @@ from serde.nnef.model import (
     flatten,
 )
 from serde.nnef.names import Identifiers, Labels
-from serde.relay.ir.expr import tensor_type
-from serde.relay.ir.leaves import value_types
-from serde.relay.ir.types import SequenceType, TensorType, Type
+from serde.relay.ir import SequenceType, TensorType, Type, tensor_type, value_types
 from serde.walk import export_context as walk
 from serde.walk.holes import Incomplete
 from serde.walk.placement import Scope
@@ -287,7 +285,7 @@ class ExportContext(walk.ExportContext[Value]):
             if not self._is_literal(each):
                 raise Unsupported(f"{name}: no literal of NNEF says {each!r}")
         own = Identifiers([*inputs, *attributes])
-        results = {own.claim(f"y{place}"): each for place, each in enumerate(types)}
+        results = {own.claim(f"y{index}"): each for index, each in enumerate(types)}
         declared = Definition(
             name,
             {key: self._own_element(each) for key, each in inputs.items()},
@@ -559,7 +557,7 @@ def _check_reshape(own: Sequence[int], shape: Sequence[int]) -> None:
     Raises:
         Unsupported: One would.
     """
-    if any(not length and own[place : place + 1] != (0,) for place, length in enumerate(shape)):
+    if any(not length and own[index : index + 1] != (0,) for index, length in enumerate(shape)):
         raise Unsupported(f"no reshape of {list(own)} to {list(shape)}: a 0 keeps the length")
 
 

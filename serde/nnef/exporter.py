@@ -6,9 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any as AnyValue, Final, NoReturn
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.report import Report
-from serde.core.weights import Weight
+from serde.core import Report, Weight, pause_garbage_collection
 from serde.errors import Unsupported, raise_if_refused
 from serde.nnef.empty import SettleEmpty
 from serde.nnef.export_context import ExportContext, Value, element_type, is_spoken
@@ -19,13 +17,8 @@ from serde.nnef.options import NnefExportOptions
 from serde.nnef.quantized import annotate, lower_quantized, without_unread
 from serde.nnef.windows import join_padding, join_pools
 from serde.relay import transform
-from serde.relay.ir.bodies import all_nodes
-from serde.relay.ir.expr import Call, Expr, Function, If
-from serde.relay.ir.foreign import Foreign
+from serde.relay.ir import Call, Expr, Foreign, Function, If, OpDef, RelayModel, all_nodes, is_float
 from serde.relay.ir.leaves import holds_values, leaves, value_types
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.ir.visit import free_vars
 from serde.walk.export_context import Values

@@ -111,8 +111,8 @@ class _Body:
         """Return which assignment reads a tensor last; a number behind all for the results."""
         if self._last is None:
             self._last = {}
-            for place, each in enumerate(self.operations):
-                self._last.update(dict.fromkeys(_reads(each), place))
+            for index, each in enumerate(self.operations):
+                self._last.update(dict.fromkeys(_reads(each), index))
             self._last.update(dict.fromkeys(self.results, len(self.operations)))
         return self._last
 
@@ -257,8 +257,8 @@ class _Folding:
         # Replacing a block moves what lies behind it, so the last one is replaced first.
         pending = sorted(blocks, key=lambda each: (each.stop - each.start, -each.start))
         spans = [[each.start - shift, each.stop - shift] for each in pending]
-        for place, each in enumerate(pending):
-            start, stop = spans[place]
+        for index, each in enumerate(pending):
+            start, stop = spans[index]
             run = self._read(main, start, stop) if stop - start > 0 else None
             if run is None or not run.results:
                 continue
@@ -268,7 +268,7 @@ class _Folding:
                 self._made[run.signature] = made
             self._replace(main, start, stop, run, made)
             removed = stop - start - 1
-            for span in spans[place + 1 :]:
+            for span in spans[index + 1 :]:
                 span[0] -= removed if span[0] >= stop else 0
                 span[1] -= removed if span[1] >= stop else 0
 
@@ -470,14 +470,14 @@ def _segments(body: _Body, weights: Collection[str], reach: int) -> Iterator[tup
     given = last.keys() - made - set(weights)
     open_ = {name: last[name] for name in given if last[name] <= reach}
     start = 0
-    for place, each in enumerate(body.operations):
+    for index, each in enumerate(body.operations):
         for name in each.results():
-            end = last.get(name, place)
-            if place < end <= place + reach:
+            end = last.get(name, index)
+            if index < end <= index + reach:
                 open_[name] = end
-        open_ = {name: end for name, end in open_.items() if end > place}
+        open_ = {name: end for name, end in open_.items() if end > index}
         if len(open_) <= 1:
-            yield start, place + 1
-            start = place + 1
+            yield start, index + 1
+            start = index + 1
     if start < len(body.operations):
         yield start, len(body.operations)

@@ -9,8 +9,7 @@ from serde.errors import Unsupported
 from serde.nnef.fragments import FRAGMENTS
 from serde.nnef.model import Operation, Ref
 from serde.nnef.names import Identifiers, is_identifier
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.foreign import ARGUMENTS, Empty, Foreign, Input
+from serde.relay.ir import ARGUMENTS, Empty, Expr, Foreign, Input
 
 if TYPE_CHECKING:
     from serde.nnef.export_context import ExportContext, Value
@@ -66,7 +65,7 @@ def write_foreign(ctx: ExportContext, node: Foreign, operands: Sequence[Value | 
     attributes = {key: _literal(key, each) for key, each in node.plain_attributes.items()}
     names = Identifiers(attributes)
     pairs: Sequence[tuple[str, AnyValue]] = [
-        (names.claim(f"x{place}"), Input(place)) for place in range(len(given))
+        (names.claim(f"x{index}"), Input(index)) for index in range(len(given))
     ]
     if node.framework == "nnef":
         pairs = node.attributes.get(ARGUMENTS, pairs)

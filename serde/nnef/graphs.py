@@ -13,8 +13,7 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.limits import MAX_RANK
-from serde.core.optional import require
+from serde.core import MAX_RANK, require
 from serde.errors import FormatError
 from serde.nnef.fragments import FRAGMENTS, QUANTIZERS, REQUIRED
 from serde.nnef.model import Argument, NnefModel, Operation, Quantization, Ref, flatten
@@ -97,7 +96,7 @@ def _operation(operation: AnyValue, tensors: AnyValue, identifier: type) -> Oper
     outputs = tuple(map(_result, operation.outputs.values()))
     dtype = operation.dtype
     if dtype is None and signature is not None and not signature.inputs:
-        first = next(flatten(outputs), None)
+        first = next(iter(flatten(outputs)), None)
         dtype = tensors[first].dtype if first in tensors else None
     return Operation(_name(operation.name), inputs, attributes, outputs, dtype)
 

@@ -8,9 +8,7 @@ from typing import Any as AnyValue, Final
 import numpy as np
 
 import serde.relay as relay
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.report import Report
-from serde.core.weights import dtype_name, numpy_dtype
+from serde.core import Report, dtype_name, numpy_dtype, pause_garbage_collection
 from serde.errors import TypeInferenceError, Unsupported, raise_if_refused
 from serde.nnef.foreign import foreign_node
 from serde.nnef.fragments import FRAGMENTS, QUANTIZERS
@@ -19,19 +17,13 @@ from serde.nnef.model import NnefModel, Operation, Ref
 from serde.nnef.ops import TABLE
 from serde.nnef.options import NnefImportOptions
 from serde.nnef.quantization import stored_values
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Expr, Span, Var
-from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
-from serde.walk import importer
+from serde.relay.ir import DimLike, Expr, ModelMeta, RelayModel, Span, TensorType, Var, is_float
+from serde.walk import Hole, Scope, importer
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
-from serde.walk.holes import Hole
 from serde.walk.importer import Graph, Node
 from serde.walk.inputs import check_rank
 from serde.walk.metadata import metadata_facts
-from serde.walk.scope import Scope
 from serde.walk.user_converters import check_custom_results
 
 __all__ = ["input_dtype", "scalar_dtype", "to_relay"]

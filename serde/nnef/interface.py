@@ -8,11 +8,7 @@ from serde.core.report import Report
 from serde.nnef.importer import to_relay
 from serde.nnef.model import NnefModel
 from serde.nnef.options import NnefImportOptions
-from serde.relay.ir.expr import Expr, Var
-from serde.relay.ir.leaves import leaf_types
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, RelayModel, TensorType, Var, as_dtype, leaf_types
 from serde.walk.interface import Inner, rewrite_interface
 
 __all__ = ["expected_of"]

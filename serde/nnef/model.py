@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any as AnyValue, Literal, TypeAlias
@@ -48,7 +48,7 @@ class Operation:
 
     def operands(self) -> list[Ref | float | int | bool]:
         """Return the operands, those of lists among them, in order."""
-        return list(flatten(tuple(self.inputs.values())))
+        return flatten(tuple(self.inputs.values()))
 
     def refs(self) -> list[Ref]:
         """Return the tensors among the operands, in order."""
@@ -56,7 +56,7 @@ class Operation:
 
     def results(self) -> list[str]:
         """Return the identifiers that it assigns, those of lists among them, in order."""
-        return list(flatten(self.outputs))
+        return flatten(self.outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +164,18 @@ class NnefModel:
         }
 
 
-def flatten(item: AnyValue) -> Iterator[AnyValue]:
-    """Yield what lies in tuples and lists inside each other, in order."""
-    pending = [item]
+def flatten(item: AnyValue) -> list[AnyValue]:
+    """Return what lies in tuples and lists inside each other, in order."""
+    if not isinstance(item, (tuple, list)):
+        return [item]
+    pending, found = [*reversed(item)], []
     while pending:
         each = pending.pop()
         if isinstance(each, (tuple, list)):
             pending.extend(reversed(each))
         else:
-            yield each
+            found.append(each)
+    return found
 
 
 def rename_operation(operation: Operation, renamed: Mapping[str, str]) -> Operation:

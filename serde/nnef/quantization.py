@@ -14,8 +14,7 @@ import serde.relay as relay
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.model import Quantization
-from serde.relay.ir.expr import Constant, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call, tensor_type
 
 __all__ = ["LinearCodes", "MinMaxCodes", "linear_axis", "stored_values"]
 

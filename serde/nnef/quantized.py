@@ -11,16 +11,11 @@ from typing import ClassVar, Final
 import numpy as np
 
 import serde.core.allocation as allocation
+from serde.core import Issue, Report, dtype_name
 from serde.core.lossy import QUANTISED_AS_FLOATS
-from serde.core.report import Issue, Report
-from serde.core.weights import dtype_name
 from serde.nnef.model import NnefModel, Quantization, Ref, rename_operation
-from serde.relay.ir.bodies import all_nodes
+from serde.relay.ir import RelayModel, TensorType, all_nodes, call, called_name, rewrite_function
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import call, called_name
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform import FunctionPass
 from serde.walk.lowering import quantized_as_floats
 
@@ -95,8 +90,8 @@ def _keep(model: NnefModel, kept: Collection[int]) -> NnefModel:
     """Return the graph with some of its assignments alone, by their places."""
     if len(kept) == len(model.operations):
         return model
-    operations = [each for place, each in enumerate(model.operations) if place in kept]
-    before = [0, *accumulate(place in kept for place in range(len(model.operations)))]
+    operations = [each for index, each in enumerate(model.operations) if index in kept]
+    before = [0, *accumulate(index in kept for index in range(len(model.operations)))]
     left = {name for each in operations for name in each.results()}
     labels = {each.attributes["label"] for each in operations if each.op == "variable"}
     return replace(
@@ -146,8 +141,8 @@ def annotate(model: NnefModel) -> NnefModel:
     if not entries:
         return model
     gone = {
-        place
-        for place, each in enumerate(model.operations)
+        index
+        for index, each in enumerate(model.operations)
         if each.op in _QUANTIZING and entries.keys() & each.results()
     }
     model = _keep(model, set(range(len(model.operations))) - gone)

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from serde.core.limits import MAX_GRAPH_TEXT_BYTES
+from serde.core import MAX_GRAPH_TEXT_BYTES, Weight
 from serde.core.progress import counting, expect
-from serde.core.weights import Weight
 from serde.errors import FormatError
 from serde.io.atomic import atomic_write, check_files, write_all, write_weight
 from serde.io.contained import location_fault, read_small

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.contract import Bridge
 from serde.bridge.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
-from serde.core.report import Report
+from serde.core import Array, Report
 from serde.core.texts import weights_text
-from serde.core.weights import Array
 from serde.engine.base import Engine, Samples
 from serde.errors import CheckError, OptionError
 from serde.io.atomic import check_files

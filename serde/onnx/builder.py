@@ -17,15 +17,12 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from serde.core.limits import MAX_RANK
-from serde.core.weights import Array, Weight, dtype_name
+from serde.core import MAX_RANK, Array, Weight, dtype_name
 from serde.errors import ConverterBug, Unsupported
 from serde.onnx.interface import value_type_proto
 from serde.onnx.schemas import require_dtype, result_dtypes
 from serde.onnx.versions import CHANGES, Change
-from serde.relay.ir.dims import Any
-from serde.relay.ir.types import SequenceType, TensorType
-from serde.relay.ir.unique_names import UniqueNames
+from serde.relay.ir import Any, SequenceType, TensorType, UniqueNames
 from serde.walk.placement import Scope
 
 __all__ = [

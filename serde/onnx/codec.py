@@ -19,9 +19,8 @@ from typing import Literal
 
 import onnx
 
-from serde.core.limits import MAX_PROTOBUF_BYTES
+from serde.core import MAX_PROTOBUF_BYTES, ArrayWeight, OpenFile
 from serde.core.progress import expect
-from serde.core.weights import ArrayWeight, OpenFile
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group
 from serde.io.contained import is_there

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any as AnyValue
 
 import numpy as np
 
-from serde.core.optional import is_installed, require
-from serde.core.weights import Array, dtype_name
+from serde.core import Array, dtype_name, is_installed, require
 from serde.engine.base import Engine, first_line
 from serde.engine.fitting import fit_inputs
 from serde.engine.process import EngineEnded, ProcessEngine, can_start

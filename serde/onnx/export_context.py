@@ -13,10 +13,8 @@ from serde.core.weights import numpy_dtype
 from serde.errors import ConverterBug
 from serde.onnx.builder import GraphBuilder, GraphScope, Value, ValueType, without_symbols
 from serde.onnx.schemas import takes_dtype
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Function
+from serde.relay.ir import Dim, Function, SequenceType, TensorType
 from serde.relay.ir.leaves import leaves, value_types
-from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk import export_context as walk
 from serde.walk.export_context import Values, Writing
 from serde.walk.table import ConverterTable

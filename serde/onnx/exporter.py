@@ -12,9 +12,7 @@ import onnx
 from onnx import helper
 
 from serde._version import __version__
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.report import Report
-from serde.core.weights import Weight
+from serde.core import Report, Weight, pause_garbage_collection
 from serde.errors import OptionError, Unsupported, UnsupportedModelError, raise_if_refused
 from serde.onnx.builder import (
     FUNCTION_DOMAIN,
@@ -37,10 +35,7 @@ from serde.onnx.ops import TABLE
 from serde.onnx.schemas import check_opset, newest_opset, require_dtype
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay import transform
-from serde.relay.ir.expr import Call, Function, If
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.leaves import output_names, value_types
-from serde.relay.ir.model import RelayModel
+from serde.relay.ir import Call, Foreign, Function, If, RelayModel, output_names, value_types
 from serde.relay.ir.types import SequenceType
 from serde.walk.export_context import SymbolTable, Values, known_leaves
 from serde.walk.export_fallback import ExportFallback

@@ -10,17 +10,15 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from serde.core.optional import is_installed, require
-from serde.core.weights import Array
+from serde.core import Array, is_installed, require
 from serde.engine.base import first_line
 from serde.errors import OptionError, RelayError, Unsupported
 from serde.onnx.interface import declared_shape, input_dtype, value_type_proto
 from serde.onnx.model import OnnxModel
 from serde.onnx.scopes import domain_name
 from serde.onnx.versions import DEFAULT_TARGET
-from serde.relay.ir.dims import as_dim
+from serde.relay.ir import TensorType, as_dim
 from serde.relay.ir.foreign import MAX_ATTRIBUTE_BYTES, Empty, Foreign
-from serde.relay.ir.types import TensorType
 
 if TYPE_CHECKING:
     from serde.onnx.export_context import ExportContext, Value
@@ -208,7 +206,7 @@ def run_foreign(node: Foreign, inputs: Sequence[Array | None]) -> list[Array]:
         RelayError: Neither has the operator, or it fails.
     """
     model = _single_node_model(node, inputs)
-    feeds = {f"x{place}": each for place, each in enumerate(inputs) if each is not None}
+    feeds = {f"x{index}": each for index, each in enumerate(inputs) if each is not None}
     reasons: list[str] = []
     if (node.domain, node.name) in _REFERENCE_OPS:
         return _run_reference(model, feeds, node, reasons)
@@ -242,8 +240,8 @@ def _run_reference(
 
 def _single_node_model(node: Foreign, inputs: Sequence[Array | None]) -> onnx.ModelProto:
     domain = "" if node.domain == PLAIN else node.domain
-    names = ["" if each is None else f"x{place}" for place, each in enumerate(inputs)]
-    results = [f"y{place}" for place in range(len(node.results))]
+    names = ["" if each is None else f"x{index}" for index, each in enumerate(inputs)]
+    results = [f"y{index}" for index in range(len(node.results))]
     proto = onnx.NodeProto(
         op_type=node.name, domain=domain, name="node", input=names, output=results
     )

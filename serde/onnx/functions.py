@@ -12,11 +12,9 @@ import onnx
 from onnx import helper
 
 from serde.onnx.builder import FUNCTION_DOMAIN, GraphBuilder, GraphScope, Value, walk_nodes
+from serde.relay.ir import OpDef, UniqueNames, children, free_vars, post_order
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
 from serde.relay.ir.leaves import holds_values, leaf_names, leaves, value_types
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.unique_names import UniqueNames
-from serde.relay.ir.visit import children, free_vars, post_order
 from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.walk.export_context import Values, regroup
 

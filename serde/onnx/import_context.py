@@ -9,8 +9,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from serde.core.report import Issue
-from serde.core.weights import Array, Weight
+from serde.core import Array, Issue, Weight
 from serde.onnx.elements import element_dtype
 from serde.onnx.model import OnnxModel
 from serde.onnx.scopes import Scope

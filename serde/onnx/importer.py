@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import onnx
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.limits import budget
-from serde.core.report import Report
-from serde.core.weights import Weight
+from serde.core import Report, Weight, budget, pause_garbage_collection
 from serde.errors import FormatError, Unsupported, raise_if_refused
 from serde.onnx.attributes import attribute_value, resolve_references
 from serde.onnx.elements import element_dtype
@@ -33,12 +30,8 @@ from serde.onnx.scopes import (
     sort_nodes,
 )
 from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED, Undecided, join
-from serde.relay.ir.dims import Dim, DimLike, SymDim
+from serde.relay.ir import Dim, DimLike, Foreign, RelayModel, SequenceType, SymDim, TensorType, get
 from serde.relay.ir.expr import Call, Constant, Expr, Span, Var
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import get
-from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import KEEP_HINT, ImportFallback, with_lengths

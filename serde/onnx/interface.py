@@ -8,16 +8,13 @@ from typing import Any as AnyValue, Final
 import onnx
 from onnx import helper
 
-from serde.core.report import Report
-from serde.core.weights import numpy_dtype
+from serde.core import Report, numpy_dtype
 from serde.errors import FormatError, Unsupported
 from serde.onnx.elements import element_dtype
 from serde.onnx.model import DATA_PROPERTY, LINKED_PROPERTY
 from serde.onnx.scopes import domain_name
 from serde.onnx.versions import NEWEST
-from serde.relay.ir.dims import Any, DimLike
-from serde.relay.ir.model import ModelMeta
-from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.ir import Any, DimLike, ModelMeta, SequenceType, TensorType
 from serde.walk.metadata import metadata_facts
 
 __all__ = ["declared_shape", "graph_meta", "input_dtype", "opset_versions", "value_type_proto"]

@@ -22,9 +22,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
-from serde.relay.ir.registry import call, called_name
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Constant, Expr, Function, TensorType, Tuple, Var, call, called_name
 from serde.relay.ir.visit import children, post_order, rewrite_function, use_counts
 from serde.relay.transform import FunctionPass
 

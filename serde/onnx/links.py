@@ -14,10 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue, Final
 
+from serde.core import FileRange, Report, Weight, numpy_dtype
 from serde.core.parsing import parse_json
-from serde.core.report import Report
 from serde.core.texts import weights_text
-from serde.core.weights import FileRange, Weight, numpy_dtype
 from serde.errors import FormatError, OptionError
 from serde.io.contained import location_fault
 from serde.io.fingerprint import DIGEST_BYTES, MOST_RANGES, Fingerprint, sha1_of

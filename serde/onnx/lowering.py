@@ -17,12 +17,9 @@ from serde.onnx.linear_pairs import (
 )
 from serde.onnx.ops import TABLE
 from serde.relay import transform
+from serde.relay.ir import IRModule, OpDef, RelayModel, TensorType, call
 from serde.relay.ir.bodies import inner_first
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import has_kind, rewrite, rewrite_function
 from serde.walk.lowering import quantized_as_floats
 

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 from onnx import TensorProto
 
-from serde.core.optional import require_installed
-from serde.core.report import Report
-from serde.core.weights import Array
+from serde.core import Array, Report, require_installed
 from serde.engine.base import Engine, Samples, run_engine
 from serde.engine.process import ProcessEngine, can_start, temporary_files_in
 from serde.errors import OptionError, raise_if_refused

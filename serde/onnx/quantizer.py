@@ -14,8 +14,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.core.optional import require
-from serde.core.weights import Array
+from serde.core import Array, require
 from serde.engine.base import Engine, first_line
 from serde.engine.fitting import fit_inputs
 from serde.engine.memory import peak_memory

@@ -13,8 +13,7 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
-from serde.core.limits import MAX_NAME_BYTES, MAX_TENSORS
-from serde.core.weights import FileRange, FileWeight, OpenFile, Weight
+from serde.core import MAX_NAME_BYTES, MAX_TENSORS, FileRange, FileWeight, OpenFile, Weight
 from serde.errors import FormatError, OptionError
 from serde.io.messages import INLINE_BYTES, FileSource, MemorySource, cut_data
 from serde.io.packed import PackedWeight

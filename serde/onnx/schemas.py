@@ -17,8 +17,7 @@ from serde.errors import OptionError, Unsupported
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.interface import value_type_proto
 from serde.onnx.versions import CHANGES, FIRST_WITH_FUNCTIONS, LOWEST_TARGET, NEWEST, Change
-from serde.relay.ir.expr import Call, Tuple
-from serde.relay.ir.types import SequenceType, TensorType, Type
+from serde.relay.ir import Call, SequenceType, TensorType, Tuple, Type
 from serde.walk.takes import enumerate_words
 
 __all__ = [
@@ -135,25 +134,25 @@ def _fault_of_dtypes(op: str, version: int, dtypes: tuple[str | None, ...]) -> U
         return None
     inputs, outputs = _formals(op, version)
     bound: dict[str, str] = {}
-    for place, dtype in enumerate(dtypes):
-        is_result = place == len(dtypes) - 1
-        formal = outputs[0] if is_result else inputs[min(place, len(inputs) - 1)]
+    for index, dtype in enumerate(dtypes):
+        is_result = index == len(dtypes) - 1
+        formal = outputs[0] if is_result else inputs[min(index, len(inputs) - 1)]
         if dtype is None or not formal.is_tensor:
             continue
         if type_text(dtype) not in formal.allowed:
-            return _refusal(op, version, 0 if is_result else place, dtype, output=is_result)
+            return _refusal(op, version, 0 if is_result else index, dtype, output=is_result)
         if formal.binds and bound.setdefault(formal.type_text, dtype) != dtype:
             return Unsupported(f"{op} takes one dtype; found {bound[formal.type_text]}, {dtype}")
     return None
 
 
-def _refusal(op: str, version: int, place: int, dtype: str, *, output: bool = False) -> Unsupported:
+def _refusal(op: str, version: int, index: int, dtype: str, *, output: bool = False) -> Unsupported:
     """Return what tells which dtypes an operator takes or gives instead of one."""
     formals = _formals(op, version)[output]
-    allowed = formals[min(place, len(formals) - 1)].allowed
+    allowed = formals[min(index, len(formals) - 1)].allowed
     known = enumerate_words(sorted(_DTYPES[text] for text in allowed & _DTYPES.keys()))
     what = f"{op} {'gives' if output else 'takes'} {known} at version {version}; found {dtype}"
-    return Unsupported(what, hint=_hint(_first_version(op, version, place, dtype, output=output)))
+    return Unsupported(what, hint=_hint(_first_version(op, version, index, dtype, output=output)))
 
 
 def require_dtype(dtype: str, version: int) -> None:
@@ -191,23 +190,23 @@ def _result_dtypes(
 ) -> Sequence[str | None]:
     inputs, outputs = _formals(op, version)
     bound: dict[str, str] = {}
-    for place, dtype in enumerate(given):
+    for index, dtype in enumerate(given):
         if dtype is None:
             continue
-        formal = inputs[min(place, len(inputs) - 1)]
+        formal = inputs[min(index, len(inputs) - 1)]
         require_dtype(dtype, version)
         if type_text(dtype) not in formal.allowed:
-            raise _refusal(op, version, place, dtype)
+            raise _refusal(op, version, index, dtype)
         if formal.binds:
             bound.setdefault(formal.type_text, dtype)
     if asked is not None:
         require_dtype(asked, version)
     results = []
-    for place in range(count):
-        formal = outputs[min(place, len(outputs) - 1)]
+    for index in range(count):
+        formal = outputs[min(index, len(outputs) - 1)]
         found = _DTYPES.get(formal.type_text, bound.get(formal.type_text, asked))
         if found is not None and formal.is_tensor and type_text(found) not in formal.allowed:
-            raise _refusal(op, version, place, found, output=True)
+            raise _refusal(op, version, index, found, output=True)
         results.append(found if formal.is_tensor else None)
     return results
 
@@ -224,7 +223,7 @@ def _asked_dtype(attrs: Mapping[str, AnyValue]) -> str | None:
 
 
 def _first_version(
-    op: str, version: int, place: int, dtype: str, *, output: bool = False
+    op: str, version: int, index: int, dtype: str, *, output: bool = False
 ) -> int | None:
     """Return the first version after `version` at which an operator takes, or gives, a dtype."""
     later = sorted(each for each, change in CHANGES[op].items() if change is not Change.REMOVED)
@@ -232,7 +231,7 @@ def _first_version(
         if not version < each <= newest_opset():
             continue
         formals = _formals(op, each)[output]
-        if type_text(dtype) in formals[min(place, len(formals) - 1)].allowed:
+        if type_text(dtype) in formals[min(index, len(formals) - 1)].allowed:
             return each
     return None
 

@@ -101,18 +101,18 @@ def sort_nodes(nodes: Iterable[onnx.NodeProto], scope: Scope) -> list[NamedNode]
     """
     found = [NamedNode.of(node) for node in nodes]
     makers: dict[str, int] = {}
-    for place, each in enumerate(found):
+    for index, each in enumerate(found):
         for name in filter(None, each.outputs):
             if name in makers or name in scope.values:
                 where = _describe_node(each.node, scope)
                 raise FormatError(f"{where}: a second value is called {name!r}")
-            makers[name] = place
+            makers[name] = index
     is_sorted = True
-    for place, each in enumerate(found):
+    for index, each in enumerate(found):
         for name in filter(None, each.takes):
             maker = makers.get(name)
             if maker is not None:
-                is_sorted = is_sorted and maker < place
+                is_sorted = is_sorted and maker < index
             elif not scope.knows(name) and name in each.inputs:
                 where = f"{_describe_node(each.node, scope)}: input {name!r}"
                 raise FormatError(f"{where} is given by no node, input or initializer")

@@ -11,9 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
+from serde.core import MAX_ARCHIVE_RATIO, Array, Weight, numpy_dtype
 from serde.core.allocation import allow_growth
-from serde.core.limits import MAX_ARCHIVE_RATIO
-from serde.core.weights import Array, Weight, numpy_dtype
 from serde.errors import FormatError
 
 __all__ = ["SparseWeight"]

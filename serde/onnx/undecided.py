@@ -13,8 +13,7 @@ from typing import Final
 
 from serde.core.report import Issue
 from serde.errors import TypeInferenceError, Unsupported
-from serde.relay.ir.expr import Constant, Expr, If, Span, Tuple, TupleGetItem
-from serde.relay.ir.infer import infer_if
+from serde.relay.ir import Constant, Expr, If, Span, Tuple, TupleGetItem, infer_if
 from serde.walk.holes import Placeholder
 
 __all__ = ["INPUT_SHAPES_HINT", "MAX_SUPPOSED", "Decisions", "Undecided", "differ_in_rank", "join"]
@@ -207,8 +206,8 @@ def join(values: Sequence[Expr]) -> list[Expr]:
         what = f"the branches of an If differ ({'; '.join(types)}), and nothing tells which holds"
         raise Unsupported(what, hint=INPUT_SHAPES_HINT) from None
     found = list(values)
-    for place, i in enumerate(open_):
-        found[i] = TupleGetItem(node, place)
+    for index, i in enumerate(open_):
+        found[i] = TupleGetItem(node, index)
     return join(found)
 
 

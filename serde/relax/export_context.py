@@ -22,8 +22,7 @@ from serde.relax.framework import Framework
 from serde.relax.live import to_tensor
 from serde.relax.symbols import Symbols
 from serde.relax.values import Block, Names, Value, plain_name, require_tensor
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.ir import Any, Dim, SequenceType, TensorType
 from serde.walk import export_context as walk
 from serde.walk.table import ConverterTable
 
@@ -190,7 +189,7 @@ class ExportContext(walk.ExportContext[Value]):
         """Bind an expression of a tuple, and its fields, to variables."""
         whole = self.bind(expr)
         item = self.framework.relax.TupleGetItem
-        return tuple(self.bind(item(whole.expr, place)) for place in range(outputs))
+        return tuple(self.bind(item(whole.expr, index)) for index in range(outputs))
 
     def argument(self, given: AnyValue) -> AnyValue:
         """Return what a builder of Relax takes for an argument of a converter."""

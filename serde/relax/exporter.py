@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue, Final
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.report import Report
-from serde.core.weights import Weight
+from serde.core import Report, Weight, pause_garbage_collection
 from serde.errors import Unsupported, raise_if_refused
 from serde.relax.dataflow import with_dataflow
 from serde.relax.export_context import Block, ExportContext, Value
@@ -18,11 +16,7 @@ from serde.relax.ops import TABLE
 from serde.relax.options import RelaxExportOptions
 from serde.relax.values import require_tensor
 from serde.relay import transform
-from serde.relay.ir.expr import Call, If
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.leaves import output_names, value_types
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir import Call, Foreign, If, OpDef, RelayModel, output_names, value_types
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk

@@ -39,8 +39,8 @@ class PrivateFunction:
         with self.inside():
             variable = ctx.framework.relax.Var
             self.params = [
-                Value(variable(f"p{place}", ctx.relax_type(each, define=True)), each)
-                for place, each in enumerate(params)
+                Value(variable(f"p{index}", ctx.relax_type(each, define=True)), each)
+                for index, each in enumerate(params)
             ]
             self._symbols.add(self.scope, self.params)
 

@@ -11,8 +11,7 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.lengths import Lengths, Scalar, Shape
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Constant, Expr, Tuple
+from serde.relay.ir import Constant, Dim, Expr, Tuple
 from serde.walk import import_context as walk
 
 __all__ = ["ImportContext", "Scalar", "Shape"]

@@ -23,9 +23,7 @@ from serde.relax.loops import Loops, Repetition
 from serde.relax.model import RelaxModel
 from serde.relax.options import RelaxImportOptions
 from serde.relax.reflection import called_functions, handle_of, leaves_of, name_of, plain_value
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Let, Span, Var, const
-from serde.relay.ir.registry import call, get
+from serde.relay.ir import Any, Call, Constant, Expr, Function, Let, Span, Var, call, const, get
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
 from serde.relay.op.control.body import close
 from serde.walk.holes import Hole, Incomplete

@@ -9,8 +9,7 @@ from functools import partial
 from types import NoneType
 from typing import Any as AnyValue, Final
 
-from serde.core.limits import MAX_NESTING, budget
-from serde.core.report import Report
+from serde.core import MAX_NESTING, Report, budget
 from serde.errors import FormatError, TypeInferenceError, Unsupported
 from serde.relax.framework import load
 from serde.relax.import_context import ImportContext
@@ -28,16 +27,12 @@ from serde.relax.reflection import (
     plain_value,
     tensor_of,
 )
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Expr, If, Span, Tuple, TupleGetItem
-from serde.relay.ir.infer import infer_if
+from serde.relay.ir import DimLike, Expr, If, Span, Tuple, TupleGetItem, infer_if
 from serde.relay.ir.types import TensorType, TupleType
-from serde.walk import importer
+from serde.walk import Hole, Incomplete, Scope, importer
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
-from serde.walk.holes import Hole, Incomplete
 from serde.walk.importer import Graph, Node
-from serde.walk.scope import Scope
 from serde.walk.user_converters import check_custom_results
 
 __all__ = [
@@ -388,8 +383,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         named = () if converter is None else converter.attributes
         names = argument_names(op)
         operands: list[Expr] = []
-        for place, value in enumerate(args):
-            name = names[place] if place < len(names) else ""
+        for index, value in enumerate(args):
+            name = names[index] if index < len(names) else ""
             if name in named:
                 attributes[name] = tuple(value) if isinstance(value, list) else value
             elif isinstance(value, list) and any(map(has_hole, value)):
@@ -399,7 +394,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             elif isinstance(value, (Expr, Scalar)):
                 operands.append(self.as_tensor(value))
             elif value is not None:
-                attributes[name or f"argument{place}"] = value
+                attributes[name or f"argument{index}"] = value
         return operands, attributes
 
     def _call_custom(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.report import Report
+from serde.core import Report, pause_garbage_collection
 from serde.errors import Unsupported, raise_if_refused
 from serde.relax.framework import load
 from serde.relax.import_functions import FunctionWalk
@@ -14,9 +13,7 @@ from serde.relax.import_walk import Values, tensor_type
 from serde.relax.model import RelaxModel
 from serde.relax.options import RelaxImportOptions
 from serde.relax.reflection import handle_of
-from serde.relay.ir.dims import Any, Dim, DimLike, as_dim
-from serde.relay.ir.expr import Expr, Span, Var
-from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir import Any, Dim, DimLike, Expr, ModelMeta, RelayModel, Span, Var, as_dim
 from serde.walk.importer import Graph
 from serde.walk.inputs import check_rank
 

@@ -19,9 +19,7 @@ from serde.core.limits import budget
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.reflection import handle_of
-from serde.relay.ir.dims import Any, Dim, FloorDiv, substitute, symbol
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Constant, Dim, Expr, FloorDiv, TensorType, substitute, symbol
 from serde.relay.ir.unique_names import UniqueNames
 
 __all__ = ["Lengths", "Scalar", "Shape"]
@@ -236,8 +234,8 @@ class Lengths:
         return tuple(
             dim
             if isinstance(dim, int)
-            else symbol(self._add(dim, partial(_element, vector, place)))
-            for place, dim in enumerate(dims)
+            else symbol(self._add(dim, partial(_element, vector, index)))
+            for index, dim in enumerate(dims)
         )
 
     def read_index_map(self, index_map: AnyValue) -> list[tuple[int, str, int]]:
@@ -324,8 +322,8 @@ def axis_length(tensor: Expr, axis: int) -> Expr:
     return _element(relay.shape_of(tensor, dtype="int64"), axis)
 
 
-def _element(vector: Expr, place: int) -> Expr:
-    return relay.cast(relay.take(vector, _int64(place), axis=0), "int64")
+def _element(vector: Expr, index: int) -> Expr:
+    return relay.cast(relay.take(vector, _int64(index), axis=0), "int64")
 
 
 def _unknown(name: str) -> Callable[[], Expr]:

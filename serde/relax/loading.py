@@ -234,7 +234,7 @@ def _first_weight(values: Mapping[str, AnyValue], own: Sequence[str], names: Seq
     """Return from which parameter on values are given."""
     if names and set(values) <= set(names):
         return len(own) - len(names)
-    places = [place for place, name in enumerate(own) if name in values]
+    places = [index for index, name in enumerate(own) if name in values]
     if not places:
         return len(own)
     return places[0]

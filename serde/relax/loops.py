@@ -14,9 +14,7 @@ from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.reflection import attributes_of, handle_of, name_of, plain_value, tensor_of
 from serde.relax.values import BRANCH
-from serde.relay.ir.expr import Call, Expr, Function, Var
-from serde.relay.ir.registry import call, get
-from serde.relay.ir.types import FuncType, TensorType
+from serde.relay.ir import Call, Expr, Function, FuncType, TensorType, Var, call, get
 from serde.relay.ir.visit import children, post_order, rewrite
 
 __all__ = ["Loops", "Repetition", "transpose_outside"]
@@ -77,7 +75,7 @@ class Loops:
         outputs = self._outputs(name)
         if self._outputs(inner) != outputs:
             return None
-        params = [("param", place) for place in range(len(self._functions[name].params))]
+        params = [("param", index) for index in range(len(self._functions[name].params))]
         for carried in range(1, outputs + 1):
             form = _Form(params, carried, outputs)
             if term == form.twice(inner):
@@ -115,19 +113,19 @@ class _Form:
         self._carried = carried
         self._outputs = outputs
 
-    def _item(self, whole: Term, place: int) -> Term:
-        return _item(whole, place) if self._outputs > 1 else whole
+    def _item(self, whole: Term, index: int) -> Term:
+        return _item(whole, index) if self._outputs > 1 else whole
 
     def _call_again(self, name: str, first: Term, params: Sequence[Term], *level: Term) -> Term:
         """Return a call of what another gives."""
-        states = [self._item(first, place) for place in range(self._carried)]
+        states = [self._item(first, index) for index in range(self._carried)]
         return ("call", name, (*level, *states, *params[self._carried :]))
 
     def _joined(self, first: Term, second: Term) -> Term:
         """Return the states of the second, and the rows of both."""
-        fields = [self._item(second, place) for place in range(self._carried)]
-        for place in range(self._carried, self._outputs):
-            fields.append(("join", self._item(first, place), self._item(second, place)))
+        fields = [self._item(second, index) for index in range(self._carried)]
+        for index in range(self._carried, self._outputs):
+            fields.append(("join", self._item(first, index), self._item(second, index)))
         return _tuple(fields) if self._outputs > 1 else fields[0]
 
     def twice(self, inner: str) -> Term:
@@ -153,8 +151,8 @@ class _Form:
         return ("if", self._item(first, 1), self._joined(first, second), first)
 
 
-def _item(whole: Term, place: int) -> Term:
-    return whole[1][place] if whole[0] == "tuple" else ("item", whole, place)
+def _item(whole: Term, index: int) -> Term:
+    return whole[1][index] if whole[0] == "tuple" else ("item", whole, index)
 
 
 def _tuple(fields: Iterable[Term]) -> Term:
@@ -186,8 +184,8 @@ class _Reader:
 
     def read(self, function: AnyValue) -> Term | None:
         """Return what it gives, None where that is something else."""
-        for place, each in enumerate(function.params):
-            self._values[handle_of(each)] = ("param", place)
+        for index, each in enumerate(function.params):
+            self._values[handle_of(each)] = ("param", index)
         try:
             return self._term(function.body)
         except _OtherError:
@@ -270,17 +268,17 @@ def transpose_outside(
     first = len(body.params) - len(captures)
     params, given = list(body.params), list(captures)
     layers: dict[Expr, Var] = {}
-    for place, value in enumerate(captures, start=first):
-        found = _layers_of(body, params[place])
+    for index, value in enumerate(captures, start=first):
+        found = _layers_of(body, params[index])
         if not found:
             continue
         type_ = ctx.type(value)
         turned = TensorType(type_.shape[::-1], type_.dtype)
-        given[place - first] = ctx.typed(ctx.emit("permute_dims", value), turned)
-        own = body.params[place].checked_type
+        given[index - first] = ctx.typed(ctx.emit("permute_dims", value), turned)
+        own = body.params[index].checked_type
         shape = own.shape[::-1] if isinstance(own, TensorType) else turned.shape
-        params[place] = Var(params[place].name_hint, TensorType(shape, type_.dtype))
-        layers.update(dict.fromkeys(found, params[place]))
+        params[index] = Var(params[index].name_hint, TensorType(shape, type_.dtype))
+        layers.update(dict.fromkeys(found, params[index]))
     if not layers:
         return body, tuple(captures)
 

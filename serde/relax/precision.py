@@ -7,9 +7,7 @@ from typing import Any as AnyValue, Final
 
 from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
-from serde.relay.ir.expr import Expr, astuple, tensor_type
-from serde.relay.ir.registry import call, get
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, astuple, call, get, tensor_type
 
 __all__ = ["NARROW", "compute_wide", "make_wide_expansion", "widen"]
 

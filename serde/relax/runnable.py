@@ -26,8 +26,7 @@ from serde.relax.compiling import CompilableModel, compile_library
 from serde.relax.framework import Framework, load
 from serde.relax.interface import FUNCTION, Interface
 from serde.relax.live import share
-from serde.relay.ir.dims import Any
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, TensorType
 from serde.relay.run.binding import as_value
 
 __all__ = ["Runnable", "compile_model", "is_library", "params_path", "save_library"]

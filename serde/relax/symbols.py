@@ -8,8 +8,7 @@ from typing import Any as AnyValue
 
 from serde.relax.framework import Framework
 from serde.relax.values import Value, plain_name
-from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim, symbol
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Dim, FloorDiv, SymDim, TensorType, symbol
 from serde.walk import export_context as walk
 from serde.walk.placement import Scope
 

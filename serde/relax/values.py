@@ -9,8 +9,7 @@ from typing import Any as AnyValue, Final
 
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.relay.ir.types import SequenceType, TensorType
-from serde.relay.ir.unique_names import UniqueNames
+from serde.relay.ir import SequenceType, TensorType, UniqueNames
 from serde.walk.placement import Scope
 
 __all__ = ["BRANCH", "Block", "Names", "Value", "plain_name", "require_tensor"]

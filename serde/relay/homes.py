@@ -53,6 +53,6 @@ ABOVE_NODES: Final = {
     "printer": "serde.relay.text.printer",
     "registry": "serde.relay.ir.registry",
     "showing": "serde.relay.ir.showing",
-    "standard": "serde.relay.standard.texts",
+    "standard": "serde.relay.tvm.standard.texts",
 }
 """What nodes ask for that is built upon them; see :mod:`serde.relay.ir.hooks`."""

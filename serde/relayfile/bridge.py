@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING, Any as AnyValue
 from serde.bridge.contract import Bridge
 from serde.bridge.formats import PIVOT
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
-from serde.core.report import Report
-from serde.core.weights import Array
+from serde.core import Array, Report
 from serde.engine.base import Engine
 from serde.io.atomic import check_files
-from serde.relay.ir.expr import Call
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef, all_ops
-from serde.relay.ir.types import TupleType
-from serde.relay.ir.visit import post_order
+from serde.relay.ir import Call, IRModule, OpDef, RelayModel, TupleType, all_ops, post_order
 from serde.relayfile.options import RelayExportOptions, RelayImportOptions
 
 if TYPE_CHECKING:

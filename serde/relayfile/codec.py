@@ -30,10 +30,7 @@ from serde.io.pairs import (
 )
 from serde.io.staging import pending
 from serde.io.tvm_params import PARAMS_HEAD, read_params, write_params
-from serde.relay.ir.expr import Function
-from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.types import TensorType, accepts
+from serde.relay.ir import Function, IRModule, ModelMeta, RelayModel, TensorType, accepts
 from serde.relay.text.names import spelling
 from serde.relay.text.parser import fromtext
 from serde.relayfile.json_graph import read_graph

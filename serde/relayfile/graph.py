@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue, Final
 
+from serde.core import ArrayWeight, Report, Weight
 from serde.core.lossy import SIX_DIGIT_FLOATS
-from serde.core.report import Report
-from serde.core.weights import ArrayWeight, Weight
 from serde.errors import ConverterBug, RelayError, raise_if_refused
+from serde.relay.ir import Call, Constant, Expr, Function, IRModule, OpDef, Var, post_order, rewrite
 from serde.relay.ir.compare import equal_in_six_digits, first_difference
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType, TupleType
-from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.text.containers import container_head
 from serde.relay.text.parser import fromtext
 from serde.relay.transform.infer_type import InferType

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from typing import Any as AnyValue
 
+from serde.relay.ir import GlobalTypeVar, IncompleteType, RefType, Type, TypeCall, TypeVar
 from serde.relay.ir.adt import (
     Clause,
     Constructor,
@@ -19,15 +20,7 @@ from serde.relay.ir.adt import (
 )
 from serde.relay.ir.expr import Expr, Op, Var
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
-from serde.relay.ir.types import (
-    GlobalTypeVar,
-    IncompleteType,
-    RefType,
-    Type,
-    TypeCall,
-    TypeKind,
-    TypeVar,
-)
+from serde.relay.ir.types import TypeKind
 from serde.relayfile.json_attributes import Node
 
 __all__ = ["DataReader", "Step", "as_expr", "as_types", "type_vars"]

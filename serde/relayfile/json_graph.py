@@ -16,6 +16,7 @@ from typing import Any as AnyValue, Final
 from serde.core.limits import MAX_NAME_BYTES, MAX_NODES, MAX_RANK
 from serde.core.parsing import parse_json
 from serde.errors import FormatError, RelayError
+from serde.relay.ir import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type
 from serde.relay.ir.adt import TypeData
 from serde.relay.ir.dims import Any, SymDim, symbol
 from serde.relay.ir.expr import (
@@ -34,14 +35,6 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, get
-from serde.relay.ir.types import (
-    FuncType,
-    GlobalTypeVar,
-    IncompleteType,
-    TensorType,
-    TupleType,
-    Type,
-)
 from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.verify import verify
 from serde.relay.text.containers import array_from_bytes

@@ -7,11 +7,7 @@ from collections.abc import Collection, Mapping
 
 from serde.core.weights import Weight
 from serde.errors import FormatError
-from serde.relay.ir.expr import Expr, Function, Var
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.unique_names import UniqueNames
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir import Expr, Function, IRModule, TensorType, UniqueNames, Var, rewrite
 from serde.relay.transform.infer_type import InferType
 
 __all__ = ["infer_types", "rename_apart"]

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from serde.core.weights import Weight
-from serde.relay.ir.model import ModelMeta
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import IRModule, ModelMeta
 
 __all__ = ["RelayProgram"]
 

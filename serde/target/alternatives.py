@@ -12,8 +12,7 @@ from typing import Any as AnyValue, Final
 
 from serde.errors import Unsupported
 from serde.onnx.ops import TABLE
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call, const, tensor_type
 from serde.relay.ir.schema import gather
 from serde.relay.op.norm.plain import ChannelNorm
 
@@ -54,7 +53,7 @@ def _spell_dense(data: Expr, weight: Expr, *, units: int | None, out_dtype: AnyV
 
 def _spell_global_average(data: Expr, *, layout: str, **_attrs: AnyValue) -> Expr:
     """Return a mean over the axes of the image."""
-    axes = tuple(place for place, axis in enumerate(layout) if axis in "DHW")
+    axes = tuple(index for index, axis in enumerate(layout) if axis in "DHW")
     return call("mean", data, axis=axes, keepdims=True)
 
 

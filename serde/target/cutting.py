@@ -6,10 +6,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 
 from serde.core.weights import Weight
+from serde.relay.ir import IRModule, ModelMeta, RelayModel, rewrite
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Span, Tuple, Var
-from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.visit import rewrite
 from serde.target.units import Unit, UnitGraph
 
 __all__ = ["Cutting", "keep"]

@@ -13,10 +13,8 @@ import numpy as np
 from serde.core.weights import Array
 from serde.engine.fitting import bind_inputs
 from serde.errors import OptionError
-from serde.relay.ir.expr import Function, GlobalVar
+from serde.relay.ir import Function, GlobalVar, IRModule, RelayModel
 from serde.relay.ir.leaves import leaves
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
 from serde.relay.run.binding import as_value
 from serde.relay.run.interpreter import run as run_relay
 from serde.target.program import Program, Step

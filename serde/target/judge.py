@@ -17,22 +17,17 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from serde.core.report import Report
-from serde.core.weights import Weight
+from serde.core import Report, Weight
 from serde.errors import TypeInferenceError, Unsupported, UnsupportedModelError
 from serde.onnx.builder import walk_nodes
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.exporter import write_lowered
 from serde.onnx.interface import value_type_proto
 from serde.onnx.model import OnnxModel
-from serde.relay.ir.bodies import carried
+from serde.relay.ir import ModelMeta, OpDef, RelayModel, carried, holds_values, rewrite, value_types
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.leaves import holds_values, value_types
-from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType, TupleType
-from serde.relay.ir.visit import rewrite
 from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.target.regions import write_part
 from serde.target.supported import Bounds, OperatorRule, SupportedOperators

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.errors import OptionError
-from serde.relay.ir.expr import Function, GlobalVar
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Function, GlobalVar, IRModule, RelayModel
 from serde.target.hybrid import HybridExecutor
 from serde.target.program import Program
 from serde.target.regions import TYPE_KEY, RegionModule

@@ -6,17 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
 from serde.bridge.formats import PIVOT, get_bridge
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.report import Report
-from serde.core.weights import Weight
+from serde.core import Report, Weight, pause_garbage_collection
 from serde.errors import OptionError
 from serde.onnx.versions import DEFAULT_TARGET
+from serde.relay.ir import IRModule, ModelMeta, RelayModel, leaf_names, rewrite, value_types
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var
-from serde.relay.ir.leaves import leaf_names, value_types
-from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.relay.ir.visit import rewrite
 from serde.relay.transform.infer_type import InferType
 from serde.relayfile.graph import lift_constants
 from serde.target.cutting import keep

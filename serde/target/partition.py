@@ -23,18 +23,14 @@ from typing import Any as AnyValue, Final
 
 from serde.bridge.formats import PIVOT, get_bridge
 from serde.conversion.prepare import PrepareOptions, prepare
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.report import Report
-from serde.core.weights import Weight
+from serde.core import Report, Weight, pause_garbage_collection
 from serde.errors import OptionError, UnsupportedModelError
 from serde.onnx.exporter import write_lowered
 from serde.onnx.lowering import arrange
 from serde.onnx.schemas import newest_opset
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
+from serde.relay.ir import IRModule, RelayModel, free_vars, rewrite
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.visit import free_vars, rewrite
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.weight_folding import fold_weights
 from serde.target.cutting import Cutting, keep

@@ -9,14 +9,10 @@ from typing import Final, Literal
 
 from serde.core.weights import Weight
 from serde.errors import RelayError, Unsupported
-from serde.relay.ir.bodies import all_nodes
-from serde.relay.ir.dims import SymDim
+from serde.relay.ir import IRModule, SymDim, UniqueNames, all_nodes, leaf_names, value_types
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var
-from serde.relay.ir.leaves import leaf_names, value_types
 from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, TupleType
-from serde.relay.ir.unique_names import UniqueNames
 from serde.target.cutting import Cutting
 from serde.target.units import UnitGraph, as_leaves, find_units
 

@@ -15,8 +15,7 @@ from serde.onnx import codec
 from serde.onnx.exporter import write_lowered
 from serde.onnx.lowering import Takes, arrange, spell_out
 from serde.onnx.model import OnnxModel
-from serde.relay.ir.expr import Call
-from serde.relay.ir.model import RelayModel
+from serde.relay.ir import Call, RelayModel
 from serde.target.alternatives import expansion_of
 from serde.target.program import Port
 from serde.target.runners import open_runner

@@ -17,8 +17,7 @@ from typing import Any as AnyValue, Final, Protocol, TypeAlias
 
 import numpy as np
 
-from serde.core.optional import require
-from serde.core.weights import Array
+from serde.core import Array, require
 from serde.engine.base import first_line
 from serde.errors import CheckError, OptionError
 from serde.onnx.model import OnnxModel

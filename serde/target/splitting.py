@@ -9,11 +9,10 @@ from typing import Any as AnyValue
 
 from serde.bridge.formats import source_bridge
 from serde.checking.verdict import compare, raise_if_differs
-from serde.conversion.places import Places
+from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import read_model, source_paths
-from serde.core.report import Report
-from serde.core.weights import Array, dtype_name
+from serde.core import Array, Report, dtype_name
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
 from serde.io.directories import check_directory
@@ -41,7 +40,9 @@ class Split:
     module: OnnxModule
 
 
-@takes_options(reads="format", places=Places({"source": "format"}, writes="path", keeps="module"))
+@takes_options(
+    reads="format", locations=Locations({"source": "format"}, writes="path", keeps="module")
+)
 def split(
     source: AnyValue,
     path: str | os.PathLike[str] | None = None,

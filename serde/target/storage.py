@@ -24,11 +24,7 @@ from serde.io.tvm_params import read_params, write_params
 from serde.onnx import codec
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.interface import declared_shape
-from serde.relay.ir.dims import SymDim
-from serde.relay.ir.expr import Function, GlobalVar
-from serde.relay.ir.leaves import value_types
-from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Function, GlobalVar, IRModule, ModelMeta, RelayModel, SymDim, value_types
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.text.parser import fromtext
 from serde.relay.transform.infer_type import InferType

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from serde.relay.ir.bodies import all_nodes, carried
+from serde.relay.ir import OpDef, all_nodes, carried, holds_values, value_types
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -25,8 +25,6 @@ from serde.relay.ir.expr import (
     Var,
 )
 from serde.relay.ir.foreign import is_foreign
-from serde.relay.ir.leaves import holds_values, value_types
-from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.walk.lowering import fused_biases

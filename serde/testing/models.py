@@ -9,11 +9,9 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import ArrayWeight, Weight
 from serde.errors import OptionError
+from serde.relay.ir import IRModule, ModelMeta, RelayModel, SequenceType, TensorType, TupleType
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
-from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import SequenceSpec, TensorSpec, all_ops
-from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.transform.infer_type import InferType
 
 __all__ = ["sample_ids", "sample_model", "small_model"]

@@ -23,13 +23,11 @@ from serde.command.cli import main
 from serde.command.inspection import inspect_model
 from serde.conversion.prepare import PrepareOptions
 from serde.conversion.steps import write_model
-from serde.core.report import Report
-from serde.core.weights import Array, Weight
+from serde.core import Array, Report, Weight
 from serde.engine.interpreter import RelayEngine
 from serde.errors import ConverterBug, OptionError, SerdeError, UnsupportedModelError
+from serde.relay.ir import RelayModel, TensorType
 from serde.relay.ir.compare import first_difference
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import TensorType
 from serde.testing.models import sample_ids, sample_model, small_model
 
 __all__ = ["BridgeSuite"]

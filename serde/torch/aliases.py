@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.torch.model import Node, TorchModel
-from serde.walk.holes import Placeholder
-from serde.walk.scope import Scope
+from serde.walk import Placeholder, Scope
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.optional import require
-from serde.core.weights import Array, numpy_dtype
+from serde.core import Array, numpy_dtype, require
 from serde.errors import OptionError
 from serde.relay.ir.types import TensorType
 from serde.torch.dimensions import parse_dim

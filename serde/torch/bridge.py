@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.contract import Bridge
 from serde.bridge.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
-from serde.core.report import Report
-from serde.core.weights import Array
+from serde.core import Array, Report
 from serde.engine.base import Engine
 from serde.errors import OptionError
 from serde.io.atomic import check_files
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Foreign, RelayModel, TensorType
 from serde.torch.options import TorchExportOptions, TorchImportOptions
 
 if TYPE_CHECKING:

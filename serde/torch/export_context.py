@@ -12,9 +12,7 @@ import numpy as np
 
 from serde.core.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Constant, Expr, Var
-from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.ir import Any, Constant, Dim, Expr, SequenceType, TensorType, Var
 from serde.relay.run.computed import ComputedWeight
 from serde.torch import program as tree
 from serde.torch.blocks import Block

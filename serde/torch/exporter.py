@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.report import Report
-from serde.core.weights import Weight
+from serde.core import Report, Weight, pause_garbage_collection
 from serde.errors import raise_if_refused
 from serde.relay import transform
-from serde.relay.ir.expr import Call, If
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.leaves import output_names, value_types
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir import Call, Foreign, If, OpDef, RelayModel, output_names, value_types
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.run.computed import ComputedWeight
 from serde.relay.transform.fold_shape import ShapeFolder

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.optional import is_installed, require
-from serde.core.weights import Array
+from serde.core import Array, is_installed, require
 from serde.engine.base import first_line
 from serde.errors import RelayError, Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.foreign import ARGUMENTS, Empty, Foreign, Input
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import ARGUMENTS, Empty, Expr, Foreign, Input, TensorType
 from serde.torch.model import OWN_NAMESPACES
 from serde.torch.program import Apply
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 import serde.relay as relay
 from serde.core.report import Report
 from serde.errors import Unsupported
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Expr, Var
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import DimLike, Expr, TensorType, Var
 from serde.torch.aliases import (
     Handle,
     Storage,
@@ -28,8 +26,7 @@ from serde.torch.import_walk import ImportWalk, base_name, known_name
 from serde.torch.model import Argument, Graph, Input, Node, Ref, TorchModel
 from serde.torch.ops.table import OPS
 from serde.torch.views import Call, ViewOperator, shares_memory, view_operator
-from serde.walk import importer
-from serde.walk.holes import Hole, Placeholder
+from serde.walk import Hole, Placeholder, importer
 
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions

@@ -8,12 +8,9 @@ from typing import Any as AnyValue, Protocol, TypeAlias
 import numpy as np
 
 import serde.relay as relay
-from serde.core.report import Report
-from serde.core.weights import numpy_dtype
+from serde.core import Report, numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Constant, Expr, Span
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Any, Constant, Dim, Expr, Span, normalize_axis
 from serde.torch.aliases import Storage, Values
 from serde.torch.changes import Changes
 from serde.torch.dimensions import Range, bounds
@@ -21,9 +18,8 @@ from serde.torch.model import Graph, Node
 from serde.torch.promotion import category, promote
 from serde.torch.quantization import Quantization
 from serde.torch.sequences import PackedSequences
-from serde.walk.holes import Hole
+from serde.walk import Hole, Scope
 from serde.walk.import_context import GraphImporter, ImportContext as BaseContext
-from serde.walk.scope import Scope
 
 __all__ = ["ImportContext", "Scalar", "SymInt", "Unread"]
 

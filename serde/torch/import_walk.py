@@ -11,9 +11,7 @@ import numpy as np
 from serde.core.lossy import OTHER_LENGTHS
 from serde.core.report import Report
 from serde.errors import LimitError, TypeInferenceError, Unsupported
-from serde.relay.ir.dims import DimLike, symbol
-from serde.relay.ir.expr import Constant, Expr, Span, Var
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Constant, DimLike, Expr, Span, TensorType, Var, symbol
 from serde.torch.aliases import Values
 from serde.torch.changes import Changes
 from serde.torch.dimensions import other_lengths
@@ -32,10 +30,9 @@ from serde.torch.ops.table import OPS
 from serde.torch.quantization import COPIES, INTEGERS, UNCHANGED, Quantization
 from serde.torch.sequences import PackedSequences
 from serde.torch.source.overloads import resolve
-from serde.walk import importer
+from serde.walk import Hole, Incomplete, importer
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback, with_lengths
-from serde.walk.holes import Hole, Incomplete
 from serde.walk.inputs import check_rank
 from serde.walk.user_converters import UserConverter, check_custom_results
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from serde.core.garbage_collection import pause_garbage_collection
+from serde.core import Report, pause_garbage_collection
 from serde.core.lossy import TRACED_BRANCH
-from serde.core.report import Report
 from serde.errors import UnsupportedModelError, raise_if_refused
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.torch.aliases import Values, has_writes

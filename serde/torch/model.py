@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any as AnyValue, Final
 
 from serde.core.weights import Weight
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import DimLike, TensorType
 from serde.torch.dimensions import Range
 
 __all__ = [

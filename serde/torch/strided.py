@@ -7,8 +7,7 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.limits import CHUNK_BYTES
-from serde.core.weights import Array, FileRange, FileWeight, OpenFile, Weight, numpy_dtype
+from serde.core import CHUNK_BYTES, Array, FileRange, FileWeight, OpenFile, Weight, numpy_dtype
 
 __all__ = ["StridedWeight", "is_contiguous", "is_same_view", "span", "view_of"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
-from serde.core.optional import require
-from serde.core.weights import ArrayWeight, Weight
+from serde.core import ArrayWeight, Weight, require
 
 __all__ = ["tensor_weight"]
 

@@ -12,8 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.texts import printable
-from serde.core.weights import OpenFile
+from serde.core import OpenFile, printable
 
 __all__ = ["ADVICE", "describe_file", "describe_pickle", "holds_tensors"]
 

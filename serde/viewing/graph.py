@@ -14,7 +14,7 @@ import numpy as np
 
 from serde.core.weights import Array
 from serde.errors import RelayError
-from serde.relay.ir.bodies import carried
+from serde.relay.ir import OpDef, RelayModel, TensorType, TupleType, Type, carried, post_order
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -28,10 +28,6 @@ from serde.relay.ir.expr import (
     Var,
 )
 from serde.relay.ir.foreign import Foreign, is_foreign
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.relay.ir.visit import post_order
 from serde.relay.text.printer import attribute_text
 from serde.viewing.nodes import LONGEST_NAME, Box, Graph, Node, Operand, cut_text, shape_text
 

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any as AnyValue, Final
 
 from serde.core.report import Issue
-from serde.relay.ir.expr import Call, Constant, Expr, Var
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir import Call, Constant, Expr, OpDef, Var
 from serde.viewing.graph import attribute_rows, category_of, constant_text, type_text
 from serde.viewing.nodes import LONGEST_NAME, Box, Graph, Node, Operand, cut_text
 from serde.walk.holes import Placeholder

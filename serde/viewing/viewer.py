@@ -17,7 +17,7 @@ from serde.checking.checks import bisect_read, input_types
 from serde.checking.data import as_check_data
 from serde.checking.difference import DiffSide, diff_sides
 from serde.checking.engines import read_native
-from serde.conversion.places import Places
+from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model, source_paths
 from serde.core.report import Issue, Report
@@ -43,7 +43,7 @@ SECONDS = 20.0
 
 @takes_options(
     reads="source_format",
-    places=Places({"source": "source_format", "target": "target_format"}, shared=True),
+    locations=Locations({"source": "source_format", "target": "target_format"}, shared=True),
 )
 def view(
     source: AnyValue,

@@ -9,12 +9,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.core.weights import Array, Weight, numpy_dtype
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import Dim, IRModule, ModelMeta, RelayModel, TensorType, infer_function
 from serde.relay.ir.expr import Constant, Expr, Function, Span, Tuple, Var
-from serde.relay.ir.infer import infer_function
-from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.visit import free_vars, post_order, rewrite
 from serde.relay.transform.evaluate_constants import EvaluateConstants

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import has_trait
-from serde.relay.ir.traits import Arithmetic, Elementwise
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Arithmetic, Call, Elementwise, Expr, TensorType, has_trait
 
 __all__ = ["HINT", "REASON", "counts_bits"]
 

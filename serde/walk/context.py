@@ -7,9 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Dim, TensorType, normalize_axis
 
 __all__ = ["TypedContext"]
 

@@ -11,8 +11,7 @@ from functools import cache, cached_property, partial
 from typing import Any as AnyValue, TypeAlias
 
 from serde.errors import RelayError, Unsupported
-from serde.relay.ir.expr import Call
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir import Call, OpDef
 from serde.relay.ir.schema import REQUIRED, attribute_converter, innermost, is_shared, shared_fields
 from serde.walk.takes import NotTaken, Takes
 

@@ -11,12 +11,10 @@ from typing import Any as AnyValue, Generic, Literal, Protocol, TypeAlias, TypeV
 
 from serde.core.weights import Array
 from serde.errors import ConverterBug, Unsupported
-from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim, symbol
+from serde.relay.ir import Any, Dim, FloorDiv, OpDef, SymDim, post_order, symbol
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, astuple
 from serde.relay.ir.leaves import leaf_types, leaves
-from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
-from serde.relay.ir.visit import post_order
 from serde.relay.transform.decompose import Decompose
 from serde.relay.transform.evaluate_constants import EvaluateConstants
 from serde.walk.context import TypedContext
@@ -314,8 +312,8 @@ class ExportContext(NodeContext[ValueT]):
     ) -> ValueT | tuple[ValueT, ...]:
         """Write an expression of one tensor or several; see :meth:`spell`."""
         leaves_of = [
-            Var(f"x{place}", self.type(x)) if x.data is None else Constant(x.data)
-            for place, x in enumerate(operands)
+            Var(f"x{index}", self.type(x)) if x.data is None else Constant(x.data)
+            for index, x in enumerate(operands)
         ]
         free = [each for each in leaves_of if isinstance(each, Var)]
         function = EvaluateConstants().transform(Function(free, astuple(build(*leaves_of))))

@@ -16,14 +16,10 @@ from serde.errors import (
     TypeInferenceError,
     Unsupported,
 )
-from serde.relay.ir.bodies import carried
+from serde.relay.ir import OpDef, RelayModel, TensorType, TupleType, Type, carried, get, rewrite
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Tuple, TupleGetItem
 from serde.relay.ir.foreign import ARGUMENTS, FOREIGN, PIVOT_FRAMEWORK, Foreign, Input, is_foreign
 from serde.relay.ir.leaves import leaves, value_types
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef, get
-from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.relay.ir.visit import rewrite
 from serde.walk.user_converters import UserConverter
 
 if TYPE_CHECKING:
@@ -281,7 +277,7 @@ class _Holder:
             elif operand.variadic:
                 fields = _fields(argument)
                 start = len(inputs)
-                arguments.append(tuple(Input(start + place) for place in range(len(fields))))
+                arguments.append(tuple(Input(start + index) for index in range(len(fields))))
                 inputs += fields
             else:
                 arguments.append(Input(len(inputs)))
@@ -303,7 +299,7 @@ def _fields(argument: Expr) -> list[Expr]:
         return list(argument.fields)
     if not isinstance(argument.type, TupleType):
         raise TypeInferenceError(f"expected a tuple, found {argument.type!r}")
-    return [TupleGetItem(argument, place) for place in range(len(argument.type.fields))]
+    return [TupleGetItem(argument, index) for index in range(len(argument.type.fields))]
 
 
 def _build(

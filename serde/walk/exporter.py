@@ -15,12 +15,10 @@ from dataclasses import dataclass, field
 from types import GeneratorType
 from typing import Any as AnyValue, Final, Generic, TypeAlias, TypeVar
 
-from serde.core.limits import budget
+from serde.core import Issue, Report, Weight, budget
 from serde.core.progress import counting
-from serde.core.report import Issue, Report
-from serde.core.weights import Weight
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
-from serde.relay.ir.bodies import carried
+from serde.relay.ir import OpDef, RelayModel, SequenceType, TensorType, TupleType, Type, carried
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -35,10 +33,7 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.foreign import PIVOT_FRAMEWORK, Foreign
 from serde.relay.ir.leaves import holds_values, leaf_names, leaves, value_types
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import Foreign as ForeignTrait
-from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import free_vars, post_order
 from serde.walk import booleans
 from serde.walk.booleans import counts_bits

@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from serde.core.report import Issue, Report
 from serde.errors import RelayError, TypeInferenceError
-from serde.relay.ir.dims import Any, Dim, SymDim
-from serde.relay.ir.expr import Expr, Span, TupleGetItem
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Dim, Expr, Foreign, Span, SymDim, TensorType, TupleGetItem
 from serde.walk.holes import Hole, Holes, name_sources
 from serde.walk.import_context import ImportContext
 from serde.walk.user_converters import UserConverter
@@ -135,7 +132,7 @@ class ImportFallback:
         if any(isinstance(each, Hole) for each in inputs):
             return holes
         given = [each for each in inputs if each is not None]
-        absent = tuple(place for place, each in enumerate(inputs) if each is None)
+        absent = tuple(index for index, each in enumerate(inputs) if each is None)
         untyped = [each for each in given if each.type is None]
         try:
             if untyped:
@@ -149,7 +146,7 @@ class ImportFallback:
         )
         results: list[Expr] = [found]
         if len(node.results) > 1:
-            results = [TupleGetItem(found, place) for place in range(len(node.results))]
+            results = [TupleGetItem(found, index) for index in range(len(node.results))]
         name_sources(results, given, Span(ctx.node))
         return results
 

@@ -8,10 +8,7 @@ from math import prod
 from typing import Final, overload
 
 from serde.errors import Unsupported
-from serde.relay.ir.adt import Constructor, Match
-from serde.relay.ir.expr import Call, Expr, Span
-from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir import Call, Constructor, Expr, Match, OpDef, RefCreate, RefRead, RefWrite, Span
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children
 

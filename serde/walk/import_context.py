@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue, Protocol
 
-from serde.core.limits import MAX_RANK, budget, current_limits
-from serde.core.report import Report
-from serde.core.weights import Array
+from serde.core import MAX_RANK, Array, Report, budget, current_limits
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, Function, Var
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Dim, Expr, Function, TensorType, Var
 from serde.walk.assembly import Assembly
 from serde.walk.context import TypedContext
 from serde.walk.scope import Scope

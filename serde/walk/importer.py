@@ -13,14 +13,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any as AnyValue, Generic, Protocol, TypeVar
 
-from serde.core.limits import budget
+from serde.core import Report, budget
 from serde.core.progress import counting
-from serde.core.report import Report
 from serde.errors import FormatError, OptionError, TypeInferenceError, Unsupported, raise_if_refused
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Constant, Expr, Function, Var
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Constant, DimLike, Expr, Foreign, Function, TensorType, Var
 from serde.walk.assembly import Assembly, closed_over
 from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Hole, Holes, Incomplete, Placeholder, require_countable

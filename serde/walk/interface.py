@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from serde.relay.ir import IRModule, OpDef, RelayModel, TensorType, TupleType, rewrite
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType, TupleType
-from serde.relay.ir.visit import rewrite
 
 __all__ = ["Inner", "rewrite_interface", "uncast"]
 

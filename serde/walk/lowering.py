@@ -8,10 +8,7 @@ from serde.core.lossy import LossyStep
 from serde.core.report import Report
 from serde.errors import raise_if_refused
 from serde.relay import transform
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef, has_trait, trait_of
-from serde.relay.ir.traits import Layout, Linear
+from serde.relay.ir import Call, Expr, Layout, Linear, OpDef, RelayModel, has_trait, trait_of
 from serde.relay.ir.types import TensorType
 from serde.walk.table import ConverterTable
 

@@ -6,10 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from serde.errors import ConverterBug, Unsupported
-from serde.relay.ir.adt import Match
-from serde.relay.ir.expr import Call, Expr, Function, If, Let, Var
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.visit import children
+from serde.relay.ir import Call, Expr, Function, If, Let, Match, OpDef, Var, children
 
 __all__ = ["Placement", "Scope", "callee", "place"]
 

@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any as AnyValue, Final
 
-from serde.core.texts import shown
-from serde.core.weights import dtype_name
+from serde.core import dtype_name, shown
 from serde.errors import OptionError, RelayError
-from serde.relay.ir.dims import Any, Dim, symbol
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Dim, TensorType, symbol
 
 __all__ = ["parse_result_types", "read_result_types", "read_types"]
 

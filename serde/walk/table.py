@@ -28,11 +28,9 @@ from serde.errors import (
     TypeInferenceError,
     Unsupported,
 )
-from serde.relay.ir.expr import Call, Expr, Span, TupleWrapper
+from serde.relay.ir import Call, Expr, OpDef, Span, TupleType, TupleWrapper, all_ops
 from serde.relay.ir.lazy import LazyPackage
-from serde.relay.ir.registry import OpDef, all_ops
 from serde.relay.ir.schema import gather, innermost
-from serde.relay.ir.types import TupleType
 from serde.relay.lowering.layout import usual_layout
 from serde.relay.lowering.rules import NO_SIMPLER, rule
 from serde.relay.transform.decompose import decompose

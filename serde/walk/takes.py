@@ -16,13 +16,9 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.texts import shown
-from serde.core.weights import dtype_name
+from serde.core import dtype_name, shown
 from serde.errors import RelayError, Unsupported
-from serde.relay.ir.expr import Call, Constant, Expr, Tuple
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.ir import Call, Constant, Expr, OpDef, TensorType, Tuple, TupleType, is_float
 
 __all__ = [
     "ANY", "AXES", "CONSTANT", "FLOATS", "HELD", "ONE", "RESULT", "SIGNED", "SINGLE", "Fact",
@@ -177,7 +173,7 @@ def _as_fact(given: AnyValue) -> Fact:
 
 @cache
 def _places(operator: OpDef) -> dict[str, int]:
-    return {each.name: place for place, each in enumerate(operator.operands)}
+    return {each.name: index for index, each in enumerate(operator.operands)}
 
 
 def _operand(node: Call, name: str) -> Expr:

@@ -181,9 +181,9 @@ def _taken(
     value: Expr | None, left: list[tuple[Expr, tuple[TracedNode, int] | None]]
 ) -> tuple[TracedNode, int] | None:
     """Take the first read of a value from the list, and return the node that gives it."""
-    for place, (each, source) in enumerate(left):
+    for index, (each, source) in enumerate(left):
         if each is value:
-            del left[place]
+            del left[index]
             return source
     return None
 

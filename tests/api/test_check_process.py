@@ -83,6 +83,7 @@ def is_there(pid: int) -> bool:
         return False
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "dtype",
     first_of(["float16", "bfloat16", "int64", "bool", "uint8", "int4"], ["bfloat16", "int4"]),
@@ -97,6 +98,7 @@ def test_arrays_of_every_dtype_go_there_and_back(stand_in: Any, dtype: str) -> N
     engine.close()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("shape", first_of([(), (0, 3), (3_000_000,)], [(), (0, 3)]))
 def test_arrays_of_any_size_go_there_and_back(stand_in: Any, shape: tuple[int, ...]) -> None:
     stand_in()
@@ -109,6 +111,7 @@ def test_arrays_of_any_size_go_there_and_back(stand_in: Any, shape: tuple[int, .
     engine.close()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("crash", "message"),
     [
@@ -181,6 +184,7 @@ def test_a_closed_engine_runs_no_more(stand_in: Any) -> None:
         engine.run({"x": X})
 
 
+@pytest.mark.wide
 def test_a_closed_engine_waits_for_the_next_model_alone(stand_in: Any) -> None:
     stand_in()
     first, second = opened(), opened()
@@ -202,6 +206,7 @@ def test_an_engine_that_failed_at_last_does_not_wait(stand_in: Any) -> None:
     assert not is_there(pid)
 
 
+@pytest.mark.wide
 def test_a_process_that_ended_while_it_waited_is_replaced(stand_in: Any) -> None:
     stand_in()
     engine = opened()

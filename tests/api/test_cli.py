@@ -527,6 +527,7 @@ def test_python_m_serde() -> None:
     assert (done.returncode, done.stdout) == (0, f"serde {__version__}\n")
 
 
+@pytest.mark.wide
 def test_a_reader_that_leaves_is_no_error() -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, "formats"],

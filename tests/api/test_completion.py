@@ -135,6 +135,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 """
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -182,6 +183,7 @@ def test_zsh(command: dict[str, str]) -> None:
 FRAMEWORKS = {"coremltools", "mxnet", "nnef", "onnx", "onnxruntime", "safetensors", "torch", "tvm"}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "words",
     [

@@ -69,6 +69,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", names())
 def test_the_example_of_a_function_runs(name: str, work: Path) -> None:
     if name in NEEDS and importlib.util.find_spec(NEEDS[name]) is None:

@@ -208,6 +208,7 @@ def train(mx: Any, net: Any, x: Any) -> list[float]:
     return losses
 
 
+@pytest.mark.wide
 def test_batch_norm_is_folded_on_request(mx: Any, tmp_path: Path) -> None:
     net = mx.gluon.model_zoo.vision.resnet18_v1(classes=5)
     net.initialize(mx.init.Xavier())

@@ -46,6 +46,7 @@ def python(site: Path, *args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.wide
 def test_pyserde_beneath_is_warned_of(site: Path) -> None:
     put_pyserde(site)
     done = python(site, "-c", "import serde; print(serde.convert.__name__)")

@@ -1,15 +1,20 @@
 """Imports point down only, and modules stay small; read from the source, not run."""
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import serde
+import serde.core.homes as core
+import serde.relay.ir.homes as ir
+import serde.walk.homes as walk
 from serde.relay.ir.builders import builder_names
 
 PACKAGE = Path(serde.__file__).parent
@@ -19,11 +24,12 @@ GROUND = [
     *("progress", "garbage_collection", "parsing"),
     *("installation", "report", "errors"),
     *("lossy", "outcome", "limits", "systems", "weights", "allocation", "optional", "lazy"),
+    *("homes", "core"),
 ]
 """The modules of ``core``, and those beside it: each may use those before it."""
 
 LAYERS = [
-    {*GROUND, "core"},
+    {*GROUND},
     {"relay"},
     {"bridge", "engine", "io", "walk"},
     FORMATS,
@@ -119,7 +125,9 @@ def imported_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
             assert node.level == 0, f"line {node.lineno}: a relative import"
             names = [node.module or ""]
             if node.module in ("serde", "serde.core"):
-                names = [f"{node.module}.{alias.name}" for alias in node.names]
+                homes = HOMES_IN_CORE if node.module == "serde.core" else {}
+                found = [homes.get(alias.name, alias.name) for alias in node.names]
+                names = [f"{node.module}.{each}" for each in found]
         else:
             continue
         for name in names:
@@ -128,6 +136,7 @@ def imported_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, part_of(rest.split("."))
 
 
+HOMES_IN_CORE = {name: home for home, names in core.HOMES.items() for name in names.split()}
 NAMED = re.compile(r'"(serde\.[a-z_0-9.]+)(?::\w+)?"')
 LOADS_FROM_ABOVE = {
     "bridge/formats.py": "FORMATS, each bridge when its format is first used",
@@ -277,10 +286,17 @@ def test_a_circle_is_found_and_a_diamond_is_none() -> None:
 
 
 ORDER_IN_RELAY = {
-    **{"ir": 0, "lowering": 1, "op": 2, "text": 3, "run": 3, "dataflow_pattern": 3},
-    **{"transform": 4, "analysis": 5},
+    **{"ir": 0, "lowering": 1, "op": 2, "text": 3, "run": 3, "transform": 4, "tvm": 5},
+    **dict.fromkeys(["analysis", "dataflow_pattern", "testing"], 6),
 }
-"""Folders of relay may import those before them."""
+"""Folders of relay may import those before them; the last have nothing but names of TVM's."""
+
+NAMES_ABOVE_IN_RELAY = {
+    "ir/attrs.py": "what TVM sets of an attribute of operators, when it is first asked for",
+    "ir/builders.py": "modules that TVM has beside builders of quantised operators",
+    "transform/homes.py": "names of passes that only users of TVM call",
+}
+"""Modules that load by name what stands above them in relay, and what that is."""
 
 
 @pytest.mark.parametrize("folder", sorted(ORDER_IN_RELAY))
@@ -288,13 +304,30 @@ def test_folders_of_relay_import_down(folder: str) -> None:
     wrong = [
         (name, imported)
         for name, path in MODULES.items()
-        if name.startswith(f"serde.relay.{folder}")
-        for imported in facts_of(path).modules
+        if name.startswith(f"serde.relay.{folder}.")
+        for imported in {*facts_of(path).modules, *named_in_relay(path)}
         if imported.split(".")[1] == "relay"
         and (imported == "serde.relay" or imported.split(".")[2] != folder)
         and (imported == "serde.relay" or level(imported) >= level(name))
     ]
     assert wrong == []
+
+
+def named_in_relay(path: Path) -> set[str]:
+    """Folders of relay that a module names in texts, such as "serde.relay.tvm.passes."."""
+    if path.relative_to(PACKAGE / "relay").as_posix() in NAMES_ABOVE_IN_RELAY:
+        return set()
+    found = NAMED_IN_RELAY.findall(path.read_text(encoding="utf-8"))
+    return {f"serde.relay.{each}" for each in found if each in ORDER_IN_RELAY}
+
+
+NAMED_IN_RELAY = re.compile(r'"(?:serde\.relay\.)?(\w+)\.[\w.]*"')
+
+
+@pytest.mark.parametrize("name", NAMES_ABOVE_IN_RELAY)
+def test_an_exception_in_relay_is_one(name: str) -> None:
+    found = NAMED_IN_RELAY.findall((PACKAGE / "relay" / name).read_text(encoding="utf-8"))
+    assert "tvm" in found
 
 
 def level(name: str) -> int:
@@ -320,3 +353,16 @@ def test_no_module_of_relay_bears_the_name_of_an_operator() -> None:
     """Once it is loaded it would stand in the place of the builder."""
     modules = {path.stem for path in (PACKAGE / "relay").iterdir()}
     assert modules & set(builder_names()) == set()
+
+
+@pytest.mark.parametrize("homes", [core, ir, walk], ids=lambda homes: homes.__package__)
+def test_names_of_a_package_are_those_of_its_modules(homes: ModuleType) -> None:
+    """None is a module too, and each is what its module has."""
+    package = importlib.import_module(homes.__package__)
+    modules = {path.stem for path in Path(homes.__file__).parent.iterdir()}
+    names = [name for each in homes.HOMES.values() for name in each.split()]
+    assert sorted(names) == package.__all__
+    assert modules & set(names) == set()
+    for module, each in homes.HOMES.items():
+        home = importlib.import_module(f"{homes.__package__}.{module}")
+        assert all(getattr(package, name) is getattr(home, name) for name in each.split())

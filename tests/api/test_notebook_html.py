@@ -87,6 +87,7 @@ def test_a_report_shows_gaps_verdicts_and_stages() -> None:
     assert "2x3" in Balanced(report.verdicts[0]._repr_html_()).text
 
 
+@pytest.mark.wide
 def test_a_report_reads_as_in_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,6 +71,7 @@ for table in (mil, DIRECT, LAYERS, mxnet, *TABLES.values()):
 """
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("code", [FIND_ALL, FIND_CONVERTERS], ids=["relay", "converters"])
 def test_everything_is_found_through_the_index(code: str) -> None:
     run_python("-c", code)

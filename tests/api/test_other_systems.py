@@ -72,6 +72,7 @@ def with_everything(net: Path, tmp_path_factory: pytest.TempPathFactory) -> dict
     return convert_to_all(net, tmp_path_factory.mktemp("everything"))
 
 
+@pytest.mark.wide
 def test_all_formats_are_written_and_read_to_the_same_bytes(
     told: Any, with_everything: dict[str, str]
 ) -> None:

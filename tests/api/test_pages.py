@@ -71,6 +71,7 @@ def test_the_format_of_the_page_passes_the_suite(package: Path) -> None:
     assert re.search(r"^\d\d+ passed in", done.stdout, re.MULTILINE), done.stdout[-5000:]
 
 
+@pytest.mark.wide
 def test_the_format_of_the_page_is_known_to_the_command_line(package: Path) -> None:
     done = run(package, "-m", "serde", "formats")
     assert re.search(r"jsongraph +.*JSON graph.*yes.*yes.*\.jsongraph", done.stdout)
@@ -101,6 +102,7 @@ exec(compile({source!r}, module.__file__, "exec"), vars(module))
 """
 
 
+@pytest.mark.wide
 def test_the_operator_of_the_page_goes_out_and_back(tmp_path: Path) -> None:
     files, added = blocks("docs/add-a-format.md"), blocks("CONTRIBUTING.md")
     files["jsongraph/ops.py"] += added["jsongraph/ops.py"]

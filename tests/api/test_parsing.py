@@ -25,6 +25,7 @@ class Garbage:
             Garbage.failures += 1
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, b"[" * 100_000])
 @pytest.mark.parametrize("objects", range(100, 1000, 100))
 def test_no_finalizer_runs_at_the_limit_of_recursion(text: str | bytes, objects: int) -> None:

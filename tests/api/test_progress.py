@@ -196,6 +196,7 @@ def test_what_a_bar_counts(unit: str, done: int, total: int, text: str) -> None:
     assert count_text(Progress("save", unit, done, total, 3.0)) == text
 
 
+@pytest.mark.wide
 def test_stages_and_choices_are_logged(
     net: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -67,6 +67,7 @@ def test_no_public_name_is_also_a_submodule() -> None:
     assert PUBLIC & submodules - FORMATS == {"relay", "target"}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "name", first_of(sorted(PUBLIC - {"__version__"}), ["convert", "RelayModel", "SerdeError"])
 )

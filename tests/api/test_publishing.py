@@ -163,6 +163,7 @@ def test_targets_install_extras_that_are_there(metadata: dict[str, Any]) -> None
     ].keys()
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 @pytest.mark.parametrize("uv", ["", "/usr/bin/uv"])
 @pytest.mark.parametrize(

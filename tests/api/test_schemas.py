@@ -125,6 +125,7 @@ def test_a_report_file_is_what_convert_prints(printed: Any, tmp_path: Path) -> N
     jsonschema.validate(json.loads((tmp_path / "r.json").read_text()), schema_for("convert"))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("change", "value"), [("exit_code", "0"), ("stages", {}), ("error", 3), ("nodes", None)]
 )

@@ -66,6 +66,7 @@ def test_the_exit_code_stays(model: Path, streams: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "args",
     first_of([["--help"], ["--version"], ["formats"], ["ops", "--format", "relay"]], [["formats"]]),
@@ -75,12 +76,14 @@ def test_a_closed_stdout_gets_nothing(args: list[str]) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("args", [["convert", "--help"], ["ops", "--format", "relay"]])
 def test_a_reader_that_leaves_is_no_error(args: list[str]) -> None:
     done = run('"$@" | head -c 1', *args)
     assert (done.returncode, len(done.stdout), done.stderr) == (0, 1, "")
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(
     "args", first_of([["--help"], ["--version"], ["formats"], ["formats", "--json"]], [["--help"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import inspect
 import json
@@ -91,6 +92,24 @@ def test_stubs_are_current() -> None:
     assert [path.name for path in stubs.outdated()] == []
 
 
+def test_editors_find_documentation() -> None:
+    """The stub has that of options; that of functions is where the source imports them from."""
+    tree = ast.parse((ROOT / "serde" / "__init__.py").read_text(encoding="utf-8"))
+    checked = next(
+        node for node in tree.body if isinstance(node, ast.If) and "TYPE" in ast.dump(node.test)
+    )
+    imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
+    found = {alias.name: node.module for node in imports for alias in node.names}
+    assert found == {name: getattr(serde, name).__module__ for name in FUNCTIONS}
+
+
+def test_the_stub_says_shared_options_once() -> None:
+    text = (ROOT / "serde" / "__init__.pyi").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 1200
+    assert text.count("    minimum_deployment_target: ") == 1
+    assert text.count("    input_shapes: ") == 1
+
+
 FUNCTIONS = [name for name in serde.__all__ if hasattr(getattr(serde, name), "groups")]
 
 
@@ -119,6 +138,7 @@ def test_signature_and_help_name_every_option(name: str) -> None:
     assert inspect.Parameter.VAR_KEYWORD not in {each.kind for each in parameters.values()}
 
 
+@pytest.mark.wide
 def test_help_shows_options_with_type_and_default() -> None:
     text = subprocess.run(
         [sys.executable, "-c", "import serde; help(serde.export_model)"],
@@ -128,6 +148,7 @@ def test_help_shows_options_with_type_and_default() -> None:
     assert "Options of writing coreml:" in text
 
 
+@pytest.mark.wide
 def test_options_are_looked_up_only_when_asked_for() -> None:
     code = """
 import sys, serde

@@ -60,6 +60,7 @@ def shifted(path: Path) -> Path:
     return saved(path, nodes, (4, 64), (4, 64), c=1000)
 
 
+@pytest.mark.wide
 def test_float16_names_what_to_leave_in_float32(tmp_path: Path) -> None:
     source, target = shifted(tmp_path / "s.onnx"), tmp_path / "t.relay"
     options = {"float16": True, "keep_io_types": True}

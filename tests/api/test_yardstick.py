@@ -77,6 +77,7 @@ def shifted(inputs: Mapping[str, Array]) -> list[Array]:
 # The arithmetic.
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("definition", "given"), all_samples(one_first=True))
 def test_every_operator_runs_exactly(definition: OpDef, given: Sample) -> None:
     built = build(definition, given)

@@ -66,6 +66,7 @@ def test_what_is_printed_is_no_answer(isolation: Isolation) -> None:
     assert call(isolation, "operator.length_hint", []).answer == 0
 
 
+@pytest.mark.wide
 def test_calls_at_the_same_time_do_not_mix(isolation: Isolation) -> None:
     found: dict[int, object] = {}
 

@@ -126,6 +126,7 @@ def test_models_of_a_bucket_are_converted_into_one_and_not_read_again(
     assert bodies(server) == []
 
 
+@pytest.mark.wide
 def test_parameters_that_change_beside_a_symbol_are_fetched(
     client: Any, server: Faults, tmp_path: Path, batch: Any
 ) -> None:

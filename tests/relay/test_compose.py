@@ -15,7 +15,7 @@ from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
 from serde.relay.transform import Compose, Decompose, Match, Pattern, extension_patterns
-from serde.relay.transform.tvm.extension_forms import FORMS
+from serde.relay.tvm.passes.extension_forms import FORMS
 
 X = np.random.default_rng(2).normal(size=(2, 3)).astype("float32")
 MATRIX = relay.TensorType((2, 3))

@@ -8,7 +8,7 @@ from serde.errors import RelayError, SerdeError
 from serde.relay.ir.attrs import TempOpAttr
 from serde.relay.ir.layout import TensorLayout
 from serde.relay.transform import ConvertLayout, LayoutConfig
-from serde.relay.transform.tvm.layout.inference import InferCorrectLayoutOutput
+from serde.relay.tvm.passes.layout.inference import InferCorrectLayoutOutput
 
 NHWC = 'data_layout="NHWC", kernel_layout="HWIO"'
 THREE = "padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3]"
@@ -472,6 +472,7 @@ def test_several_functions_are_converted() -> None:
         assert "layout_transform" in names(found[name])
 
 
+@pytest.mark.wide
 def test_a_deep_program_is_converted() -> None:
     x, w = relay.var("x", shape=(1, 4, 4, 4)), relay.var("w", shape=(1, 1, 4, 4))
     layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO", "kernel_size": (1, 1)}

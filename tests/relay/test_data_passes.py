@@ -94,6 +94,8 @@ def program(text: str) -> relay.IRModule:
     return transform.RemoveUnusedFunctions()(whole)
 
 
+@pytest.mark.sparse(3)
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", PASSES)
 @pytest.mark.parametrize("case", PROGRAMS)
 def test_passes_keep_the_meaning(case: str, name: str) -> None:

@@ -118,6 +118,7 @@ def test_type_of_an_expression(text: str, expected: str) -> None:
     assert body_type(text) == expected
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

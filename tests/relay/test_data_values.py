@@ -266,6 +266,7 @@ def data_of(value: ConstructorValue) -> Any:
             for item in value.fields]  # fmt: skip
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint8"])
 def test_static_tensor_arrays(dtype: str) -> None:
     prelude, ops = arrays(dtype, (2,))

@@ -14,7 +14,7 @@ from serde.relay.ir.attrs import register_op_attr, reset_op_attr
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.verify import verify
 from serde.relay.transform import DivToMul, FakeQuantizationToInteger, InferType
-from serde.relay.transform.tvm import fake_quantization_to_integer as rules
+from serde.relay.tvm.passes import fake_quantization_to_integer as rules
 
 HEAD = '#[version = "0.0.5"]\n'
 KEY = "FTVMFakeQuantizationToInteger"

@@ -23,6 +23,7 @@ def test_inferred_type(call: GoldenCall) -> None:
     assert repr(call.build().body.checked_type) == call.type_text
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("call", [case(SUITE, call.name, call) for call in CALLS if call.outputs])
 def test_values(call: GoldenCall) -> None:
     found = evaluate(call.build(), call.inputs)

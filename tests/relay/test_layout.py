@@ -19,7 +19,7 @@ from serde.relay.ir.layout import (
 )
 from serde.relay.run.interpreter import run
 from serde.relay.transform import InferType
-from serde.relay.transform.tvm.layout.inference import transform_like
+from serde.relay.tvm.passes.layout.inference import transform_like
 
 RNG = np.random.default_rng(3)
 

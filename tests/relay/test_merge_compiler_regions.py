@@ -18,8 +18,8 @@ from serde.relay.ir.registry import OpDef, get
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import children, post_order
 from serde.relay.transform import AnnotateTarget, MergeCompilerRegions, PartitionGraph
-from serde.relay.transform.tvm.acyclic_groups import AcyclicGroups
-from serde.relay.transform.tvm.annotated_regions import AnnotatedRegionSet
+from serde.relay.tvm.passes.acyclic_groups import AcyclicGroups
+from serde.relay.tvm.passes.annotated_regions import AnnotatedRegionSet
 
 CASES: dict[str, tuple[str, str]] = {
     "two in a row": (
@@ -244,6 +244,7 @@ def test_random_graphs_are_joined_as_by_brute_force(seed: int) -> None:
     check_same_results(mod, found)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", range(60, 80))
 def test_larger_random_graphs_keep_their_results(seed: int) -> None:
     rng = random.Random(seed)
@@ -256,6 +257,7 @@ def test_larger_random_graphs_keep_their_results(seed: int) -> None:
     assert names.isdisjoint(chosen), f"seed {seed}"
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("targets", [("a", "b"), ("b", "a")])
 def test_random_graphs_for_two_targets(seed: int, targets: tuple[str, str]) -> None:

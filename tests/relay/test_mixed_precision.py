@@ -15,7 +15,7 @@ from serde.relay.ir.attrs import get_op_attr, register_op_attr, reset_op_attr
 from serde.relay.ir.expr import Call
 from serde.relay.ir.verify import verify
 from serde.relay.transform import InferType, PassContext, ToMixedPrecision
-from serde.relay.transform.tvm import mixed_precision
+from serde.relay.tvm.passes import mixed_precision
 
 HEAD = '#[version = "0.0.5"]\n'
 KEY = "FTVMMixedPrecisionConversionType"
@@ -84,6 +84,7 @@ def _same(found: relay.IRModule, wanted: str) -> None:
     relay.assert_structural_equal(found, _mod(wanted))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize(("op", "follows"), _cases(MATRIX))
 def test_behind_a_dense_layer(op: str, follows: bool, dtype: str) -> None:

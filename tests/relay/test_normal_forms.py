@@ -18,7 +18,7 @@ from serde.relay.transform import (
     ToBasicBlockNormalForm,
     ToGraphNormalForm,
 )
-from serde.relay.transform.tvm.scopes import lifted_nodes
+from serde.relay.tvm.passes.scopes import lifted_nodes
 
 X = "%x: float32, %y: float32, %c: bool"
 

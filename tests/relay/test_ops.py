@@ -70,6 +70,7 @@ ZERO_POINTS_FIRST = {
 """Operators that TVM documents with each scale before its zero point, but calls otherwise."""
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("definition", "given"), all_samples(one_first=True))
 def test_inference_equals_kernel(definition: OpDef, given: Sample) -> None:
     built = build(definition, given)
@@ -95,6 +96,7 @@ def test_kernel_leaves_operands_alone(definition: OpDef, given: Sample) -> None:
             np.testing.assert_array_equal(array, old)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("shared", [False, True], ids=["axes", "lengths"])
 @pytest.mark.parametrize(("definition", "given"), all_samples(one_first=True))
 def test_symbolic_inference_equals_concrete(definition: OpDef, given: Sample, shared: bool) -> None:

@@ -184,6 +184,7 @@ def test_counts_that_are_none(body: str, message: str) -> None:
         relay.fromtext(f"{HEADER}def @main(%x: Tensor[(2147483648), float32]) {{ {body} }}")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("end", ["//\n" * 20_000, '"' + "\\\\" * 20_000, "1e" * 20_000])
 def test_long_tokens_take_no_place_a_character(end: str) -> None:
     text = f"{HEADER}def @main() {{ 1 }}\n{end}"
@@ -285,6 +286,7 @@ SEEDS = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("text", SEEDS, ids=range(len(SEEDS)))
 def test_truncated_texts(text: str) -> None:
     for end in range(0, len(text), max(1, len(text) // 150)):
@@ -319,3 +321,12 @@ def test_tuples_that_double_on_every_line_are_refused_at_once() -> None:
     with pytest.raises(TypeInferenceError, match="unfolds to more than 50000 tensors"):
         relay.fromtext(f"{HEADER}def @main(%x: float32) {{\n{body}\n}}")
     assert time.perf_counter() - start < 2
+
+
+@pytest.mark.parametrize(("levels", "message"), [(100, "expected"), (102, "nested too deeply")])
+def test_levels_of_an_attribute(levels: int, message: str) -> None:
+    value = "[" * levels + "1" + "]" * levels
+    head = '#[version = "0.0.5"]\n'
+    text = f"{head}def @main(%x: Tensor[(2), float32]) {{ squeeze(%x, axis={value}) }}"
+    with pytest.raises(RelayError, match=message):
+        relay.fromtext(text)

@@ -138,6 +138,7 @@ def _agree(found: Any, wanted: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.sparse(3)
 @pytest.mark.parametrize(("each", "definition", "given"), _samples())
 def test_samples_keep_their_numbers(each: Pass, definition: OpDef, given: Sample) -> None:
     built = build(definition, given)
@@ -257,6 +258,7 @@ def test_nets_export_the_same_numbers(each: str, net: str) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("each", first_of(PASSES, WALKS))
 def test_a_long_chain_is_walked_without_recursion(each: str) -> None:
     y: Expr = relay.var("x", shape=(2,))

@@ -7,7 +7,7 @@ import pytest
 import serde.relay as relay
 from serde.relay.ir.expr import Call
 from serde.relay.ir.visit import post_order
-from serde.relay.transform.tvm.qnn import Legalize
+from serde.relay.tvm.passes.qnn import Legalize
 
 
 def _names(mod: relay.IRModule) -> list[str]:

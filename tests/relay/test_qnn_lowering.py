@@ -22,8 +22,8 @@ from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.op.qnn.rescale import current_requantize_config, requantize_config
 from serde.relay.transform import InferType
-from serde.relay.transform.tvm.qnn import CanonicalizeOps, Legalize
-from serde.relay.transform.tvm.qnn.canonicalizations import (
+from serde.relay.tvm.passes.qnn import CanonicalizeOps, Legalize
+from serde.relay.tvm.passes.qnn.canonicalizations import (
     create_integer_lookup_op,
     create_integer_lookup_table,
     run_const_expr,

@@ -11,7 +11,7 @@ import serde.relay as relay
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.verify import verify
 from serde.relay.transform import FakeQuantizationToInteger, InferType
-from serde.relay.transform.tvm.qnn import CanonicalizeOps, Legalize
+from serde.relay.tvm.passes.qnn import CanonicalizeOps, Legalize
 
 SEEDS = [
     pytest.param(seed, marks=[] if seed < 80 else [pytest.mark.wide], id=str(seed))
@@ -124,6 +124,7 @@ def _run(mod: relay.IRModule, args: list[np.ndarray]) -> np.ndarray:
     return relay.create_executor("vm", mod=mod).evaluate()(*args).numpy()
 
 
+@pytest.mark.sparse(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_all_forms_of_a_net_agree(seed: int) -> None:
     net = _Net(seed)

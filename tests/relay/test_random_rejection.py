@@ -29,6 +29,7 @@ BOUND = 1.95 * np.sqrt(2 / COUNT)
 """What the distance of two draws of equal distribution exceeds once in 1000 times."""
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("alpha", [0.05, 0.4, 1.0, 1.5, 7.0, 3e5])
 def test_gamma_numbers_are_distributed_as_those_of_numpy(alpha: float) -> None:
     found = run_kernel("serde.random_gamma", np.array(alpha), shape=[COUNT], seed=3.0)

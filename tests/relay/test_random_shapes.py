@@ -149,6 +149,7 @@ LEFT_OUT = {
 TOLERANCE = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}
 
 
+@pytest.mark.sparse(4)
 @pytest.mark.thin(4)
 @pytest.mark.parametrize("examples", [3, pytest.param(12, marks=pytest.mark.wide)])
 @pytest.mark.parametrize("definition", DRAWN)

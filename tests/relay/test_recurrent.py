@@ -139,6 +139,8 @@ MODES = {
 }
 
 
+@pytest.mark.sparse(3)
+@pytest.mark.wide
 @pytest.mark.parametrize("layout", ["TNC", "NTC"])
 @pytest.mark.parametrize("mode", list(MODES))
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
@@ -148,6 +150,7 @@ def test_operands_and_directions(kind: str, direction: str, mode: str, layout: s
     _judge(kind, arrays, direction=direction, layout=layout)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", list(GATES))
 def test_activations(kind: str, name: str) -> None:
@@ -189,6 +192,7 @@ def test_clip(kind: str, clip: float) -> None:
     _judge(kind, _operands(kind), clip=clip)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("mode", list(MODES))
 def test_gru_that_resets_after_the_product(direction: str, mode: str) -> None:

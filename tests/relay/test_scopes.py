@@ -80,6 +80,7 @@ def test_the_interpreter_runs_what_shares_across_scopes(seed: int) -> None:
     agree(mod, wanted, inputs)
 
 
+@pytest.mark.sparse(3)
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("name", sorted(PASSES))
 @pytest.mark.parametrize("seed", SEEDS)
@@ -96,6 +97,7 @@ def test_text_keeps_scopes(seed: int, strict: bool) -> None:
     agree(relay.fromtext(mod.astext(strict=strict)), wanted, inputs)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", SEEDS)
 def test_operands_are_atoms_in_normal_form(seed: int) -> None:
     mod, _, _ = drawn(seed)

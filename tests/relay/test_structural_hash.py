@@ -85,6 +85,7 @@ def test_equal_to_those_of_its_row_alone(row: int, text: str) -> None:
     assert one_way == CLASSES[row]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("row", "text"), TEXTS)
 def test_hash_of_a_row(row: int, text: str) -> None:
     value = relay.structural_hash(parse_expr(text))

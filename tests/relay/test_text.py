@@ -72,6 +72,7 @@ def test_typed_program_prints_as_tvm(name: str) -> None:
     assert InferType()(build_program(name)).astext(strict=True) == programs()[name]["typed"]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", ["text", "typed"])
 @pytest.mark.parametrize("golden", CALLS)
 def test_text_of_tvm_is_read(golden: GoldenCall, name: str) -> None:
@@ -162,6 +163,7 @@ def test_call_round_trip(golden: GoldenCall) -> None:
     relay.verify(found)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("definition", "given"), all_samples(one_first=True))
 def test_sample_round_trip(definition: OpDef, given: Sample) -> None:
     mod = InferType()(relay.IRModule({"main": build(definition, given).function}))
@@ -176,6 +178,7 @@ SPECTRAL = ("serde.eig", "serde.eigh", "serde.svd")
 """Operators of which plain Relay can make nothing."""
 
 
+@pytest.mark.sparse(3)
 @pytest.mark.wide
 @pytest.mark.parametrize(("definition", "given"), all_samples())
 def test_sample_round_trip_in_strict_text(definition: OpDef, given: Sample) -> None:
@@ -209,6 +212,7 @@ FIXED = (
 """Operators whose decomposition needs shapes that are fixed."""
 
 
+@pytest.mark.sparse(3)
 @pytest.mark.wide
 @pytest.mark.parametrize(("definition", "given"), all_samples())
 def test_symbolic_sample_round_trip(definition: OpDef, given: Sample) -> None:

@@ -333,6 +333,7 @@ def _claims() -> Iterator[Any]:
                 yield pytest.param(title, op, id=f"{title}-{name}")
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("title", "op"), list(_claims()))
 def test_what_is_claimed_holds(title: str, op: OpDef) -> None:
     definition = DEFINITIONS[title]

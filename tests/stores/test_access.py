@@ -148,6 +148,7 @@ def test_what_lies_in_a_bucket_is_malformed(
     assert ".serde-" not in told
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("args", "code", "told"),
     [
@@ -198,6 +199,7 @@ def test_an_archive_in_a_bucket_is_taken_as_it_is(bucket: Any, tmp_path: Path) -
     assert "model.tar.gz: the model is m/net.onnx" in report.notes
 
 
+@pytest.mark.wide
 def test_local_paths_load_nothing_of_stores(tmp_path: Path) -> None:
     save_net(tmp_path / "net.onnx")
     code = (

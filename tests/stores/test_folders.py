@@ -104,6 +104,7 @@ def test_a_server_that_fails_now_and_then_loses_nothing(
     assert [name for name in bucket.names() if "/." in name] == []
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("after", SOME)
 def test_what_a_killed_run_had_begun_to_replace_is_finished_by_the_next(
     bucket: Any, old: str, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
@@ -146,6 +147,7 @@ def dense(size: int) -> tuple[relay.IRModule, dict[str, Any]]:
     return mod, {"w": np.random.default_rng(size).normal(size=(size, 8)).astype(np.float32)}
 
 
+@pytest.mark.wide
 def test_packages_are_as_coremltools_reads_them(bucket: Any, tmp_path: Path) -> None:
     """The first net has a file of weights, and the second one has none."""
     url = f"{bucket.url}/m/net.mlpackage"

@@ -67,6 +67,7 @@ def test_an_object_is_fetched_in_ranges(bucket: Any, tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.wide
 def test_nothing_is_lost_by_a_server_that_fails(bucket: Any, tmp_path: Path) -> None:
     """Without the retries of s3fs and botocore, so that all of them are serde's."""
     bucket.put("net.bin", RANDOM)
@@ -307,6 +308,7 @@ def test_a_disk_that_fills_up_is_told(
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.wide
 def test_what_a_killed_run_left_goes_with_the_next(bucket: Any, tmp_path: Path) -> None:
     bucket.put("net.bin", RANDOM)
     code = (

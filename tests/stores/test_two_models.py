@@ -135,6 +135,7 @@ def test_weights_lie_apart_from_their_model(where: str, bucket: Any, tmp_path: P
         serde.convert(source, tmp_path / "o.onnx", params=f"{bucket.url}/w/none.params")
 
 
+@pytest.mark.wide
 def test_a_split_goes_from_a_bucket_into_one(
     nets: tuple[str, str], bucket: Any, tmp_path: Path, temporary_files: Path,
     capsys: pytest.CaptureFixture[str],

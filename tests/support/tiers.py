@@ -5,7 +5,8 @@ A test has a tier: without a mark it is part of ``make test``; ``wide`` tests ru
 a covering part keeps its tier, and the rest is ``wide``: with three lists of parameters and more,
 each pair of values of two lists is in that part; with two lists, or where the pairs are many, each
 value. Of a test that has one parameter, a whole number such as a seed or a position in a file, an
-eighth keeps its tier. Of what is left of a function marked ``thin(n)``, one in n does.
+eighth keeps its tier. Of what is left of a function marked ``thin(n)``, one in n does. Of the
+`wide` tests of a function marked ``sparse(n)``, about one in n stays so, and the rest is ``slow``.
 """
 
 from __future__ import annotations

@@ -121,6 +121,7 @@ def test_what_is_loaded_gives_the_same(module: OnnxModule, folder: Path) -> None
     assert loaded.opset == module.opset
 
 
+@pytest.mark.wide
 def test_a_new_process_gives_the_same(module: OnnxModule, folder: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", X)
     code = (

@@ -54,6 +54,7 @@ def check(mx: types.ModuleType, name: str) -> None:
     assert row.refused == []
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", first_of(SMALL, ["transformer_small"]))
 def test_small_net(mx: types.ModuleType, name: str) -> None:
     check(mx, name)
@@ -135,6 +136,7 @@ def round_trip(mx: types.ModuleType, net: Net, source: str, directory: Path) -> 
     assert max(distance(found, expected)) <= CEILING
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("source", ["mxnet", "onnx"])
 @pytest.mark.parametrize("name", first_of(SMALL_SIDES, ["mobilenetv2_0.25"]))
 def test_small_round_trip(mx: types.ModuleType, name: str, source: str, tmp_path: Path) -> None:

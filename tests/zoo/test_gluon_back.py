@@ -70,6 +70,7 @@ def check(name: str, path: Path) -> None:
         assert max(distance(found, wanted)) <= BOUND
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", first_of(SMALL, ["shufflenet_v2"]))
 def test_small_net(name: str, tmp_path: Path) -> None:
     check(name, tmp_path / "net.onnx")

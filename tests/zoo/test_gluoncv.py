@@ -91,6 +91,8 @@ def check(mx: types.ModuleType, oracle: PlainMxnet, name: str, directory: Path) 
         assert found_again(expected, run_onnx(target, image)[1]) >= LEAST_FOUND
 
 
+@pytest.mark.sparse(4)
+@pytest.mark.wide
 @pytest.mark.parametrize("name", first_of(SMALL, FIRST))
 def test_small_net(
     mx: types.ModuleType, plain_mxnet: PlainMxnet, name: str, tmp_path: Path

@@ -107,6 +107,7 @@ def quantized_net(request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any], 
     return made.symbol, made.params, made.data
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("opset", OPSETS)
 def test_small_int8_net(quantized_net: Any, opset: int) -> None:
     symbol, params, data = quantized_net
@@ -155,6 +156,7 @@ def test_small_int8_net_on_floats(quantized_net: Any, form: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6 * np.abs(expected).max())
 
 
+@pytest.mark.wide
 def test_small_int8_net_of_any_batch(quantized_net: Any) -> None:
     symbol, params, data = quantized_net
     model = serde.to_relay(symbol, params, input_shapes={"data": ("batch", *data.shape[1:])})

@@ -48,6 +48,8 @@ def check(mx: Any, oracle: PlainMxnet, name: str, net: Net, directory: Path) -> 
     assert max(each.nodes for each in figures) <= figures[0].layers
 
 
+@pytest.mark.sparse(3)
+@pytest.mark.wide
 @pytest.mark.parametrize("name", first_of(SMALL, ["mobilenetv2_0.25"]))
 def test_small_zoo_net(mx: Any, plain_mxnet: PlainMxnet, name: str, tmp_path: Path) -> None:
     check(mx, plain_mxnet, name, zoo_net(mx, name, SMALL[name]), tmp_path)
@@ -59,6 +61,7 @@ def test_zoo_net(mx: Any, plain_mxnet: PlainMxnet, name: str, tmp_path: Path) ->
     check(mx, plain_mxnet, name, zoo_net(mx, name, ZOO[name]), tmp_path)
 
 
+@pytest.mark.sparse(3)
 @pytest.mark.wide
 @pytest.mark.parametrize("name", [name for name in FACES if name not in LARGE_FACES])
 def test_face_net(mx: Any, plain_mxnet: PlainMxnet, name: str, tmp_path: Path) -> None:
@@ -90,6 +93,7 @@ def module(mx: Any, net: Net, _directory: Path) -> Any:
     return result
 
 
+@pytest.mark.wide
 @pytest.mark.filterwarnings("ignore:Cannot decide type")  # MXNet's, of its own blocks' inputs
 @pytest.mark.parametrize("kind", [gluon_block, module])
 def test_live_object_of_any_batch(
@@ -108,6 +112,7 @@ def test_live_object_of_any_batch(
     assert max(distance(found, expected)) < CEILING
 
 
+@pytest.mark.wide
 def test_a_hybrid_block_keeps_its_values(mx: Any) -> None:
     block = mx.gluon.model_zoo.vision.get_model("resnet18_v1", classes=10)
     block.initialize(mx.init.Xavier(rnd_type="gaussian", magnitude=2.5))

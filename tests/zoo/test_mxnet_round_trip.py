@@ -73,6 +73,7 @@ def check(mx: Any, oracle: PlainMxnet, net: Net, directory: Path) -> None:
     assert operators(folded).total() <= operators(symbol).total()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", first_of(SMALL, ["mobilenetv2_0.25"]))
 def test_small_zoo_net(mx: Any, plain_mxnet: PlainMxnet, name: str, tmp_path: Path) -> None:
     check(mx, plain_mxnet, zoo_net(mx, name, SMALL[name]), tmp_path)

@@ -42,6 +42,7 @@ def small(mx: types.ModuleType, name: str) -> Net:
     return zoo_net(mx, name, SMALL[name]) if name in SMALL else face_net(mx, name)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", first_of([*SMALL, "arcface", "retinaface"], ["mobilenetv2_0.25"]))
 def test_small_net(
     mx: types.ModuleType, khronos: Khronos, plain_mxnet: PlainMxnet, name: str, tmp_path: Path

@@ -19,10 +19,7 @@ from serde.coreml.interface.interface import tensors_of
 from serde.coreml.interface.planning import layout_of
 from serde.coreml.mlprogram.states import later_names
 from serde.coreml.versions import Target
-from serde.relay.ir.expr import Constant, Expr, Span, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Constant, Expr, RelayModel, Span, TensorType, Var, call
 from serde.walk.interface import Inner, rewrite_interface, uncast
 
 __all__ = ["expected_of", "with_channels_first", "with_images", "with_numbers"]

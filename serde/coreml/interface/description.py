@@ -14,8 +14,7 @@ from serde._version import __version__
 from serde.bridge.input_types import COLORS, DEFAULT_RANGE, Image, Range
 from serde.coreml.interface.interface import ARRAY_DTYPES
 from serde.errors import OptionError
-from serde.relay.ir.dims import Dim, SymDim, substitute
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Dim, SymDim, TensorType, substitute
 
 __all__ = ["Classifier", "Feature", "Interface"]
 

@@ -12,9 +12,7 @@ import serde.relay as relay
 from serde.bridge.input_types import COLORS
 from serde.coreml.interface.interface import ARRAY_DTYPES, color_space
 from serde.errors import OptionError, Unsupported
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Expr, Span, Var
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import DimLike, Expr, Span, TensorType, Var
 
 __all__ = ["input_variable", "preprocess", "to_five_axes"]
 

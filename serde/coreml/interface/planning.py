@@ -10,9 +10,7 @@ from serde.bridge.input_types import DEFAULT_RANGE, Image, Range, known_image
 from serde.coreml.interface.description import Classifier, Interface
 from serde.coreml.versions import Target
 from serde.errors import OptionError
-from serde.relay.ir.dims import Dim, SymDim, substitute
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.ir import Dim, RelayModel, SymDim, TensorType, TupleType, substitute
 
 if TYPE_CHECKING:
     from serde.coreml.options import CoremlExportOptions

@@ -7,11 +7,7 @@ from typing import Any as AnyValue
 from serde.coreml.interface.description import Classifier
 from serde.coreml.mlprogram.builder import ProgramBuilder, set_text
 from serde.coreml.value import Value
-from serde.relay.ir.expr import Call, Expr, Tuple
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef, has_trait
-from serde.relay.ir.traits import Reshape
-from serde.relay.ir.visit import children
+from serde.relay.ir import Call, Expr, OpDef, RelayModel, Reshape, Tuple, children, has_trait
 
 __all__ = ["append_classify", "is_softmax"]
 

@@ -7,17 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serde.core.report import Report
-from serde.core.weights import Array, Weight, numpy_dtype
+from serde.core import Array, Report, Weight, numpy_dtype
 from serde.coreml.mlprogram.ops.qnn.linear import stays_quantized
 from serde.coreml.mlprogram.ops.table import constants_of
 from serde.io.packed import PackedWeight
+from serde.relay.ir import IRModule, OpDef, RelayModel, TensorType, infer_function
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Var
-from serde.relay.ir.infer import infer_function
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import free_vars, post_order, rebuild, rewrite
 from serde.relay.transform.decompose import decompose
 from serde.relay.transform.purity import compressed, unpacks

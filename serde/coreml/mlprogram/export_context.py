@@ -14,9 +14,7 @@ import serde.relay as relay
 from serde.core.weights import Weight, numpy_dtype
 from serde.coreml.value import Argument, Builder, Held, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Constant, Expr, Var
-from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.ir import Call, Constant, Dim, Expr, SequenceType, TensorType, Var
 from serde.relay.run.computed import ComputedWeight
 from serde.walk import export_context as walk
 from serde.walk.export_context import SymbolTable, Writing

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.input_types import DEFAULT_RANGE
+from serde.core import Report, Weight
 from serde.core.lossy import FLOAT64_AS_FLOAT32, INT64_AS_INT32
-from serde.core.report import Report
-from serde.core.weights import Weight
 from serde.coreml.interface.adapters import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.description import Classifier, Interface
 from serde.coreml.interface.planning import plan
@@ -38,10 +37,7 @@ from serde.coreml.protos import message_class
 from serde.coreml.value import Builder, Value, check_rank, set_type
 from serde.coreml.versions import Target
 from serde.errors import OptionError, Unsupported, raise_if_refused
-from serde.relay.ir.expr import Call, If
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.ir import Call, Foreign, If, RelayModel, SequenceType, TensorType
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk, Known, name_outputs
 from serde.walk.lowering import lower_to_static

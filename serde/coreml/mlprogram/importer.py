@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.report import Report
-from serde.core.weights import ArrayWeight, dtype_name
+from serde.core import ArrayWeight, Report, dtype_name, pause_garbage_collection
 from serde.coreml.foreign import (
     bind_inputs,
     custom_name,
@@ -25,11 +23,7 @@ from serde.coreml.mlprogram.states import FACT, later_names
 from serde.coreml.model import CoremlModel, by_name
 from serde.coreml.versions import BY_OPSET
 from serde.errors import FormatError, OptionError, Unsupported, raise_if_refused
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Constant, Expr, Span, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Constant, DimLike, Expr, RelayModel, Span, TensorType, Var, is_float
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback, with_lengths
 from serde.walk.holes import Hole

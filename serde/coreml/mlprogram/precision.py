@@ -7,16 +7,12 @@ from functools import partial
 
 import numpy as np
 
+from serde.core import ArrayWeight, Report
 from serde.core.lossy import FLOAT16_OVERFLOW
-from serde.core.report import Report
-from serde.core.weights import ArrayWeight
 from serde.errors import OptionError, raise_if_refused
 from serde.relay import transform
-from serde.relay.ir.expr import Call, Constant, Var
-from serde.relay.ir.model import RelayModel
+from serde.relay.ir import Call, Constant, Float32, RelayModel, Var, post_order
 from serde.relay.ir.registry import OpDef, all_ops, op_names
-from serde.relay.ir.traits import Float32
-from serde.relay.ir.visit import post_order
 from serde.relay.transform.to_float16 import INFINITE
 
 __all__ = ["to_float16", "wide_names"]

@@ -18,12 +18,8 @@ from serde.coreml.model import operations
 from serde.coreml.value import Value, set_type
 from serde.coreml.versions import Target
 from serde.errors import OptionError
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import Dim, IRModule, RelayModel, TensorType, TupleType, UniqueNames
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.types import TensorType, TupleType
-from serde.relay.ir.unique_names import UniqueNames
 
 if TYPE_CHECKING:
     from serde.coreml.options import CoremlExportOptions

@@ -13,10 +13,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Call, Dim, Expr, OpDef, TensorType, call
 
 __all__ = ["ListFacts", "give_shape", "is_shapeless", "length_of", "operand_of"]
 

@@ -23,8 +23,7 @@ from serde.coreml.neuralnetwork.layers import (
 from serde.coreml.neuralnetwork.parameters import QuantizedWeight
 from serde.coreml.value import MAX_RANK, Argument, Builder, Value
 from serde.errors import ConverterBug, Unsupported
-from serde.relay.ir.expr import Call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, TensorType
 from serde.walk.converter import Converter
 from serde.walk.table import ConverterTable
 

@@ -13,8 +13,7 @@ from serde.core.weights import ArrayWeight
 from serde.coreml.neuralnetwork.layers import Layer, Network, Parameter, held_shape, value_weight
 from serde.coreml.value import Argument, Builder, Value
 from serde.errors import ConverterBug, Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Dim, TensorType
 from serde.walk.export_context import NodeContext
 
 __all__ = ["ExportContext"]

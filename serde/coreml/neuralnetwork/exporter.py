@@ -30,9 +30,7 @@ from serde.coreml.value import Value, check_rank
 from serde.coreml.versions import Target
 from serde.errors import Unsupported, raise_if_refused
 from serde.relay import transform
-from serde.relay.ir.expr import Call
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, RelayModel, TensorType
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import name_outputs
 from serde.walk.lowering import lower_to_static

@@ -9,15 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import serde.relay as relay
-from serde.core.limits import budget
-from serde.core.weights import Array
+from serde.core import Array, budget
 from serde.coreml.neuralnetwork.message_view import MessageView, layers_of
 from serde.coreml.neuralnetwork.parameters import Parameters
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Constant, Expr, const
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Constant, Dim, Expr, OpDef, TensorType, const
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.walk.holes import Hole, Incomplete
 from serde.walk.import_context import GraphImporter, ImportContext as BaseContext

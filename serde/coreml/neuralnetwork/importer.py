@@ -6,9 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.limits import budget
-from serde.core.report import Report
+from serde.core import Report, budget, pause_garbage_collection
 from serde.coreml.foreign import CUSTOM, layer_node, layer_parameters
 from serde.coreml.interface.interface import ARRAY_DTYPES, class_labels, model_meta
 from serde.coreml.interface.network_inputs import input_variable, preprocess, to_five_axes
@@ -32,10 +30,7 @@ from serde.coreml.neuralnetwork.ops import LAYERS
 from serde.coreml.neuralnetwork.parameters import Parameters
 from serde.errors import FormatError, raise_if_refused
 from serde.relay import cast, reshape, squeeze
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Expr, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import DimLike, Expr, RelayModel, TensorType, Var
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Hole
@@ -122,12 +117,12 @@ class _Walk(ImportWalk[Sequence[MessageView], _Step, Scope]):
 
     def _nodes(self, layers: Sequence[MessageView], scope: Scope) -> Iterator[Node[_Step]]:
         """Yield layers, up to where an iteration ends."""
-        for place, layer in enumerate(layers):
+        for index, layer in enumerate(layers):
             self.report.nodes += 1
             # What follows where an iteration may end is converted anew for each branch.
             budget().draw("nodes", _NODES, "layers, those of loops and branches included,")
             message = layer.message
-            following = layers[place + 1 :] if ends_iteration(message) else None
+            following = layers[index + 1 :] if ends_iteration(message) else None
             kind = message.WhichOneof("layer") or ""
             names = () if kind in WRITERS else message.output
             yield Node(kind, message.name or layer.path, names, _Step(layer, following))

@@ -13,8 +13,7 @@ from serde.coreml.neuralnetwork.layers import Network, Parameter, held_array, he
 from serde.coreml.neuralnetwork.message_view import snake_case
 from serde.coreml.neuralnetwork.parameters import QuantizedWeight
 from serde.io.messages import INLINE_BYTES
-from serde.relay.ir.expr import Var
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import TensorType, Var
 from serde.relay.run.computed import ComputedWeight
 
 __all__ = ["NetworkMessages"]

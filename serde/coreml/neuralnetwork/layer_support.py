@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from serde.coreml.mlprogram.ops.image.resize import sampling_of
-from serde.relay.ir.expr import Call
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, OpDef, TensorType
 
 __all__ = ["has_layers"]
 

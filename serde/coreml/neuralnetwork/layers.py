@@ -11,8 +11,7 @@ import numpy as np
 from serde.core.weights import Array, ArrayWeight, Weight
 from serde.coreml.value import Value
 from serde.errors import ConverterBug, Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Dim, TensorType
 
 __all__ = [
     "WIDE_INTEGERS", "Fields", "Layer", "Network", "Parameter", "held_array", "held_shape",

@@ -14,8 +14,7 @@ from serde.coreml.model import CoremlModel
 from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.errors import FormatError
 from serde.io.packed import HighFirstWeight
-from serde.relay.ir.expr import Expr, Var
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, Var
 from serde.relay.run.computed import ComputedWeight
 
 __all__ = ["Parameters", "QuantizedWeight"]

@@ -16,10 +16,7 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim, as_dim
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
+from serde.relay.ir import Dim, Expr, as_dim, as_dtype, call, tensor_type
 
 __all__ = ["THRESHOLDS", "suppression_to_relay", "thresholds_of"]
 

@@ -10,9 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.limits import MAX_ARCHIVE_MEMBERS
+from serde.core import MAX_ARCHIVE_MEMBERS, Report
 from serde.core.outcome import OUTCOMES, error_message, exit_code
-from serde.core.report import Report
 from serde.engine.forked import forked_engines
 from serde.errors import (
     ConverterBug,

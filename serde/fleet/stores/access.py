@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any as AnyValue, NamedTuple
 
-from serde.conversion.places import Places
+from serde.conversion.locations import Locations
 from serde.core.report import Report
 from serde.errors import OptionError
 from serde.fleet.stores.archives import is_archive
@@ -80,7 +80,7 @@ def at_hand(
 def call_elsewhere(
     function: Callable[..., AnyValue],
     given: dict[str, AnyValue],
-    places: Places,
+    locations: Locations,
     storage_options: Mapping[str, AnyValue] | None,
 ) -> AnyValue:
     """Return what a public function returns for models that lie elsewhere.
@@ -88,14 +88,14 @@ def call_elsewhere(
     Args:
         function: What takes local files.
         given: Its arguments by name.
-        places: Which of them are models.
+        locations: Which of them are models.
         storage_options: What ``fsspec`` gives to the file systems; the environment otherwise.
 
     Raises:
         SerdeError: As `function`, and where a store or an archive is not as it should be.
     """
     report = given["report"] = given.get("report") or Report()
-    target: AnyValue = given.get(places.writes)
+    target: AnyValue = given.get(locations.writes)
     if given.get("link_weights"):
         raise OptionError(
             "link_weights: weights that lie in a store or in an archive can be copied, but not "
@@ -103,8 +103,8 @@ def call_elsewhere(
         )
     with ExitStack() as writing:
         if target is not None:
-            _refuse_same([given.get(name) for name in (*places.reads, "params")], target)
-            given[places.writes] = writing.enter_context(
+            _refuse_same([given.get(name) for name in (*locations.reads, "params")], target)
+            given[locations.writes] = writing.enter_context(
                 published(
                     os.fspath(target),
                     storage_options=storage_options,
@@ -113,10 +113,10 @@ def call_elsewhere(
                 )
             )
         with ExitStack() as reading:
-            result = function(**_brought(given, places, report, storage_options, reading))
-            if places.keeps:
+            result = function(**_brought(given, locations, report, storage_options, reading))
+            if locations.keeps:
                 # Weights of the result stay in the files.
-                weakref.finalize(getattr(result, places.keeps), reading.pop_all().close)
+                weakref.finalize(getattr(result, locations.keeps), reading.pop_all().close)
     if target is not None and is_url(target):
         report.facts["path"] = safe_url(os.fspath(target))
     return result
@@ -124,7 +124,7 @@ def call_elsewhere(
 
 def _brought(
     given: Mapping[str, AnyValue],
-    places: Places,
+    locations: Locations,
     report: Report,
     storage_options: Mapping[str, AnyValue] | None,
     reading: ExitStack,
@@ -133,7 +133,7 @@ def _brought(
     found: dict[str, AnyValue] = {}
     said: Mapping[str, AnyValue] = {}
     params = given.get("params")
-    for name, format in places.reads.items():
+    for name, format in locations.reads.items():
         if given.get(name) is None:
             continue
         own = at_hand(
@@ -141,7 +141,7 @@ def _brought(
             alone=params is not None,
         )  # fmt: skip
         found[name], options = reading.enter_context(own)
-        if len(found) == 1 or places.shared:
+        if len(found) == 1 or locations.shared:
             said = {**options, **said}
     if is_url(params):
         own = at_hand(params, None, {}, report, storage_options, alone=True)

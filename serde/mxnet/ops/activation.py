@@ -12,10 +12,8 @@ from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.shape.create import axis_indices
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, TensorType, is_float, normalize_axis, tensor_type
 from serde.walk.pairs import pair, reads, writes
 from serde.walk.takes import FLOATS, HELD, Takes
 
@@ -24,7 +22,7 @@ SELU_GAMMA = 1.0507009873554804934193349852946
 
 
 @OPS.imports("relu", "_npx_relu")
-def import_relu(ctx: ImportContext, data: Expr) -> Expr:
+def import_relu(ctx: Import, data: Expr) -> Expr:
     """Of integers a maximum, which ONNX Runtime has for every width."""
     if not is_float(ctx.type(data).dtype):
         return relay.maximum(data, scalar_like(ctx, data, 0))
@@ -33,10 +31,7 @@ def import_relu(ctx: ImportContext, data: Expr) -> Expr:
 
 @OPS.imports("Activation")
 def import_activation(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"],
+    ctx: Import, data: Expr, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"]
 ) -> Expr:
     build = {
         "relu": relay.nn.relu,
@@ -50,7 +45,7 @@ def import_activation(
 
 @OPS.imports("LeakyReLU")
 def import_leaky_relu(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     gamma: Expr | None = None,
     *,
@@ -73,7 +68,7 @@ def import_leaky_relu(
     return relay.nn.leaky_relu(data, slope)
 
 
-def _prelu(ctx: ImportContext, data: Expr, gamma: Expr | None) -> Expr:
+def _prelu(ctx: Import, data: Expr, gamma: Expr | None) -> Expr:
     """One slope for all, or one a channel (axis 1; of a vector, one an element)."""
     if gamma is None:
         raise Unsupported("act_type='prelu' needs the slopes as a second input")
@@ -99,7 +94,7 @@ class SoftmaxAttributes:
 
 @OPS.imports("softmax")
 def import_softmax(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     length: Expr | None = None,
     *,
@@ -129,16 +124,16 @@ def import_softmax(
 
 
 @OPS.imports("log_softmax", ignored=("use_length",))
-def import_log_softmax(ctx: ImportContext, data: Expr, *, attrs: SoftmaxAttributes) -> Expr:
+def import_log_softmax(ctx: Import, data: Expr, *, attrs: SoftmaxAttributes) -> Expr:
     return _softmax(ctx, relay.nn.log_softmax, data, attrs)
 
 
 @OPS.imports("softmin", ignored=("use_length",))
-def import_softmin(ctx: ImportContext, data: Expr, *, attrs: SoftmaxAttributes) -> Expr:
+def import_softmin(ctx: Import, data: Expr, *, attrs: SoftmaxAttributes) -> Expr:
     return _softmax(ctx, relay.nn.softmax, relay.negative(data), attrs)
 
 
-def _softmax(ctx: ImportContext, build: AnyValue, data: Expr, attrs: SoftmaxAttributes) -> Expr:
+def _softmax(ctx: Import, build: AnyValue, data: Expr, attrs: SoftmaxAttributes) -> Expr:
     """A wider dtype holds for the computation, too; a narrower one rounds the result."""
     given = numpy_dtype(ctx.type(data).dtype)
     dtype, temperature = attrs.dtype, attrs.temperature
@@ -150,7 +145,7 @@ def _softmax(ctx: ImportContext, build: AnyValue, data: Expr, attrs: SoftmaxAttr
     return result if dtype is None else relay.cast(result, dtype)
 
 
-def _over_all_but_batch(ctx: ImportContext, data: Expr) -> Expr:
+def _over_all_but_batch(ctx: Import, data: Expr) -> Expr:
     """Softmax with everything behind the batch axis as one row."""
     if ctx.type(data).rank <= 2:
         return relay.nn.softmax(data, axis=-1)
@@ -170,7 +165,7 @@ def _over_all_but_batch(ctx: ImportContext, data: Expr) -> Expr:
     ),
 )
 def import_softmax_output(
-    ctx: ImportContext, data: Expr, *, multi_output: bool = False, preserve_shape: bool = False
+    ctx: Import, data: Expr, *, multi_output: bool = False, preserve_shape: bool = False
 ) -> Expr:
     if multi_output:
         return relay.nn.softmax(data, axis=1)
@@ -181,7 +176,7 @@ def import_softmax_output(
 
 @OPS.imports("SoftmaxActivation")
 def import_softmax_activation(
-    ctx: ImportContext, data: Expr, *, mode: Literal["instance", "channel"] = "instance"
+    ctx: Import, data: Expr, *, mode: Literal["instance", "channel"] = "instance"
 ) -> Expr:
     """``instance`` takes the last axis, not all but the batch as MXNet's documentation says."""
     return relay.nn.softmax(data, axis=1 if mode == "channel" else -1)
@@ -206,14 +201,14 @@ def import_softmax_activation(
         "momentum",
     ),
 )
-def import_training_head(ctx: ImportContext, data: Expr) -> Expr:
+def import_training_head(ctx: Import, data: Expr) -> Expr:
     """What these add matters to gradients only."""
     return data
 
 
 def _declare_activation_export(name: str, act_type: str) -> None:
     @OPS.exports(name, takes=Takes(data=FLOATS))
-    def export_activation(ctx: ExportContext, data: Value) -> Value:
+    def export_activation(ctx: Export, data: Value) -> Value:
         """MXNet computes no activations of nothing."""
         if ctx.type(data).size == 0:
             return data
@@ -228,7 +223,7 @@ for _relay, _act_type in {
     _declare_activation_export(_relay, _act_type)
 
 
-def _emit_leaky(ctx: ExportContext, data: Value, **attrs: AnyValue) -> Value:
+def _emit_leaky(ctx: Export, data: Value, **attrs: AnyValue) -> Value:
     """Append a LeakyReLU, which MXNet computes of tensors that have an axis."""
     type_ = ctx.type(data)
     if type_.shape or not ctx.np_shape:
@@ -238,7 +233,7 @@ def _emit_leaky(ctx: ExportContext, data: Value, **attrs: AnyValue) -> Value:
 
 
 @OPS.exports("nn.leaky_relu", takes=Takes(alpha=HELD))
-def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
+def export_leaky_relu(ctx: Export, data: Value, *, alpha: float) -> Value:
     return _emit_leaky(ctx, data, act_type="leaky", slope=alpha)
 
 
@@ -248,22 +243,22 @@ def _slopes_fit(call: Call) -> bool:
 
 
 @OPS.exports("nn.prelu", when=_slopes_fit)
-def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
+def export_prelu(ctx: Export, data: Value, alpha: Value, *, axis: int) -> Value:
     return ctx.emit("LeakyReLU", data, alpha, act_type="prelu")
 
 
 @OPS.exports("serde.gelu", takes=Takes(approximate="none"))
-def export_gelu(ctx: ExportContext, data: Value) -> Value:
+def export_gelu(ctx: Export, data: Value) -> Value:
     return _emit_leaky(ctx, data, act_type="gelu")
 
 
 @OPS.exports("serde.selu", takes=Takes(alpha=SELU_ALPHA, gamma=SELU_GAMMA))
-def export_selu(ctx: ExportContext, data: Value) -> Value:
+def export_selu(ctx: Export, data: Value) -> Value:
     return _emit_leaky(ctx, data, act_type="selu")
 
 
 @OPS.exports("serde.elu", takes=Takes(alpha=HELD))
-def export_elu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
+def export_elu(ctx: Export, data: Value, *, alpha: float) -> Value:
     return _emit_leaky(ctx, data, act_type="elu", slope=alpha)
 
 

@@ -14,8 +14,9 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.shape.create import axis_indices
-from serde.mxnet.ops.table import OPS, ImportContext
+from serde.mxnet.ops.table import OPS, Import
 from serde.relay.ir.expr import Expr
+from serde.relay.lowering.lengths import length_of
 
 __all__ = ["scores", "weighted"]
 
@@ -23,7 +24,7 @@ _ROWS, _COLUMNS = (1, 0, 2), (1, 2, 0)
 """(time, batch and head, width) as matrices with a row, or a column, a time."""
 
 
-def _dealt(ctx: ImportContext, x: Expr, heads: int, parts: int) -> tuple[list[Expr], int]:
+def _dealt(ctx: Import, x: Expr, heads: int, parts: int) -> tuple[list[Expr], int]:
     """Return the parts that a head holds side by side, and how wide each is.
 
     Args:
@@ -43,7 +44,7 @@ def _dealt(ctx: ImportContext, x: Expr, heads: int, parts: int) -> tuple[list[Ex
     return [rows] if parts == 1 else list(relay.split(rows, parts, axis=2)), width
 
 
-def scores(ctx: ImportContext, query: Expr, key: Expr, width: int) -> Expr:
+def scores(ctx: Import, query: Expr, key: Expr, width: int) -> Expr:
     """Return the products of queries and keys, each of (time, batch times heads, width)."""
     queries = relay.transpose(query, _ROWS)
     scaled = relay.multiply(queries, scalar_like(ctx, queries, 1 / math.sqrt(width)))
@@ -58,36 +59,34 @@ def weighted(attention: Expr, value: Expr, heads: int, width: int) -> Expr:
 
 
 @OPS.imports("_contrib_interleaved_matmul_selfatt_qk")
-def import_selfatt_qk(ctx: ImportContext, queries_keys_values: Expr, *, heads: int) -> Expr:
+def import_selfatt_qk(ctx: Import, queries_keys_values: Expr, *, heads: int) -> Expr:
     (query, key, _), width = _dealt(ctx, queries_keys_values, heads, 3)
     return scores(ctx, query, key, width)
 
 
 @OPS.imports("_contrib_interleaved_matmul_selfatt_valatt")
 def import_selfatt_valatt(
-    ctx: ImportContext, queries_keys_values: Expr, attention: Expr, *, heads: int
+    ctx: Import, queries_keys_values: Expr, attention: Expr, *, heads: int
 ) -> Expr:
     (_, _, value), width = _dealt(ctx, queries_keys_values, heads, 3)
     return weighted(attention, value, heads, width)
 
 
 @OPS.imports("_contrib_interleaved_matmul_encdec_qk")
-def import_encdec_qk(ctx: ImportContext, queries: Expr, keys_values: Expr, *, heads: int) -> Expr:
+def import_encdec_qk(ctx: Import, queries: Expr, keys_values: Expr, *, heads: int) -> Expr:
     (query,), width = _dealt(ctx, queries, heads, 1)
     (key, _), _ = _dealt(ctx, keys_values, heads, 2)
     return scores(ctx, query, key, width)
 
 
 @OPS.imports("_contrib_interleaved_matmul_encdec_valatt")
-def import_encdec_valatt(
-    ctx: ImportContext, keys_values: Expr, attention: Expr, *, heads: int
-) -> Expr:
+def import_encdec_valatt(ctx: Import, keys_values: Expr, attention: Expr, *, heads: int) -> Expr:
     (_, value), width = _dealt(ctx, keys_values, heads, 2)
     return weighted(attention, value, heads, width)
 
 
 @OPS.imports("_contrib_div_sqrt_dim")
-def import_div_sqrt_dim(ctx: ImportContext, data: Expr) -> Expr:
+def import_div_sqrt_dim(ctx: Import, data: Expr) -> Expr:
     """The root is rounded to the dtype of the data before it divides."""
     (last,) = ctx.static_lengths(data, [-1])
     root = scalar_like(ctx, data, math.sqrt(last))
@@ -106,11 +105,8 @@ class _Window:
         symmetric: Whether those behind are seen.
     """
 
-    def __init__(
-        self, ctx: ImportContext, x: Expr, dilation: Expr, w: int, symmetric: bool
-    ) -> None:
+    def __init__(self, ctx: Import, x: Expr, dilation: Expr, w: int, symmetric: bool) -> None:
         (self.heads,) = ctx.static_lengths(x, [2])
-        self._ctx = ctx
         self._x = x
         steps = relay.const(allocation.arange(-w, w + 1 if symmetric else 1, dtype=np.int32))
         away = relay.multiply(relay.expand_dims(relay.cast(dilation, "int32"), 1), steps)
@@ -124,10 +120,7 @@ class _Window:
 
     def end(self) -> Expr:
         """Return the number of times as a scalar."""
-        length = self._ctx.type(self._x).shape[1]
-        if isinstance(length, int):
-            return relay.const(np.int32(length))
-        return relay.take(relay.shape_of(self._x, "int32"), relay.const(np.int32(1)), mode="fast")
+        return length_of(self._x, 1, "int32")
 
     def seen(self, x: Expr) -> Expr:
         """Return for (batch, time, heads, width) what each sees: an axis of steps before the last.
@@ -144,7 +137,7 @@ class _Window:
 
 @OPS.imports("_contrib_sldwin_atten_score")
 def import_sldwin_atten_score(
-    ctx: ImportContext, query: Expr, key: Expr, dilation: Expr, *, w: int, symmetric: bool
+    ctx: Import, query: Expr, key: Expr, dilation: Expr, *, w: int, symmetric: bool
 ) -> Expr:
     """Of MXNet after 1.9.1; a key out of range has a product of 0."""
     window = _Window(ctx, query, dilation, w, symmetric)
@@ -154,7 +147,7 @@ def import_sldwin_atten_score(
 
 @OPS.imports("_contrib_sldwin_atten_context")
 def import_sldwin_atten_context(
-    ctx: ImportContext, score: Expr, value: Expr, dilation: Expr, *, w: int, symmetric: bool
+    ctx: Import, score: Expr, value: Expr, dilation: Expr, *, w: int, symmetric: bool
 ) -> Expr:
     """Of MXNet after 1.9.1; a value out of range does not count."""
     window = _Window(ctx, value, dilation, w, symmetric)
@@ -164,7 +157,7 @@ def import_sldwin_atten_context(
 
 @OPS.imports("_contrib_sldwin_atten_mask_like")
 def import_sldwin_atten_mask_like(
-    ctx: ImportContext, score: Expr, dilation: Expr, valid_length: Expr, *, w: int, symmetric: bool
+    ctx: Import, score: Expr, dilation: Expr, valid_length: Expr, *, w: int, symmetric: bool
 ) -> Expr:
     """Of MXNet after 1.9.1: 1 where both query and key are before the end of their sample."""
     window = _Window(ctx, score, dilation, w, symmetric)

@@ -15,12 +15,9 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.bodies import arrange, choose, only_result
 from serde.mxnet.builder import Subgraph
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.mxnet.ops.table import OPS, Export, Import, Value
 from serde.mxnet.rows import as_rows, from_row, from_rows, to_row
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, Function, If, TupleGetItem, Var
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Dim, Expr, Function, If, TensorType, TupleGetItem, Var, call
 from serde.relay.op.control.body import goes_on
 from serde.walk.export_context import Writing
 
@@ -55,7 +52,7 @@ class _Variables:
         return [*self.slices, *self.states]
 
 
-def _add_dependency(ctx: ExportContext, result: Value, unused: Value) -> Value:
+def _add_dependency(ctx: Export, result: Value, unused: Value) -> Value:
     """Return `result`, made to need a variable of the same type that the body does not use."""
     return replace(ctx.emit("_identity_with_attr_like_rhs", result, unused), type=result.type)
 
@@ -92,7 +89,7 @@ def _inputs(
 
 
 def _foreach(
-    ctx: ExportContext,
+    ctx: Export,
     data: Sequence[Value],
     states: Sequence[Value],
     captures: Sequence[Value],
@@ -163,7 +160,7 @@ def _foreach(
 
 @OPS.exports("serde.scan")
 def export_scan(
-    ctx: ExportContext,
+    ctx: Export,
     state: tuple[Value, ...],
     scanned: tuple[Value, ...],
     captures: tuple[Value, ...],
@@ -239,7 +236,7 @@ def _from_front(axis: int, backwards: bool) -> Callable[[Expr], Expr]:
 
 @OPS.exports("serde.loop")
 def export_loop(
-    ctx: ExportContext,
+    ctx: Export,
     limit: Value | None,
     going: Value | None,
     state: tuple[Value, ...],
@@ -280,7 +277,7 @@ def export_loop(
 
 
 def _while_loop(
-    ctx: ExportContext,
+    ctx: Export,
     most: int,
     going: Value,
     states: Sequence[Value],
@@ -347,13 +344,13 @@ def _variable(name: str, x: Expr) -> Var:
     return Var(name, x.checked_type)
 
 
-def _truth(ctx: ImportContext, x: Expr) -> Expr:
+def _truth(ctx: Import, x: Expr) -> Expr:
     return relay.cast(relay.reshape(x, ()), "bool")
 
 
 @OPS.imports("_foreach", ignored=("num_args", "num_outputs"))
 def import_foreach(
-    ctx: ImportContext,
+    ctx: Import,
     *inputs: Expr,
     num_out_data: int,
     in_data_locs: Indices,
@@ -385,7 +382,7 @@ def import_foreach(
 
 @OPS.imports("_cond", ignored=("num_args",))
 def import_cond(
-    ctx: ImportContext,
+    ctx: Import,
     *inputs: Expr,
     num_outputs: int,
     cond_input_locs: Indices,
@@ -408,7 +405,7 @@ def import_cond(
 
 @OPS.imports("_while_loop", ignored=("num_args", "num_outputs"))
 def import_while_loop(
-    ctx: ImportContext,
+    ctx: Import,
     *inputs: Expr,
     num_out_data: int,
     max_iterations: int,

@@ -9,14 +9,11 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, normalize_axis
 from serde.relay.op.norm.bodies import batch_norm_body
 from serde.relay.op.norm.plain import ChannelNorm
-from serde.walk.pairs import pair, reads
-from serde.walk.takes import Takes, at
+from serde.walk import Takes, at, pair, reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +34,7 @@ TRAINING = ("momentum", "use_global_stats", "cudnn_off", "min_calib_range", "max
     "BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm", ignored=(*TRAINING, "ndev", "key")
 )
 def import_batch_norm(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -70,7 +67,7 @@ def import_batch_norm(
 
 @OPS.imports("_contrib_BatchNormWithReLU", ignored=TRAINING)
 def import_batch_norm_with_relu(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -85,7 +82,7 @@ def import_batch_norm_with_relu(
 
 @OPS.imports("LayerNorm")
 def import_layer_norm(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -105,7 +102,7 @@ def import_layer_norm(
 
 @OPS.imports("GroupNorm")
 def import_group_norm(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -128,7 +125,7 @@ def import_group_norm(
 
 @OPS.imports("L2Normalization")
 def import_l2_normalization(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     eps: float = 1e-10,
@@ -147,11 +144,7 @@ def import_l2_normalization(
 
 @OPS.imports("Dropout", ignored=("cudnn_off", "axes"))
 def import_dropout(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    p: float = 0.5,
-    mode: Literal["training", "always"] = "training",
+    ctx: Import, data: Expr, *, p: float = 0.5, mode: Literal["training", "always"] = "training"
 ) -> Expr:
     if mode == "always" and p > 0:
         raise Unsupported("mode='always' drops at random when the model is used")
@@ -161,9 +154,7 @@ def import_dropout(
 class RelayNorm(ChannelNorm):
     """Attributes that the normalisations of Relay share."""
 
-    def fill(
-        self, ctx: ExportContext, like: Value, gamma: Value, beta: Value
-    ) -> tuple[Value, Value]:
+    def fill(self, ctx: Export, like: Value, gamma: Value, beta: Value) -> tuple[Value, Value]:
         """Return gamma and beta, or ones and zeros of the dtype of `like` in their place."""
         dtype, length = ctx.type(like).dtype, ctx.static_shape(gamma)
         return (
@@ -174,7 +165,7 @@ class RelayNorm(ChannelNorm):
 
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     gamma: Value,
     beta: Value,
@@ -199,7 +190,7 @@ def export_batch_norm(
     return [result, moving_mean, moving_var]
 
 
-def _along(ctx: ExportContext, vector: Value, data: Value, axis: int) -> Value:
+def _along(ctx: Export, vector: Value, data: Value, axis: int) -> Value:
     """Return a vector with axes of length 1 around it, so that it lies along `axis`."""
     shape: list[Dim] = [1] * ctx.type(data).rank
     shape[axis] = ctx.type(vector).shape[0]
@@ -208,7 +199,7 @@ def _along(ctx: ExportContext, vector: Value, data: Value, axis: int) -> Value:
 
 @OPS.exports("nn.instance_norm", takes=Takes(axis=at(1)))
 def export_instance_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
     gamma, beta = norm.fill(ctx, data, gamma, beta)
     return ctx.emit("InstanceNorm", data, gamma, beta, eps=norm.epsilon)
@@ -216,7 +207,7 @@ def export_instance_norm(
 
 @OPS.exports("nn.group_norm", takes=Takes(axis=at(1)))
 def export_group_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, num_groups: int, norm: RelayNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value, *, num_groups: int, norm: RelayNorm
 ) -> Value:
     """MXNet 1.x scales and shifts by group; what differs by channel comes behind it."""
     dtype = ctx.type(data).dtype
@@ -232,14 +223,14 @@ def export_group_norm(
 
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
     gamma, beta = norm.fill(ctx, data, gamma, beta)
     return ctx.emit("LayerNorm", data, gamma, beta, axis=norm.axis, eps=norm.epsilon)
 
 
 @OPS.exports("nn.dropout")
-def export_dropout(ctx: ExportContext, data: Value, *, rate: float) -> list[Value]:
+def export_dropout(ctx: Export, data: Value, *, rate: float) -> list[Value]:
     """The mask is that of inference, where nothing is dropped."""
     mask = ctx.emit("ones_like", data)
     return [ctx.emit("Dropout", data, p=rate), mask]

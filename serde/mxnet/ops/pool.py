@@ -14,10 +14,8 @@ from serde.errors import Unsupported
 from serde.mxnet.ops.conv.direct import layouts, per_axis
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.elementwise.unary import import_cbrt
-from serde.mxnet.ops.table import COMPUTED, FLOATS, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.shapes import split_padding
+from serde.mxnet.ops.table import COMPUTED, FLOATS, OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, lowest, split_padding, tensor_type
 from serde.relay.op.pool.reduction import Pooling
 from serde.walk.expansion.pool import pool_expansion
 from serde.walk.takes import Takes, all_are
@@ -41,7 +39,7 @@ class PoolAttributes:
 
 
 @OPS.imports("Pooling", "Pooling_v1", ignored=("cudnn_off",))
-def import_pooling(ctx: ImportContext, data: Expr, *, pool: PoolAttributes) -> Expr:
+def import_pooling(ctx: Import, data: Expr, *, pool: PoolAttributes) -> Expr:
     """Of a global pool the window is all there is; lp takes a root of sums of powers."""
     ndim, pool_type = ctx.type(data).rank - 2, pool.pool_type
     data_layout, _ = layouts(ndim, pool.layout)
@@ -75,7 +73,7 @@ class _Window:
 
     def __init__(
         self,
-        ctx: ImportContext,
+        ctx: Import,
         data: Expr,
         kernel: Sequence[int],
         strides: Sequence[int],
@@ -190,9 +188,7 @@ class _Window:
         return relay.nn.pad(data, pad_width, scalar_like(self.ctx, data, value))
 
 
-def _global(
-    ctx: ImportContext, data: Expr, pool_type: PoolType, p_value: int | None, layout: str
-) -> Expr:
+def _global(ctx: Import, data: Expr, pool_type: PoolType, p_value: int | None, layout: str) -> Expr:
     axes = tuple(axis for axis, letter in enumerate(layout) if letter not in "NC")
     ndim = len(axes)
     if pool_type in ("max", "avg") and ndim == 2:
@@ -208,7 +204,7 @@ def _global(
     return total(data) if pool_type == "sum" else _lp(ctx, data, p_value, total)
 
 
-def _lp(ctx: ImportContext, data: Expr, p_value: int | None, total: Callable[[Expr], Expr]) -> Expr:
+def _lp(ctx: Import, data: Expr, p_value: int | None, total: Callable[[Expr], Expr]) -> Expr:
     """MXNet raises the values themselves, not their magnitudes, to the power."""
     if p_value == 1:
         return total(data)
@@ -219,7 +215,7 @@ def _lp(ctx: ImportContext, data: Expr, p_value: int | None, total: Callable[[Ex
 
 @OPS.imports("_contrib_AdaptiveAvgPooling2D")
 def import_adaptive_avg_pooling(
-    ctx: ImportContext, data: Expr, *, output_size: tuple[int, ...] = ()
+    ctx: Import, data: Expr, *, output_size: tuple[int, ...] = ()
 ) -> Expr:
     if len(output_size) > 2:
         raise Unsupported(f"output_size: expected at most 2 values, found {len(output_size)}")
@@ -263,13 +259,11 @@ class RelayPool(Pooling):
         }
 
 
-def export_max_pool(ctx: ExportContext, data: Value, *, pool: RelayPool) -> Value:
+def export_max_pool(ctx: Export, data: Value, *, pool: RelayPool) -> Value:
     return ctx.emit("Pooling", data, **pool.to_mxnet("max"))
 
 
-def export_avg_pool(
-    ctx: ExportContext, data: Value, *, pool: RelayPool, count_include_pad: bool
-) -> Value:
+def export_avg_pool(ctx: Export, data: Value, *, pool: RelayPool, count_include_pad: bool) -> Value:
     """MXNet counts padding by default."""
     return ctx.emit("Pooling", data, **pool.to_mxnet("avg"), count_include_pad=count_include_pad)
 
@@ -291,7 +285,7 @@ for _ndim in (1, 2, 3):
 
 
 def _global_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
-    def export_global_pool(ctx: ExportContext, data: Value) -> Value:
+    def export_global_pool(ctx: Export, data: Value) -> Value:
         return ctx.emit("Pooling", data, kernel=(1, 1), pool_type=pool_type, global_pool=True)
 
     return export_global_pool
@@ -306,7 +300,5 @@ OPS.exports("nn.global_avg_pool2d", takes=Takes(data=COMPUTED))(_global_export("
     takes=Takes(data=COMPUTED),
     when=lambda call: len(call.attrs["output_size"]) > 0,
 )
-def export_adaptive_avg_pool(
-    ctx: ExportContext, data: Value, *, output_size: tuple[int, ...]
-) -> Value:
+def export_adaptive_avg_pool(ctx: Export, data: Value, *, output_size: tuple[int, ...]) -> Value:
     return ctx.emit("_contrib_AdaptiveAvgPooling2D", data, output_size=(output_size * 2)[:2])

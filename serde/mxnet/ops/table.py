@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from serde.mxnet.attributes import decode_attribute
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
+from serde.mxnet.export_context import ExportContext as Export
+from serde.mxnet.import_context import ImportContext as Import
 from serde.mxnet.operators import BESIDE, FORWARD, OPTIMIZERS
 from serde.walk.table import ConverterTable
 from serde.walk.takes import dtypes
 
-__all__ = ["COMPUTED", "FLOATS", "OPS", "ExportContext", "ImportContext", "Value"]
+__all__ = ["COMPUTED", "FLOATS", "OPS", "Export", "Import", "Value"]
 
 OPS = ConverterTable(
     "mxnet",

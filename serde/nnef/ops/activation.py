@@ -7,19 +7,18 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import EXACT, is_exact
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.nnef.ops.table import OPS, Export, Import, Value
 from serde.relay.ir.expr import Expr
-from serde.walk.pairs import pair, reads
-from serde.walk.takes import FLOATS, Takes
+from serde.walk import FLOATS, Takes, pair, reads
 
 
 @OPS.imports("softabs")
-def import_softabs(ctx: ImportContext, x: Expr, *, epsilon: float) -> Expr:
+def import_softabs(ctx: Import, x: Expr, *, epsilon: float) -> Expr:
     return relay.sqrt(relay.add(relay.multiply(x, x), ctx.const(epsilon)))
 
 
 @OPS.imports("softmax")
-def import_softmax(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = (1,)) -> Expr:
+def import_softmax(ctx: Import, x: Expr, *, axes: tuple[int, ...] = (1,)) -> Expr:
     if len(axes) == 1:
         return relay.nn.softmax(x, axis=axes[0])
     power = relay.exp(relay.subtract(x, relay.max(x, axis=axes, keepdims=True)))
@@ -27,11 +26,11 @@ def import_softmax(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = (1,))
 
 
 @OPS.exports("nn.softmax", "nn.fast_softmax")
-def export_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
+def export_softmax(ctx: Export, data: Value, *, axis: int) -> Value:
     return ctx.emit("softmax", data, axes=[_positive_axis(ctx, data, axis)])
 
 
-def _positive_axis(ctx: ExportContext, data: Value, axis: int) -> int:
+def _positive_axis(ctx: Export, data: Value, axis: int) -> int:
     rank = ctx.type(data).rank
     if not rank:
         raise Unsupported("softmax of a scalar")
@@ -39,13 +38,13 @@ def _positive_axis(ctx: ExportContext, data: Value, axis: int) -> int:
 
 
 @OPS.exports("serde.selu", takes=Takes(alpha=EXACT, gamma=EXACT))
-def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) -> Value:
+def export_selu(ctx: Export, data: Value, *, alpha: float, gamma: float) -> Value:
     attributes: dict[str, AnyValue] = {"alpha": alpha, "lambda": gamma}
     return ctx.emit("selu", data, **attributes)
 
 
 @OPS.exports("nn.leaky_relu")
-def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
+def export_leaky_relu(ctx: Export, data: Value, *, alpha: float) -> Value:
     dtype = ctx.type(data).dtype
     if is_exact(dtype, alpha):
         return ctx.emit("leaky_relu", data, alpha=alpha)
@@ -53,7 +52,7 @@ def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value
 
 
 @OPS.imports("prelu")
-def import_prelu(ctx: ImportContext, x: Expr, alpha: Expr) -> Expr:
+def import_prelu(ctx: Import, x: Expr, alpha: Expr) -> Expr:
     """One slope along an axis is a layer of Relay; others broadcast."""
     data, slopes = ctx.type(x), ctx.type(alpha).shape
     long = [axis for axis, length in enumerate(slopes) if length != 1]
@@ -66,7 +65,7 @@ def import_prelu(ctx: ImportContext, x: Expr, alpha: Expr) -> Expr:
 
 
 @OPS.exports("nn.prelu")
-def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
+def export_prelu(ctx: Export, data: Value, alpha: Value, *, axis: int) -> Value:
     axis %= ctx.type(data).rank
     shape = (*(1 for _ in range(axis)), *ctx.static_shape(alpha))
     return ctx.emit("prelu", data, ctx.reshape(alpha, shape))

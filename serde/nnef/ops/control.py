@@ -9,10 +9,8 @@ import serde.relay as relay
 from serde.core.limits import budget
 from serde.errors import Unsupported
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.bodies import instantiate
-from serde.relay.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem
+from serde.relay.ir import Constant, Expr, Function, TensorType, Tuple, TupleGetItem, instantiate
 from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import goes_on, results
 from serde.walk.expansion.tensors import fixed_shape
 
@@ -68,8 +66,8 @@ def expand_scan(
     return Tuple([*values, *stacks])
 
 
-def _slice(x: Expr, axis: int, place: int) -> Expr:
-    part = relay.strided_slice(x, [place], [place + 1], axes=[axis])
+def _slice(x: Expr, axis: int, index: int) -> Expr:
+    part = relay.strided_slice(x, [index], [index + 1], axes=[axis])
     return relay.squeeze(part, axis=[axis])
 
 

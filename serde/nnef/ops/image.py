@@ -17,9 +17,8 @@ from serde.core.weights import Array
 from serde.errors import ConverterBug, Unsupported
 from serde.nnef.ops.conv.windows import per_axis
 from serde.nnef.ops.pool.window import PoolAttributes, import_box
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.nnef.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, call, tensor_type
 from serde.relay.ir.schema import gather
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resize import ImageResize
@@ -49,13 +48,13 @@ _MODES = {"symmetric": "half_pixel", "asymmetric": "asymmetric", "aligned": "ali
 """How Relay calls the places of elements."""
 
 
-def _block(ctx: ImportContext, input: Expr, factor: Sequence[int]) -> tuple[int, ...]:
+def _block(ctx: Import, input: Expr, factor: Sequence[int]) -> tuple[int, ...]:
     """Return the factors of all axes."""
     return (1, 1, *per_axis(factor, ctx.rank(input) - 2, "factor"))
 
 
 @OPS.imports("nearest_downsample")
-def import_nearest_downsample(ctx: ImportContext, input: Expr, *, factor: tuple[int, ...]) -> Expr:
+def import_nearest_downsample(ctx: Import, input: Expr, *, factor: tuple[int, ...]) -> Expr:
     """The first element of each block."""
     block = _block(ctx, input, factor)
     ones, nothing = (1,) * len(block), ((0, 0),) * len(block)
@@ -64,14 +63,14 @@ def import_nearest_downsample(ctx: ImportContext, input: Expr, *, factor: tuple[
 
 
 @OPS.imports("area_downsample")
-def import_area_downsample(ctx: ImportContext, input: Expr, *, factor: tuple[int, ...]) -> Expr:
+def import_area_downsample(ctx: Import, input: Expr, *, factor: tuple[int, ...]) -> Expr:
     """The mean of each block."""
     block = _block(ctx, input, factor)
     pool = PoolAttributes(size=block, stride=block, padding=((0, 0),) * len(block))
     return import_box(ctx, input, pool=pool, normalize=True)
 
 
-def _resize(ctx: ImportContext, x: Expr, factor: Sequence[int], method: str, mode: str) -> Expr:
+def _resize(ctx: Import, x: Expr, factor: Sequence[int], method: str, mode: str) -> Expr:
     """Return a tensor scaled along all axes but the first two."""
     lengths = ctx.static_shape(x)
     size = [n * scale for n, scale in zip(lengths[2:], factor, strict=True)]
@@ -92,14 +91,14 @@ def _resize(ctx: ImportContext, x: Expr, factor: Sequence[int], method: str, mod
 
 
 @OPS.imports("nearest_upsample")
-def import_nearest_upsample(ctx: ImportContext, input: Expr, *, factor: tuple[int, ...]) -> Expr:
+def import_nearest_upsample(ctx: Import, input: Expr, *, factor: tuple[int, ...]) -> Expr:
     """Every element as often as the factors say."""
     return _resize(ctx, input, _block(ctx, input, factor)[2:], "nearest_neighbor", "asymmetric")
 
 
 @OPS.imports("multilinear_upsample")
 def import_multilinear_upsample(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     *,
     factor: tuple[int, ...],
@@ -137,7 +136,7 @@ class _Form:
 def _find_form(lengths: Sequence[int], size: Sequence[int], how: Interpolation) -> _Form | None:
     """Return the fragment that reads elements as an interpolation does, if there is one."""
     axes = list(zip(lengths, size, strict=True))
-    places = [how.places(n, count, 0.0, 1.0) for n, count in axes]
+    places = [how.positions(n, count, 0.0, 1.0) for n, count in axes]
     if all(count % n == 0 for n, count in axes):
         factor = tuple(count // n for n, count in axes)
         return _find_upsampling(axes, factor, how, places)
@@ -186,7 +185,7 @@ def _find_upsampling(
     for method, mode in _MODES.items():
         wanted = Interpolation("linear", mode)
         if all(
-            np.array_equal(each.clip(0, n - 1), wanted.places(n, count, 0.0, 1.0).clip(0, n - 1))
+            np.array_equal(each.clip(0, n - 1), wanted.positions(n, count, 0.0, 1.0).clip(0, n - 1))
             for each, (n, count) in pairs
         ):
             return _Form("multilinear_upsample", factor, {"method": method})
@@ -212,7 +211,7 @@ def _form_of(node: Call) -> _Form | None:
     return _find_form((shape or ())[2:], (wanted or ())[2:], how)
 
 
-def _emit_form(ctx: ExportContext, data: Value, attrs: Mapping[str, AnyValue]) -> Value:
+def _emit_form(ctx: Export, data: Value, attrs: Mapping[str, AnyValue]) -> Value:
     wanted = ctx.result_type().concrete_shape or ()
     form = _find_form(ctx.static_shape(data)[2:], wanted[2:], _interpolation_of(attrs))
     if form is None:
@@ -233,5 +232,5 @@ def _has_form(node: Call) -> bool:
 
 
 @OPS.exports("image.resize1d", "image.resize2d", "image.resize3d", when=_has_form)
-def export_resize(ctx: ExportContext, data: Value, *, resize: ResizeAttributes) -> Value:
+def export_resize(ctx: Export, data: Value, *, resize: ResizeAttributes) -> Value:
     return _emit_form(ctx, data, vars(resize))

@@ -7,15 +7,14 @@ from math import prod
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.nnef.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, call
 from serde.walk.takes import Takes, like, ranks
 
 
 @OPS.imports("matmul")
 def import_matmul(
-    ctx: ImportContext,
+    ctx: Import,
     A: Expr,  # noqa: N803
     B: Expr,  # noqa: N803
     *,
@@ -38,7 +37,7 @@ def import_matmul(
     return call("serde.matmul", _turn(ctx, A, transposeA), _turn(ctx, B, transposeB))
 
 
-def _turn(ctx: ImportContext, x: Expr, transpose: bool) -> Expr:
+def _turn(ctx: Import, x: Expr, transpose: bool) -> Expr:
     """Return a tensor with its last two axes exchanged, if asked."""
     rank = ctx.rank(x)
     order = [*range(rank - 2), rank - 1, rank - 2]
@@ -46,7 +45,7 @@ def _turn(ctx: ImportContext, x: Expr, transpose: bool) -> Expr:
 
 
 @OPS.imports("linear")
-def import_linear(ctx: ImportContext, input: Expr, filter: Expr, bias: Expr | None = None) -> Expr:
+def import_linear(ctx: Import, input: Expr, filter: Expr, bias: Expr | None = None) -> Expr:
     """A bias belongs to the columns, which a vector that lacks the axis before them means, too."""
     data, weight = ctx.type(input), ctx.type(filter)
     if not data.rank == weight.rank == 2:
@@ -62,20 +61,18 @@ def import_linear(ctx: ImportContext, input: Expr, filter: Expr, bias: Expr | No
 
 
 @OPS.exports("nn.dense", takes=Takes(result=like("data")), ignored=("units", "out_dtype"))
-def export_dense(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
-) -> Value:
+def export_dense(ctx: Export, data: Value, weight: Value, bias: Value | None = None) -> Value:
     added = () if bias is None else (ctx.pad_rank(bias, 2),)
     return _restore(ctx, ctx.emit("linear", _flatten(ctx, data), weight, *added))
 
 
-def _flatten(ctx: ExportContext, data: Value) -> Value:
+def _flatten(ctx: Export, data: Value) -> Value:
     """Return a matrix of all rows: Khronos' runtime repeats no matrix over further axes."""
     *rows, width = ctx.static_shape(data)
     return data if len(rows) == 1 else ctx.reshape(data, (prod(rows), width))
 
 
-def _restore(ctx: ExportContext, found: Value) -> Value:
+def _restore(ctx: Export, found: Value) -> Value:
     """Return a matrix in the shape of the result."""
     shape = ctx.static_shape(Value("", ctx.result_type()))
     return found if len(shape) == 2 else ctx.emit("reshape", found, shape=list(shape))
@@ -87,7 +84,7 @@ _OWN = Takes(result=like("tensor_a"))
 @OPS.exports("nn.matmul", takes=_OWN, ignored=("units", "out_dtype"))
 @OPS.exports("nn.batch_matmul", takes=_OWN, ignored=("out_dtype",))
 def export_matmul(
-    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
+    ctx: Export, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     return _emit_matmul(ctx, tensor_a, tensor_b, transpose_a, transpose_b)
 
@@ -96,12 +93,12 @@ _MATRICES = ranks(2, math.inf)
 
 
 @OPS.exports("serde.matmul", takes=Takes(a=_MATRICES, b=_MATRICES))
-def export_stacked_matmul(ctx: ExportContext, a: Value, b: Value) -> Value:
+def export_stacked_matmul(ctx: Export, a: Value, b: Value) -> Value:
     return _emit_matmul(ctx, a, b)
 
 
 def _emit_matmul(
-    ctx: ExportContext, a: Value, b: Value, transpose_a: bool = False, transpose_b: bool = False
+    ctx: Export, a: Value, b: Value, transpose_a: bool = False, transpose_b: bool = False
 ) -> Value:
     """Write a product; a vector on the left is a row."""
     rank = ctx.type(a).rank
@@ -112,7 +109,7 @@ def _emit_matmul(
 
 
 @OPS.exports("nn.bias_add")
-def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) -> Value:
+def export_bias_add(ctx: Export, data: Value, bias: Value, *, axis: int) -> Value:
     axis %= ctx.type(data).rank
     shape = (*(1 for _ in range(axis)), *ctx.static_shape(bias))
     return ctx.emit("add", data, ctx.reshape(bias, shape))

@@ -9,10 +9,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.nnef.export_context import EXACT, is_exact
 from serde.nnef.ops.pool.window import PoolAttributes, import_box
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.nnef.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Dim, Expr, call, tensor_type
 from serde.relay.op.norm.plain import ChannelNorm
 from serde.walk.takes import Takes
 
@@ -21,7 +19,7 @@ __all__ = ["RelayNorm"]
 
 @OPS.imports("batch_normalization")
 def import_batch_normalization(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     mean: Expr,
     variance: Expr,
@@ -44,7 +42,7 @@ def import_batch_normalization(
     return relay.TupleGetItem(layer, 0)
 
 
-def _channel_axis(ctx: ImportContext, x: Expr, given: Sequence[Expr]) -> int | None:
+def _channel_axis(ctx: Import, x: Expr, given: Sequence[Expr]) -> int | None:
     """Return the one axis along which the statistics differ, axis 1 where they do nowhere."""
     data = ctx.type(x)
     shapes = [ctx.type(each).shape for each in given]
@@ -56,7 +54,7 @@ def _channel_axis(ctx: ImportContext, x: Expr, given: Sequence[Expr]) -> int | N
     return axis if lengths <= {1, data.shape[axis]} else None
 
 
-def _as_vector(ctx: ImportContext, x: Expr, length: Dim) -> Expr:
+def _as_vector(ctx: Import, x: Expr, length: Dim) -> Expr:
     shape = ctx.type(x).shape
     own = length if length in shape else 1
     vector = x if shape == (own,) else relay.reshape(x, (own,))
@@ -66,28 +64,26 @@ def _as_vector(ctx: ImportContext, x: Expr, length: Dim) -> Expr:
 class RelayNorm(ChannelNorm):
     """Attributes that the normalisations of Relay share."""
 
-    def spread(self, ctx: ExportContext, data: Value, vector: Value) -> Value:
+    def spread(self, ctx: Export, data: Value, vector: Value) -> Value:
         """Return a vector along the axis as NNEF aligns it, with axes of 1 before its own."""
         axis = self.axis % ctx.type(data).rank
         return ctx.reshape(vector, (*(1 for _ in range(axis)), *ctx.static_shape(vector)))
 
-    def finish(
-        self, ctx: ExportContext, data: Value, found: Value, gamma: Value, beta: Value
-    ) -> Value:
+    def finish(self, ctx: Export, data: Value, found: Value, gamma: Value, beta: Value) -> Value:
         """Return ``found * gamma + beta`` as far as the layer has them."""
         if self.scale:
             found = ctx.emit("mul", found, self.spread(ctx, data, gamma))
         return ctx.emit("add", found, self.spread(ctx, data, beta)) if self.center else found
 
 
-def _repeat(ctx: ExportContext, value: float, like: Value) -> Value:
+def _repeat(ctx: Export, value: float, like: Value) -> Value:
     """Return a vector of one value: NNEF-Tools' interpreter takes no literal for one."""
     return ctx.const(allocation.full(ctx.static_shape(like), value), ctx.type(like).dtype)
 
 
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     gamma: Value,
     beta: Value,
@@ -114,9 +110,7 @@ def export_batch_norm(
     return found, moving_mean, moving_var
 
 
-def _emit_standardized(
-    ctx: ExportContext, data: Value, axes: Sequence[int], epsilon: float
-) -> Value:
+def _emit_standardized(ctx: Export, data: Value, axes: Sequence[int], epsilon: float) -> Value:
     """Write a tensor less its mean over axes, divided by its deviation."""
     mean, variance = ctx.emit_tuple("moments", data, axes=list(axes), outputs=2)
     stabilized = ctx.emit("add", variance, ctx.const(epsilon, ctx.type(data).dtype))
@@ -125,7 +119,7 @@ def _emit_standardized(
 
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
     axis = norm.axis % ctx.type(data).rank
     found = _emit_standardized(ctx, data, [axis], norm.epsilon)
@@ -134,7 +128,7 @@ def export_layer_norm(
 
 @OPS.exports("nn.instance_norm")
 def export_instance_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
     rank = ctx.type(data).rank
     axes = [axis for axis in range(1, rank) if axis != norm.axis % rank]
@@ -144,7 +138,7 @@ def export_instance_norm(
 
 @OPS.imports("local_response_normalization")
 def import_local_response_normalization(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     *,
     size: tuple[int, ...],
@@ -166,20 +160,13 @@ def import_local_response_normalization(
 
 
 @OPS.imports("local_mean_normalization")
-def import_local_mean_normalization(
-    ctx: ImportContext, input: Expr, *, size: tuple[int, ...]
-) -> Expr:
+def import_local_mean_normalization(ctx: Import, input: Expr, *, size: tuple[int, ...]) -> Expr:
     return relay.subtract(input, _mean_of_neighbours(ctx, input, size))
 
 
 @OPS.imports("local_variance_normalization")
 def import_local_variance_normalization(
-    ctx: ImportContext,
-    input: Expr,
-    *,
-    size: tuple[int, ...],
-    bias: float = 0.0,
-    epsilon: float = 0.0,
+    ctx: Import, input: Expr, *, size: tuple[int, ...], bias: float = 0.0, epsilon: float = 0.0
 ) -> Expr:
     power = _mean_of_neighbours(ctx, relay.multiply(input, input), size)
     sigma = relay.sqrt(power)
@@ -190,25 +177,20 @@ def import_local_variance_normalization(
 
 @OPS.imports("local_contrast_normalization")
 def import_local_contrast_normalization(
-    ctx: ImportContext,
-    input: Expr,
-    *,
-    size: tuple[int, ...],
-    bias: float = 0.0,
-    epsilon: float = 0.0,
+    ctx: Import, input: Expr, *, size: tuple[int, ...], bias: float = 0.0, epsilon: float = 0.0
 ) -> Expr:
     centred = import_local_mean_normalization(ctx, input, size=size)
     return import_local_variance_normalization(ctx, centred, size=size, bias=bias, epsilon=epsilon)
 
 
-def _mean_of_neighbours(ctx: ImportContext, x: Expr, size: tuple[int, ...]) -> Expr:
+def _mean_of_neighbours(ctx: Import, x: Expr, size: tuple[int, ...]) -> Expr:
     """Return the mean of as many elements around each, zeros beyond the ends included."""
     return import_box(ctx, x, pool=PoolAttributes(size=size), normalize=True)
 
 
 @OPS.exports("nn.lrn", takes=Takes(bias=EXACT, alpha=EXACT, beta=EXACT))
 def export_lrn(
-    ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
+    ctx: Export, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:
     type_ = ctx.type(data)
     window = [1] * type_.rank
@@ -220,12 +202,7 @@ def export_lrn(
 
 @OPS.imports("l1_normalization")
 def import_l1_normalization(
-    ctx: ImportContext,
-    input: Expr,
-    *,
-    axes: tuple[int, ...],
-    bias: float = 0.0,
-    epsilon: float = 0.0,
+    ctx: Import, input: Expr, *, axes: tuple[int, ...], bias: float = 0.0, epsilon: float = 0.0
 ) -> Expr:
     length = relay.sum(relay.abs(input), axis=axes, keepdims=True)
     return _divide(ctx, input, length, bias, epsilon)
@@ -233,12 +210,7 @@ def import_l1_normalization(
 
 @OPS.imports("l2_normalization")
 def import_l2_normalization(
-    ctx: ImportContext,
-    input: Expr,
-    *,
-    axes: tuple[int, ...],
-    bias: float = 0.0,
-    epsilon: float = 0.0,
+    ctx: Import, input: Expr, *, axes: tuple[int, ...], bias: float = 0.0, epsilon: float = 0.0
 ) -> Expr:
     """Relay has a bound of the square: ``max(sqrt(s), e) == sqrt(max(s, e**2))``."""
     if axes and not bias and epsilon >= 0 and _has_square(epsilon):
@@ -252,7 +224,7 @@ def _has_square(epsilon: float) -> bool:
     return not epsilon or 1.2e-38 < epsilon**2 < 3.4e38
 
 
-def _divide(ctx: ImportContext, x: Expr, length: Expr, bias: float, epsilon: float) -> Expr:
+def _divide(ctx: Import, x: Expr, length: Expr, bias: float, epsilon: float) -> Expr:
     """Return ``x / max(length + bias, epsilon)``."""
     if bias:
         length = relay.add(length, ctx.const(bias))
@@ -266,9 +238,7 @@ def _has_exact_bound(call: Call) -> bool:
 
 
 @OPS.exports("nn.l2_normalize", when=_has_exact_bound)
-def export_l2_normalize(
-    ctx: ExportContext, data: Value, *, eps: float, axis: tuple[int, ...]
-) -> Value:
+def export_l2_normalize(ctx: Export, data: Value, *, eps: float, axis: tuple[int, ...]) -> Value:
     """No axis stands for all of them."""
     type_ = ctx.type(data)
     axes = sorted(each % type_.rank for each in axis) or list(range(type_.rank))

@@ -13,10 +13,9 @@ from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.export_context import Quantized, is_spoken
 from serde.nnef.model import Quantization
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.nnef.ops.table import OPS, Export, Import, Value
 from serde.nnef.quantization import LinearCodes, MinMaxCodes, linear_axis
-from serde.relay.ir.expr import Constant, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call, tensor_type
 from serde.walk.expansion.tensors import fixed_shape
 from serde.walk.takes import Takes, dtypes
 
@@ -90,14 +89,7 @@ def expand_conv_integer(
 
 @OPS.imports("zero_point_linear_quantize")
 def import_zero_point_linear_quantize(
-    ctx: ImportContext,
-    x: Expr,
-    zero_point: Expr,
-    scale: Expr,
-    *,
-    bits: int,
-    signed: bool,
-    symmetric: bool,
+    ctx: Import, x: Expr, zero_point: Expr, scale: Expr, *, bits: int, signed: bool, symmetric: bool
 ) -> Expr:
     """``y = (clamp(round(x / scale) + zero_point, low, high) - zero_point) * scale``.
 
@@ -116,7 +108,7 @@ def import_zero_point_linear_quantize(
 
 
 def _quantized_block(
-    ctx: ImportContext, x: Expr, zero_point: Expr, scale: Expr, codes: LinearCodes
+    ctx: Import, x: Expr, zero_point: Expr, scale: Expr, codes: LinearCodes
 ) -> Expr | None:
     """Return a quantisation and its inverse, or None where Relay has none of these codes."""
     dtype = codes.dtype()
@@ -137,7 +129,7 @@ def _quantized_block(
 
 @OPS.imports("min_max_linear_quantize")
 def import_min_max_linear_quantize(
-    ctx: ImportContext, x: Expr, min: Expr, max: Expr, *, bits: int, signed: bool, symmetric: bool
+    ctx: Import, x: Expr, min: Expr, max: Expr, *, bits: int, signed: bool, symmetric: bool
 ) -> Expr:
     """``y = round((clamp(x, min, max) - min) / (max - min) * r) / r * (max - min) + min``."""
     codes = MinMaxCodes.of(bits, signed, symmetric)
@@ -154,14 +146,14 @@ def import_min_max_linear_quantize(
 
 
 @OPS.imports("linear_quantize")
-def import_linear_quantize(ctx: ImportContext, x: Expr, min: Expr, max: Expr, *, bits: int) -> Expr:
+def import_linear_quantize(ctx: Import, x: Expr, min: Expr, max: Expr, *, bits: int) -> Expr:
     return import_min_max_linear_quantize(
         ctx, x, min, max, bits=bits, signed=False, symmetric=False
     )
 
 
 @OPS.imports("logarithmic_quantize")
-def import_logarithmic_quantize(ctx: ImportContext, x: Expr, max: Expr, *, bits: int) -> Expr:
+def import_logarithmic_quantize(ctx: Import, x: Expr, max: Expr, *, bits: int) -> Expr:
     """``y = sign(x) * 2 ^ round(clamp(log2(abs(x)), m - r, m))`` where ``m = ceil(log2(max))``."""
     dtype = ctx.type(x).dtype
     value, most = ctx.align(x, max)
@@ -177,7 +169,7 @@ _SINGLE = dtypes("float32")
 
 @OPS.exports("qnn.quantize")
 def export_quantize(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     output_scale: Value,
     output_zero_point: Value,
@@ -219,7 +211,7 @@ def _along(values: Expr, x: Expr, axis: int) -> Expr:
 
 @OPS.exports("qnn.dequantize", takes=Takes(out_dtype=_SINGLE))
 def export_dequantize(
-    ctx: ExportContext, data: Value, input_scale: Value, input_zero_point: Value, *, axis: int
+    ctx: Export, data: Value, input_scale: Value, input_zero_point: Value, *, axis: int
 ) -> Value:
     """A fragment with the quantisation before it, an entry of graph.quant for what is stored."""
     return _dequantize(ctx, data, input_scale, input_zero_point, axis)
@@ -227,7 +219,7 @@ def export_dequantize(
 
 @OPS.exports("serde.dequantize_linear", takes=Takes(scale=_SINGLE, block_size=0, out_dtype=_SINGLE))
 def export_dequantize_linear(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     scale: Value,
     zero_point: Value | None,
@@ -240,7 +232,7 @@ def export_dequantize_linear(
     return _dequantize(ctx, data, scale, zero, axis)
 
 
-def _dequantize(ctx: ExportContext, data: Value, scale: Value, zero: Value, axis: int) -> Value:
+def _dequantize(ctx: Export, data: Value, scale: Value, zero: Value, axis: int) -> Value:
     """Return ``(data - zero) * scale``."""
     dtype = ctx.type(data).dtype
     if scale.data is not None and zero.data is not None:
@@ -292,12 +284,7 @@ def _spell_parameters(scale: Array, zero: Array) -> dict[str, AnyValue]:
 
 
 def _emit_block(
-    ctx: ExportContext,
-    data: Value,
-    scale: Array,
-    zero: Array,
-    axis: int,
-    description: dict[str, AnyValue],
+    ctx: Export, data: Value, scale: Array, zero: Array, axis: int, description: dict[str, AnyValue]
 ) -> Value:
     """Write a quantisation with its inverse."""
     rank = ctx.type(data).rank

@@ -14,10 +14,8 @@ from serde.errors import Unsupported
 from serde.nnef.model import Ref
 from serde.nnef.ops.elementwise.arithmetic import SCALARS, narrow_as_scalars
 from serde.nnef.ops.index.gather import require_exact
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, reduced_axes
+from serde.nnef.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, call, is_float, reduced_axes, tensor_type
 from serde.relay.op.reduce.plain import ReducedAxes
 from serde.walk.expansion.tensors import fixed_shape
 from serde.walk.takes import Takes
@@ -119,7 +117,7 @@ Of several axes both count the elements in their order, the last axis fastest.
 """
 
 
-def _import_reduction(ctx: ImportContext, input: Expr, *, target: str, axes: Axes) -> Expr:
+def _import_reduction(ctx: Import, input: Expr, *, target: str, axes: Axes) -> Expr:
     return call(target, input, axis=axes, keepdims=True)
 
 
@@ -128,14 +126,12 @@ for _name, _target in REDUCTIONS.items():
 
 
 @OPS.imports("sum_reduce")
-def import_sum_reduce(
-    ctx: ImportContext, input: Expr, *, axes: Axes, normalize: bool = False
-) -> Expr:
+def import_sum_reduce(ctx: Import, input: Expr, *, axes: Axes, normalize: bool = False) -> Expr:
     return call("mean" if normalize else "sum", input, axis=axes, keepdims=True)
 
 
 @OPS.imports("moments")
-def import_moments(ctx: ImportContext, input: Expr, *, axes: Axes) -> tuple[Expr, Expr]:
+def import_moments(ctx: Import, input: Expr, *, axes: Axes) -> tuple[Expr, Expr]:
     mean = relay.mean(input, axis=axes, keepdims=True)
     return mean, relay.variance(input, axis=axes, keepdims=True, with_mean=mean)
 
@@ -144,17 +140,17 @@ def import_moments(ctx: ImportContext, input: Expr, *, axes: Axes) -> tuple[Expr
 class Reduction(ReducedAxes):
     """Attributes that the reductions of Relay share, of which fragments keep the axes."""
 
-    def emit(self, ctx: ExportContext, op: str, data: Value) -> Value:
+    def emit(self, ctx: Export, op: str, data: Value) -> Value:
         """Write a fragment that reduces."""
         axes = self.axes(ctx.type(data).rank)
         return self.finish(ctx, ctx.emit(op, data, axes=list(axes)) if axes else data, axes)
 
-    def finish(self, ctx: ExportContext, found: Value, axes: Sequence[int]) -> Value:
+    def finish(self, ctx: Export, found: Value, axes: Sequence[int]) -> Value:
         """Return a reduction without the axes that Relay does not keep."""
         return found if self.keepdims or not axes else ctx.emit("squeeze", found, axes=list(axes))
 
 
-def _export_reduction(ctx: ExportContext, data: Value, *, op: str, reduction: Reduction) -> Value:
+def _export_reduction(ctx: Export, data: Value, *, op: str, reduction: Reduction) -> Value:
     return reduction.emit(ctx, op, data)
 
 
@@ -166,7 +162,7 @@ for _name in ("max", "min"):
 
 
 def _export_arg(
-    ctx: ExportContext, data: Value, *, op: str, reduction: Reduction, select_last_index: bool
+    ctx: Export, data: Value, *, op: str, reduction: Reduction, select_last_index: bool
 ) -> Value:
     """Of truth values, true is the greater; among equals the first counts."""
     type_ = ctx.type(data)
@@ -185,7 +181,7 @@ for _name in ("argmax", "argmin"):
 
 @OPS.exports("variance")
 def export_variance(
-    ctx: ExportContext, data: Value, mean: Value, *, reduction: Reduction, unbiased: bool
+    ctx: Export, data: Value, mean: Value, *, reduction: Reduction, unbiased: bool
 ) -> Value:
     axes = reduction.axes(ctx.type(data).rank)
     spread = _join_moments(ctx, data, mean, axes)
@@ -202,9 +198,7 @@ def export_variance(
     return reduction.finish(ctx, spread, axes)
 
 
-def _join_moments(
-    ctx: ExportContext, data: Value, mean: Value, axes: Sequence[int]
-) -> Value | None:
+def _join_moments(ctx: Export, data: Value, mean: Value, axes: Sequence[int]) -> Value | None:
     """Return the variance that the fragment gives beside the mean, if that was written as one."""
     for place, each in reversed(list(enumerate(ctx.operations))):
         if each.outputs == (mean.name,):

@@ -15,12 +15,9 @@ import serde.relay as relay
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.export_context import is_spoken
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Constant, Expr, Tuple, tensor_type
-from serde.relay.ir.registry import OpDef, call
+from serde.nnef.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Constant, Dim, Expr, OpDef, TensorType, Tuple, call, tensor_type
 from serde.relay.ir.shapes import find_inserted, normalize_axes, normalize_axis
-from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import fixed_shape
 from serde.walk.takes import FLOATS, Takes
 
@@ -28,11 +25,11 @@ __all__ = ["insert_axes"]
 
 
 @OPS.imports("tile")
-def import_tile(ctx: ImportContext, input: Expr, *, repeats: tuple[int, ...]) -> Expr:
+def import_tile(ctx: Import, input: Expr, *, repeats: tuple[int, ...]) -> Expr:
     return relay.tile(input, repeats) if repeats else input
 
 
-def _tile(ctx: ExportContext, data: Value, repeats: Sequence[int]) -> Value:
+def _tile(ctx: Export, data: Value, repeats: Sequence[int]) -> Value:
     return (
         data
         if all(each == 1 for each in repeats)
@@ -41,12 +38,12 @@ def _tile(ctx: ExportContext, data: Value, repeats: Sequence[int]) -> Value:
 
 
 @OPS.exports("tile")
-def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
+def export_tile(ctx: Export, data: Value, *, reps: tuple[int, ...]) -> Value:
     rank = max(ctx.type(data).rank, len(reps))
     return _tile(ctx, _raise_rank(ctx, data, rank), (*[1] * (rank - len(reps)), *reps))
 
 
-def _raise_rank(ctx: ExportContext, x: Value, rank: int) -> Value:
+def _raise_rank(ctx: Export, x: Value, rank: int) -> Value:
     """Return a tensor with axes of length 1 before its own, a scalar too."""
     own = ctx.static_shape(x)
     return x if len(own) == rank else ctx.reshape(x, (*[1] * (rank - len(own)), *own))
@@ -54,7 +51,7 @@ def _raise_rank(ctx: ExportContext, x: Value, rank: int) -> Value:
 
 @OPS.exports("broadcast_to", ignored=("shape", "dtype"))
 @OPS.exports("broadcast_to_like")
-def export_broadcast(ctx: ExportContext, data: Value, *_like: Value) -> Value:
+def export_broadcast(ctx: Export, data: Value, *_like: Value) -> Value:
     """Return a tensor spread over the shape of the result."""
     wanted = ctx.static_shape(Value("", ctx.result_type()))
     raised = _raise_rank(ctx, data, len(wanted))
@@ -65,11 +62,7 @@ def export_broadcast(ctx: ExportContext, data: Value, *_like: Value) -> Value:
 
 @OPS.imports("constant")
 def import_constant(
-    ctx: ImportContext,
-    *,
-    shape: tuple[int, ...],
-    value: tuple[AnyValue, ...],
-    dtype: str = "float32",
+    ctx: Import, *, shape: tuple[int, ...], value: tuple[AnyValue, ...], dtype: str = "float32"
 ) -> Expr:
     """One value fills the shape."""
     if any(each < 0 for each in shape):
@@ -86,7 +79,7 @@ def import_constant(
 
 
 @OPS.exports("full", ignored=("dtype",))
-def export_full(ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...]) -> Value:
+def export_full(ctx: Export, fill_value: Value, *, shape: tuple[Dim, ...]) -> Value:
     """A value that is computed is spread by repeating it."""
     own, wanted = ctx.type(fill_value).dtype, ctx.result_type().dtype
     if own != wanted:
@@ -97,12 +90,12 @@ def export_full(ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...]
 
 
 @OPS.exports("full_like")
-def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Value:
+def export_full_like(ctx: Export, data: Value, fill_value: Value) -> Value:
     type_ = ctx.result_type()
     return ctx.spell(lambda x: relay.full(x, type_.shape, type_.dtype), fill_value)
 
 
-def _constant(ctx: ExportContext, *, value: float) -> Value:
+def _constant(ctx: Export, *, value: float) -> Value:
     """Return a constant of one value, of the type of the result."""
     type_ = ctx.result_type()
     return ctx.const(allocation.full(ctx.static_shape(Value("", type_)), value), type_.dtype)
@@ -120,28 +113,28 @@ def expand_reverse(data: Expr, *, axis: int) -> Expr:
 
 
 @OPS.imports("concat")
-def import_concat(ctx: ImportContext, *values: Expr, axis: int) -> Expr:
+def import_concat(ctx: Import, *values: Expr, axis: int) -> Expr:
     return relay.concatenate(Tuple(ctx.join_types(values)), axis)
 
 
 @OPS.exports("concatenate")
-def export_concatenate(ctx: ExportContext, data: Sequence[Value], *, axis: int) -> Value:
+def export_concatenate(ctx: Export, data: Sequence[Value], *, axis: int) -> Value:
     along = normalize_axis(axis, ctx.result_type().rank)
     return data[0] if len(data) == 1 else ctx.emit("concat", data, axis=along)
 
 
 @OPS.imports("stack")
-def import_stack(ctx: ImportContext, *values: Expr, axis: int) -> Expr:
+def import_stack(ctx: Import, *values: Expr, axis: int) -> Expr:
     return relay.stack(Tuple(ctx.join_types(values)), axis)
 
 
 @OPS.exports("stack")
-def export_stack(ctx: ExportContext, data: Sequence[Value], *, axis: int) -> Value:
+def export_stack(ctx: Export, data: Sequence[Value], *, axis: int) -> Value:
     return ctx.emit("stack", data, axis=normalize_axis(axis, ctx.result_type().rank))
 
 
 @OPS.imports("unstack")
-def import_unstack(ctx: ImportContext, value: Expr, *, axis: int) -> list[Expr]:
+def import_unstack(ctx: Import, value: Expr, *, axis: int) -> list[Expr]:
     if ctx.outputs == 1:
         return [relay.squeeze(value, [axis])]
     parts = relay.split(value, ctx.outputs, axis)
@@ -149,9 +142,7 @@ def import_unstack(ctx: ImportContext, value: Expr, *, axis: int) -> list[Expr]:
 
 
 @OPS.imports("split")
-def import_split(
-    ctx: ImportContext, value: Expr, *, axis: int, ratios: tuple[int, ...]
-) -> list[Expr]:
+def import_split(ctx: Import, value: Expr, *, axis: int, ratios: tuple[int, ...]) -> list[Expr]:
     """The lengths of the parts are as the ratios."""
     axis = normalize_axis(axis, ctx.rank(value))
     if not ratios or min(ratios) < 1:
@@ -170,14 +161,14 @@ def import_split(
 
 @OPS.exports("split")
 def export_split(
-    ctx: ExportContext, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
+    ctx: Export, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
 ) -> tuple[Value, ...] | Value:
     """Parts of no elements have no ratio, and are slices."""
     along = normalize_axis(axis, ctx.type(data).rank)
     length = ctx.static_shape(data)[along]
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
-        cuts = [length // count * place for place in range(count + 1)]
+        cuts = [length // count * index for index in range(count + 1)]
     else:
         cuts = [0, *indices_or_sections, length]
     sizes = [stop - start for start, stop in pairwise(cuts)]
@@ -199,12 +190,7 @@ PadWidth = tuple[tuple[int, int], ...]
 
 @OPS.imports("pad")
 def import_pad(
-    ctx: ImportContext,
-    input: Expr,
-    *,
-    padding: PadWidth,
-    border: str = "constant",
-    value: float = 0.0,
+    ctx: Import, input: Expr, *, padding: PadWidth, border: str = "constant", value: float = 0.0
 ) -> Expr:
     """A side below 0 is cut off behind the padding of the others."""
     rank = ctx.rank(input)
@@ -220,7 +206,7 @@ def import_pad(
     return relay.strided_slice(padded, begin, end)
 
 
-def _pad(ctx: ImportContext, x: Expr, padding: PadWidth, border: str, value: float) -> Expr:
+def _pad(ctx: Import, x: Expr, padding: PadWidth, border: str, value: float) -> Expr:
     dtype = ctx.type(x).dtype
     if border == "constant":
         return relay.nn.pad(x, padding, ctx.const(value, dtype))
@@ -257,7 +243,7 @@ def _filler(value: Array, type_: TensorType) -> Array:
 
 @OPS.exports("nn.pad", takes=Takes(data=FLOATS), when=_is_said)
 def export_pad(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     pad_val: Value,
     *,
@@ -271,18 +257,13 @@ def export_pad(
 
 
 @OPS.exports("nn.mirror_pad", takes=Takes(data=FLOATS))
-def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: PadWidth) -> Value:
+def export_mirror_pad(ctx: Export, data: Value, *, mode: str, pad_width: PadWidth) -> Value:
     return ctx.emit("pad", data, padding=list(pad_width), border=_BORDERS[mode])
 
 
 @OPS.imports("reshape")
 def import_reshape(
-    ctx: ImportContext,
-    input: Expr,
-    *,
-    shape: tuple[int, ...],
-    axis_start: int = 0,
-    axis_count: int = -1,
+    ctx: Import, input: Expr, *, shape: tuple[int, ...], axis_start: int = 0, axis_count: int = -1
 ) -> Expr:
     """The axes named take a shape in which 0 keeps the length there is and -1 is the rest."""
     lengths = ctx.type(input).shape
@@ -291,10 +272,10 @@ def import_reshape(
     if not 0 <= axis_start <= stop <= rank:
         raise Unsupported(f"axes {axis_start} to {stop} are outside a tensor of rank {rank}")
     middle: list[Dim] = []
-    for place, length in enumerate(shape, axis_start):
-        if length == 0 and place >= rank:
-            raise Unsupported(f"a 0 at place {place} of a shape, of a tensor of rank {rank}")
-        middle.append(lengths[place] if length == 0 else length)
+    for index, length in enumerate(shape, axis_start):
+        if length == 0 and index >= rank:
+            raise Unsupported(f"a 0 at place {index} of a shape, of a tensor of rank {rank}")
+        middle.append(lengths[index] if length == 0 else length)
     found = relay.reshape(input, [*lengths[:axis_start], *middle, *lengths[stop:]], allowzero=True)
     return _product_of_rows(input, found) or found
 
@@ -323,7 +304,7 @@ def _calls(node: Expr, *names: str) -> TypeGuard[Call]:
 
 @OPS.exports("reshape", "contrib_reverse_reshape", ignored=("newshape", "allowzero"))
 @OPS.exports("nn.batch_flatten")
-def _reshape(ctx: ExportContext, data: Value) -> Value:
+def _reshape(ctx: Export, data: Value) -> Value:
     """Return a tensor in the shape of the result, which may differ by axes of length 1 alone."""
     own, wanted = ctx.static_shape(data), ctx.static_shape(Value("", ctx.result_type()))
     if own == wanted:
@@ -338,14 +319,14 @@ def _reshape(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.imports("transpose")
-def import_transpose(ctx: ImportContext, input: Expr, *, axes: tuple[int, ...]) -> Expr:
+def import_transpose(ctx: Import, input: Expr, *, axes: tuple[int, ...]) -> Expr:
     """Axes behind those that are named stay."""
     order = [*axes, *range(len(axes), ctx.rank(input))]
     return relay.transpose(input, order) if order else input
 
 
 @OPS.exports("transpose")
-def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+def export_transpose(ctx: Export, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(data).rank
     order = list(normalize_axes(axes or range(rank)[::-1], rank))
     while order and order[-1] == len(order) - 1:
@@ -358,15 +339,15 @@ def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] |
 
 
 @OPS.imports("squeeze")
-def import_squeeze(ctx: ImportContext, input: Expr, *, axes: tuple[int, ...]) -> Expr:
+def import_squeeze(ctx: Import, input: Expr, *, axes: tuple[int, ...]) -> Expr:
     return relay.squeeze(input, axes) if axes else input
 
 
 @OPS.exports("squeeze")
-def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | None) -> Value:
+def export_squeeze(ctx: Export, data: Value, *, axis: tuple[int, ...] | None) -> Value:
     lengths = ctx.static_shape(data)
     if axis is None:
-        gone = [place for place, length in enumerate(lengths) if length == 1]
+        gone = [index for index, length in enumerate(lengths) if length == 1]
     else:
         gone = sorted(normalize_axes(axis, len(lengths)))
     if not gone:
@@ -384,13 +365,13 @@ def insert_axes(x: Expr, axes: Sequence[int]) -> Expr:
 
 
 @OPS.imports("unsqueeze")
-def import_unsqueeze(ctx: ImportContext, input: Expr, *, axes: tuple[int, ...]) -> Expr:
+def import_unsqueeze(ctx: Import, input: Expr, *, axes: tuple[int, ...]) -> Expr:
     rank = ctx.rank(input) + len(axes)
     return insert_axes(input, normalize_axes(axes, rank))
 
 
 @OPS.exports("expand_dims")
-def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxis: int) -> Value:
+def export_expand_dims(ctx: Export, data: Value, *, axis: int, num_newaxis: int) -> Value:
     if not num_newaxis:
         return data
     if _is_stored(ctx, data):
@@ -399,6 +380,6 @@ def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxi
     return ctx.emit("unsqueeze", data, axes=list(range(start, start + num_newaxis)))
 
 
-def _is_stored(ctx: ExportContext, x: Value) -> bool:
+def _is_stored(ctx: Export, x: Value) -> bool:
     """Whether a value can be stored in another shape."""
     return x.data is not None or (x.weight is not None and x.weight in ctx.used_once)

@@ -6,10 +6,10 @@ standard's names, all others are keywords with the standard's defaults (``lambda
 
 from __future__ import annotations
 
-from serde.nnef.export_context import ExportContext, Value
-from serde.nnef.import_context import ImportContext
+from serde.nnef.export_context import ExportContext as Export, Value
+from serde.nnef.import_context import ImportContext as Import
 from serde.walk.table import ConverterTable
 
-__all__ = ["OPS", "ExportContext", "ImportContext", "Value"]
+__all__ = ["OPS", "Export", "Import", "Value"]
 
 OPS = ConverterTable("nnef", home="serde.nnef.ops", usual_layouts=True)

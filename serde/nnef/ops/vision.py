@@ -17,9 +17,8 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple
+from serde.nnef.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, Tuple
 
 OPS.refuses_calls(
     "serde.box_nms",
@@ -38,7 +37,7 @@ OPS.refuses_calls(
 
 
 def _require_images(
-    ctx: ImportContext, input: Expr, rois: Expr, batch_index: Expr, *sizes: Sequence[int]
+    ctx: Import, input: Expr, rois: Expr, batch_index: Expr, *sizes: Sequence[int]
 ) -> None:
     """Refuse feature maps of other than two axes, and what are no regions.
 
@@ -59,7 +58,7 @@ def _require_images(
 
 @OPS.imports("max_roi_pool")
 def import_max_roi_pool(
-    ctx: ImportContext, input: Expr, rois: Expr, batch_index: Expr, *, output_size: tuple[int, ...]
+    ctx: Import, input: Expr, rois: Expr, batch_index: Expr, *, output_size: tuple[int, ...]
 ) -> Expr:
     _require_images(ctx, input, rois, batch_index, output_size)
     numbers = relay.expand_dims(relay.cast(batch_index, ctx.type(rois).dtype), 1)
@@ -69,12 +68,7 @@ def import_max_roi_pool(
 
 @OPS.exports("vision.roi_pool")
 def export_roi_pool(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
+    ctx: Export, data: Value, rois: Value, *, pooled_size: tuple[Dim, ...], spatial_scale: float
 ) -> Value:
     """Relay's regions begin with the number of their image, and are scaled."""
     scale = ctx.const(spatial_scale, ctx.type(rois).dtype)
@@ -95,7 +89,7 @@ def export_roi_pool(
 
 @OPS.imports("avg_roi_pool")
 def import_avg_roi_pool(
-    ctx: ImportContext, input: Expr, rois: Expr, batch_index: Expr, *, output_size: tuple[int, ...]
+    ctx: Import, input: Expr, rois: Expr, batch_index: Expr, *, output_size: tuple[int, ...]
 ) -> Expr:
     """The mean of each bin, 0 in one of no elements: sums by products with masks."""
     _require_images(ctx, input, rois, batch_index, output_size)
@@ -117,7 +111,7 @@ def _corners(rois: Expr, axis: int) -> list[Expr]:
     ]
 
 
-def _bin_masks(ctx: ImportContext, first: Expr, last: Expr, bins: int, length: int) -> Expr:
+def _bin_masks(ctx: Import, first: Expr, last: Expr, bins: int, length: int) -> Expr:
     """Return 1 for the elements of each bin, of shape (regions, bins, length)."""
     one = ctx.const(1.0)
     span = relay.maximum(relay.add(relay.subtract(last, first), one), one)
@@ -131,7 +125,7 @@ def _bin_masks(ctx: ImportContext, first: Expr, last: Expr, bins: int, length: i
     return relay.cast(inside, ctx.scalar)
 
 
-def _apply(ctx: ImportContext, x: Expr, batch_index: Expr, matrices: Sequence[Expr]) -> Expr:
+def _apply(ctx: Import, x: Expr, batch_index: Expr, matrices: Sequence[Expr]) -> Expr:
     """Return rows and columns of each region's image, put together by matrices.
 
     Args:
@@ -158,7 +152,7 @@ def _apply(ctx: ImportContext, x: Expr, batch_index: Expr, matrices: Sequence[Ex
 
 @OPS.imports("roi_resample")
 def import_roi_resample(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     rois: Expr,
     batch_index: Expr,
@@ -182,7 +176,7 @@ def import_roi_resample(
     return _apply(ctx, input, batch_index, weights)
 
 
-def _sample_places(ctx: ImportContext, first: Expr, last: Expr, count: int, method: str) -> Expr:
+def _sample_places(ctx: Import, first: Expr, last: Expr, count: int, method: str) -> Expr:
     """Return where samples of regions lie along an axis, of shape (regions, count)."""
     span, steps = relay.subtract(last, first), allocation.arange(count, dtype=np.float64)[None]
     if method == "symmetric":
@@ -205,7 +199,7 @@ def _import_align(pool: Callable[..., Expr]) -> Callable[..., Expr]:
     """
 
     def import_align(
-        ctx: ImportContext,
+        ctx: Import,
         input: Expr,
         rois: Expr,
         batch_index: Expr,

@@ -13,8 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any as AnyValue, Final
 
-from serde.core.limits import budget
-from serde.core.optional import require
+from serde.core import budget, require
 from serde.errors import FormatError
 from serde.nnef.graphs import check_model, model_of_graph
 from serde.nnef.model import NnefModel

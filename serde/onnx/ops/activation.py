@@ -7,18 +7,17 @@ from collections.abc import Callable
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, call
 from serde.relay.ir.dims import Any, product
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
 from serde.walk.pairs import pair, reads, writes
 from serde.walk.takes import AXES, HELD, Takes
 
-Build = Callable[[ImportContext, Expr, int], Expr]
+Build = Callable[[Import, Expr, int], Expr]
 
 
 @OPS.exports("nn.prelu")
-def export_prelu(ctx: ExportContext, x: Value, slope: Value, *, axis: int) -> Value:
+def export_prelu(ctx: Export, x: Value, slope: Value, *, axis: int) -> Value:
     """ONNX aligns the slopes with the last axes, so they get an axis of 1 for each that follows."""
     rank = ctx.type(x).rank
     following = rank - 1 - axis % rank
@@ -26,7 +25,7 @@ def export_prelu(ctx: ExportContext, x: Value, slope: Value, *, axis: int) -> Va
 
 
 @OPS.imports("PRelu", since=(7, 9, 16))
-def import_prelu(ctx: ImportContext, x: Expr, slope: Expr) -> Expr:
+def import_prelu(ctx: Import, x: Expr, slope: Expr) -> Expr:
     """One slope a channel has axes of 1 behind it; other slopes broadcast to the tensor."""
     type_, slopes = ctx.type(x), ctx.type(slope)
     channels, ones = slopes.shape[:1], (1,) * (type_.rank - 2)
@@ -37,7 +36,7 @@ def import_prelu(ctx: ImportContext, x: Expr, slope: Expr) -> Expr:
 
 
 @OPS.imports("PRelu", since=(1, 6), ignored=("consumed_inputs",))
-def import_prelu_v1(ctx: ImportContext, x: Expr, slope: Expr) -> Expr:
+def import_prelu_v1(ctx: Import, x: Expr, slope: Expr) -> Expr:
     """Before 7, a vector of slopes is one a channel."""
     type_ = ctx.type(slope)
     if type_.rank == 1 and ctx.type(x).rank > 1 and type_.shape[0] != 1:
@@ -50,13 +49,13 @@ SELU = (1.67326319217681884765625, 1.05070102214813232421875)
 
 
 @OPS.imports("Swish", since=24)
-def import_swish(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
+def import_swish(ctx: Import, x: Expr, *, alpha: float = 1.0) -> Expr:
     if alpha == 1.0:
         return call("serde.silu", x)
     return call("serde.swish", x, alpha=alpha)
 
 
-def _emit_on_rows(ctx: ExportContext, op: str, x: Value, axis: int) -> Value:
+def _emit_on_rows(ctx: Export, op: str, x: Value, axis: int) -> Value:
     """Before 13, all dimensions from `axis` on form one row: the axis must be the last."""
     rank = ctx.type(x).rank
     if rank == 0:
@@ -70,7 +69,7 @@ def _emit_on_rows(ctx: ExportContext, op: str, x: Value, axis: int) -> Value:
     return ctx.emit("Transpose", ctx.emit(op, swapped, axis=rank - 1), perm=order)
 
 
-def apply_to_rows(ctx: ImportContext, x: Expr, axis: int, build: Callable[..., Expr]) -> Expr:
+def apply_to_rows(ctx: Import, x: Expr, axis: int, build: Callable[..., Expr]) -> Expr:
     """Return a function of rows; before 13, all dimensions from `axis` on form one row."""
     shape = ctx.type(x).shape
     first = axis % max(len(shape), 1)
@@ -83,7 +82,7 @@ def apply_to_rows(ctx: ImportContext, x: Expr, axis: int, build: Callable[..., E
     return relay.reshape(build(relay.reshape(x, [rows, row]), axis=1), shape)
 
 
-def _build_hardmax(ctx: ImportContext, x: Expr, axis: int) -> Expr:
+def _build_hardmax(ctx: Import, x: Expr, axis: int) -> Expr:
     """Return ``y[i] = 1 if i == argmax(x) else 0`` along an axis; the first of equal maxima."""
     type_ = ctx.type(x)
     length = ctx.dim_at(x, axis)
@@ -97,10 +96,10 @@ def _build_hardmax(ctx: ImportContext, x: Expr, axis: int) -> Expr:
 def _make_softmax_exporters(op: str) -> tuple[Callable[..., Value], Callable[..., Value]]:
     """Return the exporters from 13 on and before."""
 
-    def export_softmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
+    def export_softmax(ctx: Export, x: Value, *, axis: int) -> Value:
         return ctx.emit(op, x, axis=axis)
 
-    def export_softmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
+    def export_softmax_v1(ctx: Export, x: Value, *, axis: int) -> Value:
         return _emit_on_rows(ctx, op, x, axis)
 
     return export_softmax, export_softmax_v1
@@ -109,10 +108,10 @@ def _make_softmax_exporters(op: str) -> tuple[Callable[..., Value], Callable[...
 def _make_softmax_importers(build: Build) -> tuple[Callable[..., Expr], Callable[..., Expr]]:
     """Return the importers from 13 on and before."""
 
-    def import_softmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
+    def import_softmax(ctx: Import, x: Expr, *, axis: int = -1) -> Expr:
         return build(ctx, x, axis)
 
-    def import_softmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
+    def import_softmax_v1(ctx: Import, x: Expr, *, axis: int = 1) -> Expr:
         return apply_to_rows(ctx, x, axis, lambda rows, axis: build(ctx, rows, axis))
 
     return import_softmax, import_softmax_v1

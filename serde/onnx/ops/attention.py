@@ -13,11 +13,8 @@ from serde.core.allocation import arange
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, const_int32, scalar_like
 from serde.onnx.ops.linalg.product import build_matmul
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Call, Expr, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Any, Call, Expr, TensorType, TupleGetItem, call
 
 
 def split_heads(x: Expr, count: int) -> Expr:
@@ -30,7 +27,7 @@ def join_heads(x: Expr) -> Expr:
     return relay.reshape(relay.transpose(x, axes=[0, 2, 1, 3]), (0, 0, -3))
 
 
-def length_of(ctx: ImportContext, x: Expr, axis: int) -> Expr:
+def length_of(ctx: Import, x: Expr, axis: int) -> Expr:
     """Return the length of an axis as a scalar of int32."""
     length = ctx.dim_at(x, axis)
     if isinstance(length, int):
@@ -39,7 +36,7 @@ def length_of(ctx: ImportContext, x: Expr, axis: int) -> Expr:
     return relay.take(shape, const_int32(axis), axis=0, mode="fast")
 
 
-def arange_like(ctx: ImportContext, x: Expr, axis: int) -> Expr:
+def arange_like(ctx: Import, x: Expr, axis: int) -> Expr:
     """Return 0, 1, ... along an axis as a vector of int32."""
     length = ctx.dim_at(x, axis)
     if isinstance(length, int):
@@ -71,7 +68,7 @@ class ImplicitMask:
         parts = (self.offset, self.lengths, self.left, self.right)
         return all(each is None for each in parts)
 
-    def build(self, ctx: ImportContext, query: Expr, key: Expr) -> Expr | None:
+    def build(self, ctx: Import, query: Expr, key: Expr) -> Expr | None:
         """Return the mask as bool, of rank 2 or 4; None if nothing is hidden."""
         keys = arange_like(ctx, key, 2)
         found = []
@@ -99,7 +96,7 @@ class ImplicitMask:
         return whole
 
 
-def combine_masks(ctx: ImportContext, mask: Expr | None, allowed: Expr | None) -> Expr | None:
+def combine_masks(ctx: Import, mask: Expr | None, allowed: Expr | None) -> Expr | None:
     """Return a mask in which what is not allowed is hidden, too."""
     if mask is None or allowed is None:
         return allowed if mask is None else mask
@@ -109,7 +106,7 @@ def combine_masks(ctx: ImportContext, mask: Expr | None, allowed: Expr | None) -
 
 
 def attend(
-    ctx: ImportContext,
+    ctx: Import,
     query: Expr,
     key: Expr,
     value: Expr,
@@ -137,7 +134,7 @@ def attend(
     )
 
 
-def pad_mask(ctx: ImportContext, mask: Expr, key: Expr) -> Expr:
+def pad_mask(ctx: Import, mask: Expr, key: Expr) -> Expr:
     """Return a mask whose rows are as long as there are keys: what it lacks is hidden."""
     row, keys = ctx.dim_at(mask, -1), ctx.dim_at(key, 2)
     if row == keys or isinstance(row, Any) or isinstance(keys, Any):
@@ -156,7 +153,7 @@ UpdateRule = Literal["linear", "gated", "delta", "gated_delta"]
 
 @OPS.exports("serde.linear_attention", since=27)
 def export_linear_attention(
-    ctx: ExportContext,
+    ctx: Export,
     query: Value,
     key: Value,
     value: Value,
@@ -188,7 +185,7 @@ def export_linear_attention(
 
 @OPS.imports("LinearAttention", since=27, ignored=("chunk_size",))
 def import_linear_attention(
-    ctx: ImportContext,
+    ctx: Import,
     query: Expr,
     key: Expr,
     value: Expr,
@@ -221,9 +218,7 @@ def import_linear_attention(
     return [TupleGetItem(found, index) for index in range(2)]
 
 
-def rotate(
-    ctx: ImportContext, x: Expr, cos: Expr, sin: Expr, *, width: int, interleaved: bool
-) -> Expr:
+def rotate(ctx: Import, x: Expr, cos: Expr, sin: Expr, *, width: int, interleaved: bool) -> Expr:
     """Return heads whose first elements are rotated: ``(a * cos - b * sin, a * sin + b * cos)``.
 
     Args:
@@ -256,7 +251,7 @@ def rotate(
 
 @OPS.exports("serde.rotary_embedding", since=23)
 def export_rotary_embedding(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     cos: Value,
     sin: Value,
@@ -282,7 +277,7 @@ def export_rotary_embedding(
 
 @OPS.imports("RotaryEmbedding", since=23)
 def import_rotary_embedding(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     cos_cache: Expr,
     sin_cache: Expr,
@@ -313,7 +308,7 @@ def _has_known_lengths(node: Call) -> bool:
     return known and not isinstance(query.shape[2], Any)
 
 
-def _expand_mask(ctx: ExportContext, query: Value, key: Value, mask: Value | None) -> Value | None:
+def _expand_mask(ctx: Export, query: Value, key: Value, mask: Value | None) -> Value | None:
     """ONNX pads a row that is too short, and ONNX Runtime repeats neither rows nor columns."""
     if mask is None:
         return None
@@ -325,7 +320,7 @@ def _expand_mask(ctx: ExportContext, query: Value, key: Value, mask: Value | Non
 
 @OPS.exports("serde.attention", since=23, when=_has_known_lengths)
 def export_attention(
-    ctx: ExportContext,
+    ctx: Export,
     query: Value,
     key: Value,
     value: Value,
@@ -349,7 +344,7 @@ def export_attention(
 
 @OPS.imports("Attention", since=(23, 24, 25), ignored=("softmax_precision",))
 def import_attention(
-    ctx: ImportContext,
+    ctx: Import,
     q: Expr,
     k: Expr,
     v: Expr,
@@ -401,7 +396,7 @@ class _Scores:
     """What becomes of the products of queries and keys, as Attention can yield it."""
 
     def __init__(
-        self, ctx: ImportContext, query: Expr, key: Expr, scale: float | None, softcap: float | None
+        self, ctx: Import, query: Expr, key: Expr, scale: float | None, softcap: float | None
     ) -> None:
         heads, groups = (ctx.static_lengths(x, [1])[0] for x in (query, key))
         shared = key if heads == groups else relay.repeat(key, heads // groups, axis=1)

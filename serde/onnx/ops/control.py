@@ -15,21 +15,17 @@ from serde.onnx.builder import SEQUENCE_SUBGRAPHS, ValueType, require_sequences
 from serde.onnx.interface import declared_shape
 from serde.onnx.ops.sequence import is_empty
 from serde.onnx.ops.shape.reshape import as_scalar
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.onnx.ops.table import OPS, Export, Import, Value
 from serde.onnx.undecided import differ_in_rank
-from serde.relay.ir.dims import Any
+from serde.relay.ir import Any, SequenceType, TensorType, TupleType, call, infer_if, normalize_axis
 from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
-from serde.relay.ir.infer import infer_if
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.op.control.body import join, results, tensors
 from serde.walk.export_context import Writing
 
 
 @OPS.exports("serde.loop")
 def export_loop(
-    ctx: ExportContext,
+    ctx: Export,
     limit: Value | None,
     going: Value | None,
     state: tuple[Value, ...],
@@ -70,7 +66,7 @@ def _begins(limit: Value | None, going: Value | None) -> bool:
     return all(each.data is not None and bool(np.all(each.data > 0)) for each in given)
 
 
-def _tell_lengths(ctx: ExportContext, stack: Value, type_: ValueType) -> Value:
+def _tell_lengths(ctx: Export, stack: Value, type_: ValueType) -> Value:
     """Return what a loop stacked, which ONNX Runtime gives rows of open lengths of 0 if it is none.
 
     Lengths that nothing outside of the loop tells stay so.
@@ -87,7 +83,7 @@ def _tell_lengths(ctx: ExportContext, stack: Value, type_: ValueType) -> Value:
 
 @OPS.imports("Loop", since=(1, 11, 13, 16, 19, 21, 23, 24, 25))
 def import_loop(
-    ctx: ImportContext,
+    ctx: Import,
     m: Expr | None = None,
     cond: Expr | None = None,
     *v_initial: Expr,
@@ -130,7 +126,7 @@ def _has_slices(call: Call) -> bool:
 
 @OPS.exports("serde.scan", when=_has_slices)
 def export_scan(
-    ctx: ExportContext,
+    ctx: Export,
     state: tuple[Value, ...],
     scanned: tuple[Value, ...],
     captures: tuple[Value, ...],
@@ -172,7 +168,7 @@ def export_scan(
 
 @OPS.imports("Scan", since=(9, 11, 16, 19, 21, 23, 24, 25))
 def import_scan(
-    ctx: ImportContext,
+    ctx: Import,
     *inputs: Expr,
     body: onnx.GraphProto,
     num_scan_inputs: int,
@@ -223,7 +219,7 @@ def import_scan(
 
 @OPS.imports("Scan", since=8)
 def import_scan_v8(
-    ctx: ImportContext,
+    ctx: Import,
     sequence_lens: Expr | None = None,
     *inputs: Expr,
     body: onnx.GraphProto,
@@ -261,7 +257,7 @@ def _drop_axis(type_: TensorType, axis: int) -> TensorType:
 
 @OPS.imports("If", since=(1, 11, 13, 16, 19, 21, 23, 24, 25))
 def import_if(
-    ctx: ImportContext, cond: Expr, *, then_branch: onnx.GraphProto, else_branch: onnx.GraphProto
+    ctx: Import, cond: Expr, *, then_branch: onnx.GraphProto, else_branch: onnx.GraphProto
 ) -> list[Expr]:
     """A condition that is known leaves its branch only; one of one element counts as a scalar.
 
@@ -288,12 +284,12 @@ def import_if(
     return [ctx.as_optional(x) if o else x for x, o in zip(found, optional, strict=True)]
 
 
-def _type_of_state(ctx: ImportContext, x: Expr) -> ValueType:
+def _type_of_state(ctx: Import, x: Expr) -> ValueType:
     return x.type if isinstance(x.type, SequenceType) else ctx.type(x)
 
 
 def _type_empty_sequences(
-    ctx: ImportContext, given: tuple[Expr, ...], body: onnx.GraphProto
+    ctx: Import, given: tuple[Expr, ...], body: onnx.GraphProto
 ) -> tuple[Expr, ...]:
     """Return states, of which sequences that begin empty have the elements that the body adds."""
     if not any(map(is_empty, given)):
@@ -325,7 +321,7 @@ def _reshape_as_declared(value: onnx.ValueInfoProto, x: Expr) -> Expr:
     return relay.reshape(x, newshape=(1,)) if shape is not None and len(shape) == 1 else x
 
 
-def _make_condition_scalar(ctx: ImportContext, function: Function) -> Function:
+def _make_condition_scalar(ctx: Import, function: Function) -> Function:
     fields = function.body.fields if isinstance(function.body, Tuple) else ()
     going = ctx.fold(as_scalar(ctx, fields[0]))
     return Function(function.params, Tuple([going, *fields[1:]]))

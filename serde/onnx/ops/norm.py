@@ -11,11 +11,8 @@ import serde.relay as relay
 from serde.core.allocation import full
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import fill, scalar_like
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Any, Expr, call, normalize_axis
 from serde.relay.op.norm.layer import StashedNorm
 from serde.relay.op.norm.plain import ChannelNorm
 from serde.walk.pairs import pair, reads, writes
@@ -24,7 +21,7 @@ from serde.walk.takes import SINGLE, Takes, at, dtypes
 
 @OPS.exports("serde.layer_norm", since=17, takes=Takes(stash_dtype=dtypes("float32", "bfloat16")))
 def export_serde_layer_norm(
-    ctx: ExportContext, x: Value, gamma: Value, beta: Value | None, *, norm: StashedNorm
+    ctx: Export, x: Value, gamma: Value, beta: Value | None, *, norm: StashedNorm
 ) -> tuple[Value, ...]:
     return ctx.emit_tuple(
         "LayerNormalization",
@@ -40,7 +37,7 @@ def export_serde_layer_norm(
 
 @OPS.imports("LayerNormalization", since=17)
 def import_layer_norm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     scale: Expr,
     b: Expr | None = None,
@@ -63,7 +60,7 @@ def import_layer_norm(
 
 @OPS.imports("RMSNormalization", since=23, ignored=("stash_type",))
 def import_rms_norm(
-    ctx: ImportContext, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
+    ctx: Import, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
 ) -> Expr:
     factor = _broadcast_to_axes(ctx, x, scale, axis)
     return call("serde.rms_norm", x, factor, axis=axis, epsilon=epsilon)
@@ -71,7 +68,7 @@ def import_rms_norm(
 
 @OPS.imports("SimplifiedLayerNormalization", ignored=("stash_type",))
 def import_simplified_layer_norm(
-    ctx: ImportContext, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
+    ctx: Import, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
 ) -> list[Expr]:
     """``y = x / sqrt(mean(x**2) + epsilon) * scale``; the second output is the inverse root."""
     found: list[Expr] = [call("serde.rms_norm", x, scale, axis=axis, epsilon=epsilon)]
@@ -84,7 +81,7 @@ def import_simplified_layer_norm(
     return [*found, relay.rsqrt(relay.add(square, scalar_like(ctx, square, epsilon)))]
 
 
-def _broadcast_to_axes(ctx: ImportContext, x: Expr, scale: Expr, axis: int) -> Expr:
+def _broadcast_to_axes(ctx: Import, x: Expr, scale: Expr, axis: int) -> Expr:
     """Return a factor of the axes from `axis` on, to whose lengths ONNX broadcasts it."""
     lengths = ctx.type(x).shape[normalize_axis(axis, ctx.type(x).rank) :]
     if ctx.type(scale).shape == lengths:
@@ -99,7 +96,7 @@ OPS.pairs(
 )
 
 
-def _move_channel_second(ctx: ExportContext, x: Value, axis: int) -> tuple[Value, list[int] | None]:
+def _move_channel_second(ctx: Export, x: Value, axis: int) -> tuple[Value, list[int] | None]:
     """Return `x` with `axis` as axis 1, and the exchange that undoes it."""
     rank = ctx.type(x).rank
     if axis % rank == 1 or rank == 1:
@@ -109,11 +106,11 @@ def _move_channel_second(ctx: ExportContext, x: Value, axis: int) -> tuple[Value
     return ctx.emit("Transpose", x, perm=order), order
 
 
-def _restore_axes(ctx: ExportContext, x: Value, order: list[int] | None) -> Value:
+def _restore_axes(ctx: Export, x: Value, order: list[int] | None) -> Value:
     return x if order is None else ctx.emit("Transpose", x, perm=order)
 
 
-def _repeat(ctx: ExportContext, value: float, like: Value) -> Value:
+def _repeat(ctx: Export, value: float, like: Value) -> Value:
     """Return a vector of one value, as long as `like`."""
     type_ = ctx.type(like)
     length = type_.shape[0]
@@ -125,7 +122,7 @@ def _repeat(ctx: ExportContext, value: float, like: Value) -> Value:
 class RelayNorm(ChannelNorm):
     """Attributes that the normalisations of Relay share."""
 
-    def fill(self, ctx: ExportContext, gamma: Value, beta: Value) -> tuple[Value, Value]:
+    def fill(self, ctx: Export, gamma: Value, beta: Value) -> tuple[Value, Value]:
         """Return gamma and beta; those that the layer leaves out are ones and zeros."""
         return (
             gamma if self.scale else _repeat(ctx, 1.0, gamma),
@@ -135,14 +132,7 @@ class RelayNorm(ChannelNorm):
 
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
-    ctx: ExportContext,
-    x: Value,
-    gamma: Value,
-    beta: Value,
-    mean: Value,
-    var: Value,
-    *,
-    norm: RelayNorm,
+    ctx: Export, x: Value, gamma: Value, beta: Value, mean: Value, var: Value, *, norm: RelayNorm
 ) -> tuple[Value, ...]:
     gamma, beta = norm.fill(ctx, gamma, beta)
     moved, order = _move_channel_second(ctx, x, norm.axis)
@@ -150,7 +140,7 @@ def export_batch_norm(
     return _restore_axes(ctx, result, order), mean, var
 
 
-def _require_inference(ctx: ImportContext) -> None:
+def _require_inference(ctx: Import) -> None:
     """Before 14, a layer that gives statistics, too, is one that trains."""
     if ctx.wants(1):
         hint = "take away what reads its outputs behind the first: those are statistics of training"
@@ -159,7 +149,7 @@ def _require_inference(ctx: ImportContext) -> None:
 
 @OPS.imports("BatchNormalization", since=(1, 6, 7), ignored=("consumed_inputs", "momentum"))
 def import_batch_norm_v1(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     scale: Expr,
     b: Expr,
@@ -183,14 +173,7 @@ def import_batch_norm_v1(
 
 @OPS.imports("BatchNormalization", since=9, ignored=("momentum",))
 def import_batch_norm_v9(
-    ctx: ImportContext,
-    x: Expr,
-    scale: Expr,
-    b: Expr,
-    mean: Expr,
-    var: Expr,
-    *,
-    epsilon: float = 1e-5,
+    ctx: Import, x: Expr, scale: Expr, b: Expr, mean: Expr, var: Expr, *, epsilon: float = 1e-5
 ) -> Expr:
     _require_inference(ctx)
     return _build_batch_norm(ctx, x, scale, b, mean, var, epsilon)
@@ -198,7 +181,7 @@ def import_batch_norm_v9(
 
 @OPS.imports("BatchNormalization", since=(14, 15))
 def import_batch_norm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     scale: Expr,
     b: Expr,
@@ -229,7 +212,7 @@ def import_batch_norm(
 
 @OPS.exports("nn.instance_norm")
 def export_instance_norm(
-    ctx: ExportContext, x: Value, gamma: Value, beta: Value, *, norm: RelayNorm
+    ctx: Export, x: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
     gamma, beta = norm.fill(ctx, gamma, beta)
     moved, order = _move_channel_second(ctx, x, norm.axis)
@@ -239,7 +222,7 @@ def export_instance_norm(
 
 @OPS.exports("nn.layer_norm", since=17, takes=Takes(data=SINGLE, axis=at(-1), scale=True))
 def export_layer_norm(
-    ctx: ExportContext, x: Value, gamma: Value, beta: Value, *, norm: RelayNorm
+    ctx: Export, x: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
     shift = beta if norm.center else None
     return ctx.emit("LayerNormalization", x, gamma, shift, axis=-1, epsilon=norm.epsilon)
@@ -247,7 +230,7 @@ def export_layer_norm(
 
 @OPS.exports("nn.group_norm", since=21)
 def export_group_norm(
-    ctx: ExportContext, x: Value, gamma: Value, beta: Value, *, num_groups: int, norm: RelayNorm
+    ctx: Export, x: Value, gamma: Value, beta: Value, *, num_groups: int, norm: RelayNorm
 ) -> Value:
     """Up to 20, ONNX had one scale a group instead of one a channel."""
     gamma, beta = norm.fill(ctx, gamma, beta)
@@ -267,7 +250,7 @@ def export_group_norm(
 
 @OPS.imports("GroupNormalization", since=21)
 def import_group_norm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     scale: Expr,
     bias: Expr,
@@ -291,7 +274,7 @@ def import_group_norm(
 
 @OPS.imports("GroupNormalization", since=18)
 def import_group_norm_v18(
-    ctx: ImportContext, x: Expr, scale: Expr, bias: Expr, *, num_groups: int, epsilon: float = 1e-5
+    ctx: Import, x: Expr, scale: Expr, bias: Expr, *, num_groups: int, epsilon: float = 1e-5
 ) -> Expr:
     """Before 21, there is one scale a group."""
     channels = ctx.type(x).shape[1]
@@ -307,7 +290,7 @@ def import_group_norm_v18(
 
 @OPS.exports("nn.lrn")
 def export_lrn(
-    ctx: ExportContext, x: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
+    ctx: Export, x: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:
     moved, order = _move_channel_second(ctx, x, axis)
     result = ctx.emit("LRN", moved, size=size, bias=bias, alpha=alpha, beta=beta)
@@ -315,7 +298,7 @@ def export_lrn(
 
 
 def _build_batch_norm(
-    ctx: ImportContext, x: Expr, scale: Expr, b: Expr, mean: Expr, var: Expr, epsilon: float
+    ctx: Import, x: Expr, scale: Expr, b: Expr, mean: Expr, var: Expr, epsilon: float
 ) -> Expr:
     """Return `x` normalised by statistics of each channel."""
     return relay.nn.batch_norm(x, scale, b, mean, var, axis=1, epsilon=epsilon)[0]
@@ -323,7 +306,7 @@ def _build_batch_norm(
 
 @OPS.imports("Dropout", since=(1, 6), ignored=("consumed_inputs",))
 def import_dropout_v1(
-    ctx: ImportContext, x: Expr, *, is_test: bool = False, ratio: float = 0.5
+    ctx: Import, x: Expr, *, is_test: bool = False, ratio: float = 0.5
 ) -> list[Expr]:
     dtype = ctx.type(x).dtype
     if is_test or ratio == 0:
@@ -333,13 +316,13 @@ def import_dropout_v1(
 
 
 @OPS.imports("Dropout", since=(7, 10), ignored=("ratio",))
-def import_dropout_v7(ctx: ImportContext, x: Expr) -> list[Expr]:
+def import_dropout_v7(ctx: Import, x: Expr) -> list[Expr]:
     return _keep_all(ctx, x, ctx.type(x).dtype if ctx.version < 10 else "bool")
 
 
 @OPS.imports("Dropout", since=(12, 13, 22))
 def import_dropout(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     ratio: Expr | None = None,
     training_mode: Expr | None = None,
@@ -357,9 +340,7 @@ def import_dropout(
     return _drop(ctx, x, share, None if known else training_mode, seed)
 
 
-def _drop(
-    ctx: ImportContext, x: Expr, ratio: Expr, trains: Expr | None, seed: float | None
-) -> list[Expr]:
+def _drop(ctx: Import, x: Expr, ratio: Expr, trains: Expr | None, seed: float | None) -> list[Expr]:
     """Return what is left of `x`, scaled up by what is dropped, and which elements that are.
 
     Args:
@@ -381,7 +362,7 @@ def _drop(
     return [relay.where(mask, scaled, relay.zeros_like(x)), mask]
 
 
-def _keep_all(ctx: ImportContext, x: Expr, dtype: str) -> list[Expr]:
+def _keep_all(ctx: Import, x: Expr, dtype: str) -> list[Expr]:
     """Return `x` and a mask that keeps all of it."""
     return [x, relay.cast(relay.ones_like(x), dtype)] if ctx.wants(1) else [x]
 

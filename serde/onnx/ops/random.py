@@ -19,9 +19,8 @@ from serde.onnx.ops.elementwise.bitwise import combine_bits
 from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, call
 from serde.relay.op.random.seeded import RandomNormal, RandomUniform
 from serde.relay.op.random.threefry import PARITY, ROTATIONS, TOP
 
@@ -29,7 +28,7 @@ DType = np.dtype[AnyValue]
 
 
 def _emit_random(
-    ctx: ExportContext,
+    ctx: Export,
     op: str,
     like: Value | None,
     *,
@@ -47,15 +46,13 @@ def _emit_random(
 
 
 @OPS.exports("serde.random_uniform")
-def export_random_uniform(
-    ctx: ExportContext, like: Value | None, *, random: RandomUniform
-) -> Value:
+def export_random_uniform(ctx: Export, like: Value | None, *, random: RandomUniform) -> Value:
     return _emit_random(ctx, "RandomUniform", like, **vars(random))
 
 
 @OPS.imports("RandomUniform", since=(1, 22))
 def import_random_uniform(
-    ctx: ImportContext,
+    ctx: Import,
     *,
     shape: tuple[int, ...],
     dtype: int = onnx.TensorProto.FLOAT,
@@ -68,13 +65,13 @@ def import_random_uniform(
 
 
 @OPS.exports("serde.random_normal")
-def export_random_normal(ctx: ExportContext, like: Value | None, *, random: RandomNormal) -> Value:
+def export_random_normal(ctx: Export, like: Value | None, *, random: RandomNormal) -> Value:
     return _emit_random(ctx, "RandomNormal", like, **vars(random))
 
 
 @OPS.imports("RandomNormal", since=(1, 22))
 def import_random_normal(
-    ctx: ImportContext,
+    ctx: Import,
     *,
     shape: tuple[int, ...],
     dtype: int = onnx.TensorProto.FLOAT,
@@ -87,15 +84,13 @@ def import_random_normal(
 
 
 @OPS.exports("serde.bernoulli", since=15)
-def export_bernoulli(
-    ctx: ExportContext, x: Value, *, dtype: DType | None, seed: float | None
-) -> Value:
+def export_bernoulli(ctx: Export, x: Value, *, dtype: DType | None, seed: float | None) -> Value:
     kind = None if dtype is None else helper.np_dtype_to_tensor_dtype(dtype)
     return ctx.emit("Bernoulli", x, dtype=kind, seed=seed)
 
 
 @OPS.exports("serde.bernoulli", ignored=("dtype",))
-def export_bernoulli_v1(ctx: ExportContext, x: Value, *, seed: float | None) -> Value:
+def export_bernoulli_v1(ctx: Export, x: Value, *, seed: float | None) -> Value:
     """What defines the operator from 15 on."""
     unit = ctx.emit("RandomUniformLike", x, seed=seed)
     return cast(ctx, ctx.emit("Less", unit, x), ctx.result_type().dtype)
@@ -103,7 +98,7 @@ def export_bernoulli_v1(ctx: ExportContext, x: Value, *, seed: float | None) -> 
 
 @OPS.imports("Bernoulli", since=(15, 22))
 def import_bernoulli(
-    ctx: ImportContext, x: Expr, *, dtype: int | None = None, seed: float | None = None
+    ctx: Import, x: Expr, *, dtype: int | None = None, seed: float | None = None
 ) -> Expr:
     kind = None if dtype is None else ctx.dtype(dtype)
     return call("serde.bernoulli", x, dtype=kind, seed=seed)
@@ -111,7 +106,7 @@ def import_bernoulli(
 
 @OPS.exports("serde.multinomial")
 def export_serde_multinomial(
-    ctx: ExportContext, x: Value, *, sample_size: int, dtype: DType, seed: float | None
+    ctx: Export, x: Value, *, sample_size: int, dtype: DType, seed: float | None
 ) -> Value:
     kind = helper.np_dtype_to_tensor_dtype(dtype)
     return ctx.emit("Multinomial", x, sample_size=sample_size, dtype=kind, seed=seed)
@@ -119,7 +114,7 @@ def export_serde_multinomial(
 
 @OPS.imports("RandomUniformLike", since=(1, 22))
 def import_random_uniform_like(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     dtype: int | None = None,
@@ -133,7 +128,7 @@ def import_random_uniform_like(
 
 @OPS.imports("RandomNormalLike", since=(1, 22))
 def import_random_normal_like(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     dtype: int | None = None,
@@ -147,7 +142,7 @@ def import_random_normal_like(
 
 @OPS.imports("Multinomial", since=(7, 22))
 def import_multinomial(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     dtype: int = onnx.TensorProto.INT32,
@@ -162,12 +157,12 @@ WORDS = 10
 """A key is four words of the cipher, two of the path, two of the counter, two of its next bit."""
 
 
-def _const_words(ctx: ExportContext, values: AnyValue) -> Value:
+def _const_words(ctx: Export, values: AnyValue) -> Value:
     """Return words as int64 of the same bits."""
     return ctx.const(np.array(values, np.uint64).view(np.int64))
 
 
-def _rotate(ctx: ExportContext, x: Value, bits: tuple[int, int]) -> Value:
+def _rotate(ctx: Export, x: Value, bits: tuple[int, int]) -> Value:
     """Return the two rows of `x`, each rotated to the left; the parts have no bits in common."""
     by = np.array(bits).reshape(2, 1)
     wide = cast(ctx, x, np.uint64)
@@ -176,11 +171,11 @@ def _rotate(ctx: ExportContext, x: Value, bits: tuple[int, int]) -> Value:
     return ctx.emit("Add", cast(ctx, upper, np.int64), cast(ctx, lower, np.int64))
 
 
-def _take_rows(ctx: ExportContext, x: Value, *rows: int) -> Value:
+def _take_rows(ctx: Export, x: Value, *rows: int) -> Value:
     return ctx.emit("Gather", x, ctx.ints(rows), axis=0)
 
 
-def _run_rounds(ctx: ExportContext, key: Value, counters: Value) -> Value:
+def _run_rounds(ctx: Export, key: Value, counters: Value) -> Value:
     """Return the 20 rounds over ``(4, blocks)``, without the addition of a key behind them.
 
     Two words are mixed with two others at once.
@@ -208,7 +203,7 @@ def _run_rounds(ctx: ExportContext, key: Value, counters: Value) -> Value:
     return _take_rows(ctx, ctx.emit("Concat", left, right, axis=0), 0, 2, 1, 3)
 
 
-def _shift_bit(ctx: ExportContext, bit: Value) -> Value:
+def _shift_bit(ctx: Export, bit: Value) -> Value:
     """Return a single bit of 128, in two words, shifted right by one."""
     one = ctx.const([1], np.uint64)
     shifted = ctx.emit("BitShift", cast(ctx, bit, np.uint64), one, direction="RIGHT")
@@ -220,18 +215,18 @@ def _shift_bit(ctx: ExportContext, bit: Value) -> Value:
     return ctx.emit("Concat", _take_rows(ctx, halves, 0), low, axis=0)
 
 
-def _is_full(ctx: ExportContext, bit: Value) -> Value:
+def _is_full(ctx: Export, bit: Value) -> Value:
     """Return whether a path is full: neither of two words has a bit left."""
     none = [ctx.emit("Equal", _take_rows(ctx, bit, each), ctx.ints([0])) for each in (0, 1)]
     return ctx.emit("And", *none)
 
 
-def _extend_path(ctx: ExportContext, key: Value) -> Value:
+def _extend_path(ctx: Export, key: Value) -> Value:
     """Return the two words of a key's path with its next bit."""
     return combine_bits(ctx, "Or", _take_rows(ctx, key, 4, 5), _take_rows(ctx, key, 8, 9))
 
 
-def _reserve(ctx: ExportContext, key: Value, count: int) -> Value:
+def _reserve(ctx: Export, key: Value, count: int) -> Value:
     """Return a key whose counter can grow by `count`: itself, or one further along the path."""
     counter, bit = _take_rows(ctx, key, 7), _take_rows(ctx, key, 8, 9)
     # Without a sign, the last `count` + 1 numbers would overflow; with one, they are before zero.
@@ -252,7 +247,7 @@ def _reserve(ctx: ExportContext, key: Value, count: int) -> Value:
     return ctx.emit("Where", fits, key, other)
 
 
-def _generate(ctx: ExportContext, key: Value, count: int) -> tuple[Value, Value]:
+def _generate(ctx: Export, key: Value, count: int) -> tuple[Value, Value]:
     """Return the next key as uint64, and `count` words of random bits as int64.
 
     All four words grow from block to block, the path as well as the counter; a last block
@@ -284,13 +279,13 @@ def _generate(ctx: ExportContext, key: Value, count: int) -> tuple[Value, Value]
 
 @OPS.exports("random.threefry_generate")
 def export_threefry_generate(
-    ctx: ExportContext, key: Value, *, out_shape: tuple[int, ...]
+    ctx: Export, key: Value, *, out_shape: tuple[int, ...]
 ) -> tuple[Value, Value]:
     after, bits = _generate(ctx, key, math.prod(out_shape))
     return after, _reshape(ctx, cast(ctx, bits, np.uint64), out_shape)
 
 
-def _reshape(ctx: ExportContext, x: Value, shape: Sequence[int]) -> Value:
+def _reshape(ctx: Export, x: Value, shape: Sequence[int]) -> Value:
     """Return a vector in another shape; one without elements has a length of 0 kept as it is."""
     if 0 not in shape:
         return ctx.emit("Reshape", x, ctx.ints(shape))
@@ -300,7 +295,7 @@ def _reshape(ctx: ExportContext, x: Value, shape: Sequence[int]) -> Value:
 
 
 @OPS.exports("random.threefry_split")
-def export_threefry_split(ctx: ExportContext, key: Value) -> tuple[Value, Value]:
+def export_threefry_split(ctx: Export, key: Value) -> tuple[Value, Value]:
     words = cast(ctx, key, np.int64)
     bit = _take_rows(ctx, words, 8, 9)
     counters = unsqueeze(ctx, _take_rows(ctx, words, 4, 5, 6, 7), [1])
@@ -316,9 +311,7 @@ def export_threefry_split(ctx: ExportContext, key: Value) -> tuple[Value, Value]
     return keys[0], keys[1]
 
 
-def _draw_unit(
-    ctx: ExportContext, key: Value, shape: Sequence[int], dtype: str
-) -> tuple[Value, Value]:
+def _draw_unit(ctx: Export, key: Value, shape: Sequence[int], dtype: str) -> tuple[Value, Value]:
     """Return the next key and numbers from 0 up to but not including 1.
 
     They are the upper 52 bits of each word as a fraction, or for float32 the upper 23 bits of
@@ -337,7 +330,7 @@ def _draw_unit(
 
 @OPS.exports("random.uniform", ignored=("out_dtype",))
 def export_uniform(
-    ctx: ExportContext, key: Value, low: Value, high: Value, *, out_shape: tuple[int, ...]
+    ctx: Export, key: Value, low: Value, high: Value, *, out_shape: tuple[int, ...]
 ) -> tuple[Value, Value]:
     after, unit = _draw_unit(ctx, key, out_shape, ctx.type(low).dtype)
     spread = ctx.emit("Mul", unit, ctx.emit("Sub", high, low))
@@ -346,7 +339,7 @@ def export_uniform(
 
 @OPS.exports("random.normal", ignored=("out_dtype",))
 def export_normal(
-    ctx: ExportContext, key: Value, mean: Value, scale: Value, *, out_shape: tuple[int, ...]
+    ctx: Export, key: Value, mean: Value, scale: Value, *, out_shape: tuple[int, ...]
 ) -> tuple[Value, Value]:
     """Box and Muller: ``sqrt(-2 * log(1 - u)) * sin(2 * pi * v) * scale + mean``."""
     dtype = ctx.type(mean).dtype
@@ -361,7 +354,7 @@ def export_normal(
 
 @OPS.exports("random.multinomial")
 def export_multinomial(
-    ctx: ExportContext, key: Value, probs: Value, *, num_samples: int
+    ctx: Export, key: Value, probs: Value, *, num_samples: int
 ) -> tuple[Value, Value]:
     """The first index at which the cumulative sum of weights exceeds the number drawn."""
     *lead, _ = ctx.static_shape(probs, at_least=1)

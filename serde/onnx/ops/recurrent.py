@@ -12,9 +12,8 @@ from typing import Any as AnyValue
 
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import as_dtype
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TupleGetItem, call
 from serde.relay.op.recurrent.gates import PARAMETERS, Direction, RecurrentLayer, count_directions
 from serde.walk.takes import Takes
 
@@ -61,7 +60,7 @@ class RelayLayer(RecurrentLayer):
             "activation_beta": [gate.beta for gate, count in pairs if count > 1] or None,
         }
 
-    def time_first(self, ctx: ExportContext, x: Value | None) -> Value | None:
+    def time_first(self, ctx: Export, x: Value | None) -> Value | None:
         """Return data or a state with the axis that ONNX has first in front."""
         if x is None or self.layout == "TNC":
             return x
@@ -69,7 +68,7 @@ class RelayLayer(RecurrentLayer):
 
     def emit(
         self,
-        ctx: ExportContext,
+        ctx: Export,
         op: str,
         defaults: Sequence[str],
         operands: Sequence[Value | None],
@@ -85,7 +84,7 @@ class RelayLayer(RecurrentLayer):
         options = {**attributes, **self.to_onnx(defaults)}
         return self.restore(ctx, ctx.emit_tuple(op, *given, outputs=1 + len(states), **options))
 
-    def restore(self, ctx: ExportContext, results: Sequence[Value]) -> tuple[Value, ...]:
+    def restore(self, ctx: Export, results: Sequence[Value]) -> tuple[Value, ...]:
         """Return outputs and last states of ONNX in the layer's own layout."""
         if self.layout == "TNC":
             return tuple(results)
@@ -105,7 +104,7 @@ class LayerAttributes:
     clip: float | None = None
     layout: bool = False
 
-    def to_relay(self, ctx: ImportContext, r: Expr, defaults: Sequence[str]) -> dict[str, AnyValue]:
+    def to_relay(self, ctx: Import, r: Expr, defaults: Sequence[str]) -> dict[str, AnyValue]:
         """Return the attributes of Relay; the weights `r` know the length of the state, too.
 
         Raises:
@@ -156,7 +155,7 @@ _RNN = ("tanh",)
 
 @OPS.exports("serde.lstm", takes=Takes(projection=None, cell_clip=None))
 def export_lstm(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     w: Value,
     r: Value,
@@ -177,7 +176,7 @@ def export_lstm(
 
 @OPS.imports("LSTM", since=(1, 7, 14, 22), ignored=("output_sequence",))
 def import_lstm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     w: Expr,
     r: Expr,
@@ -198,7 +197,7 @@ def import_lstm(
 
 @OPS.exports("serde.gru")
 def export_gru(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     w: Value,
     r: Value,
@@ -215,7 +214,7 @@ def export_gru(
 
 @OPS.imports("GRU", since=(1, 3, 7, 14, 22), ignored=("output_sequence",))
 def import_gru(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     w: Expr,
     r: Expr,
@@ -234,7 +233,7 @@ def import_gru(
 
 @OPS.exports("serde.rnn")
 def export_rnn(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     w: Value,
     r: Value,
@@ -249,7 +248,7 @@ def export_rnn(
 
 @OPS.imports("RNN", since=(1, 7, 14, 22), ignored=("output_sequence",))
 def import_rnn(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     w: Expr,
     r: Expr,

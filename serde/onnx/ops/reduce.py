@@ -14,21 +14,14 @@ from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, compute_dtype, scalar_like
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, If
-from serde.relay.ir.infer import infer_if
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, If, TensorType, call, infer_if, is_float, normalize_axis
 from serde.relay.lowering.index import from_start
 from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis
-from serde.walk.pairs import writes
-from serde.walk.takes import Takes
+from serde.walk import Takes, writes
 
 
-def emit_reduce(
-    ctx: ExportContext, op: str, x: Value, axes: Sequence[int], keepdims: bool
-) -> Value:
+def emit_reduce(ctx: Export, op: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
     """Return `x` reduced over `axes`; over none, `x` itself."""
     if not axes:
         return x
@@ -42,7 +35,7 @@ def emit_reduce(
     return ctx.emit(op, x, axes=list(axes), keepdims=int(keepdims))
 
 
-def _export_reduction(ctx: ExportContext, x: Value, *, op: str, reduction: ReducedAxes) -> Value:
+def _export_reduction(ctx: Export, x: Value, *, op: str, reduction: ReducedAxes) -> Value:
     return emit_reduce(ctx, op, x, reduction.axes(ctx.type(x).rank), reduction.keepdims)
 
 
@@ -77,7 +70,7 @@ for _name, _op in {
 
 
 @OPS.exports("all")
-def export_all(ctx: ExportContext, x: Value, *, reduction: ReducedAxes) -> Value:
+def export_all(ctx: Export, x: Value, *, reduction: ReducedAxes) -> Value:
     axes = reduction.axes(ctx.type(x).rank)
     return cast(
         ctx,
@@ -87,7 +80,7 @@ def export_all(ctx: ExportContext, x: Value, *, reduction: ReducedAxes) -> Value
 
 
 @OPS.exports("any")
-def export_any(ctx: ExportContext, x: Value, *, reduction: ReducedAxes) -> Value:
+def export_any(ctx: Export, x: Value, *, reduction: ReducedAxes) -> Value:
     """Of no elements ONNX gives the least integer."""
     axes = reduction.axes(ctx.type(x).rank)
     greatest = emit_reduce(ctx, "ReduceMax", cast(ctx, x, np.int32), axes, reduction.keepdims)
@@ -99,7 +92,7 @@ ARG_DTYPES = {"bool": "int32", "int16": "int32", "uint16": "int32", "uint32": "i
 
 
 def _export_arg(
-    ctx: ExportContext, x: Value, *, op: str, reduction: ReducedAxes, select_last_index: bool
+    ctx: Export, x: Value, *, op: str, reduction: ReducedAxes, select_last_index: bool
 ) -> Value:
     """ONNX counts in int64, Relay in int32."""
     dtype = ctx.type(x).dtype
@@ -118,13 +111,7 @@ for _name, _op in {"argmax": "ArgMax", "argmin": "ArgMin"}.items():
 
 @OPS.exports("nn.nll_loss", since=12)
 def export_nll_loss(
-    ctx: ExportContext,
-    x: Value,
-    targets: Value,
-    weights: Value,
-    *,
-    reduction: str,
-    ignore_index: int,
+    ctx: Export, x: Value, targets: Value, weights: Value, *, reduction: str, ignore_index: int
 ) -> Value:
     """ONNX has a batch axis; a vector is a batch of one, and its loss has one axis."""
     single = ctx.type(x).rank == 1
@@ -143,7 +130,7 @@ def export_nll_loss(
 
 @OPS.imports("NegativeLogLikelihoodLoss", since=(12, 13, 22))
 def import_nll_loss(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     target: Expr,
     weight: Expr | None = None,
@@ -159,7 +146,7 @@ def import_nll_loss(
     return relay.nn.nll_loss(x, target, weight, reduction=reduction, ignore_index=skipped)
 
 
-def _build_log_sum_exp(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr:
+def _build_log_sum_exp(ctx: Import, x: Expr, axes: Sequence[int]) -> Expr:
     """The greatest is taken out first, and counts as 0 where it is infinite."""
     top = relay.max(x, axis=tuple(axes), keepdims=True)
     top = relay.where(relay.isfinite(top), top, relay.zeros_like(top))
@@ -167,7 +154,7 @@ def _build_log_sum_exp(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr
     return relay.add(relay.log(total), top)
 
 
-def _pad_with_identity(ctx: ImportContext, op: str, x: Expr, axes: Sequence[int]) -> Expr:
+def _pad_with_identity(ctx: Import, op: str, x: Expr, axes: Sequence[int]) -> Expr:
     """Return `x` with one element on each empty axis that is reduced, which changes nothing."""
     type_ = ctx.type(x)
     if is_float(type_.dtype):
@@ -183,7 +170,7 @@ def _pad_with_identity(ctx: ImportContext, op: str, x: Expr, axes: Sequence[int]
     return relay.nn.pad(x, widths, relay.Constant(np.array(value, numpy_dtype(type_.dtype))))
 
 
-def _reduce_axes(ctx: ImportContext, op: str, x: Expr, axes: Sequence[int]) -> Expr:
+def _reduce_axes(ctx: Import, op: str, x: Expr, axes: Sequence[int]) -> Expr:
     """Return one of the reductions that can be done axis by axis; the axes stay, of length 1."""
     shape = ctx.type(x).shape
     if op in ("max", "min", "logsumexp") and any(shape[axis] == 0 for axis in axes):
@@ -222,7 +209,7 @@ BY_INPUT = {
 
 
 def _build_reduction(
-    ctx: ImportContext, op: str, x: Expr, axes: Sequence[int], keepdims: bool, *, noop: bool = False
+    ctx: Import, op: str, x: Expr, axes: Sequence[int], keepdims: bool, *, noop: bool = False
 ) -> Expr:
     """Return an ONNX reduction over `axes`; over none, over all unless it is to do nothing."""
     before, fold, after = STEPS[op]
@@ -237,13 +224,13 @@ def _build_reduction(
 
 
 def _import_reduction_v1(
-    ctx: ImportContext, x: Expr, *, op: str, axes: tuple[int, ...] = (), keepdims: bool = True
+    ctx: Import, x: Expr, *, op: str, axes: tuple[int, ...] = (), keepdims: bool = True
 ) -> Expr:
     return _build_reduction(ctx, op, x, axes, keepdims)
 
 
 def _import_reduction(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     axes: Expr | None = None,
     *,
@@ -258,7 +245,7 @@ def _import_reduction(
     return _reduce_computed_axes(ctx, op, x, axes, keepdims)
 
 
-def _reduce_computed_axes(ctx: ImportContext, op: str, x: Expr, axes: Expr, keepdims: bool) -> Expr:
+def _reduce_computed_axes(ctx: Import, op: str, x: Expr, axes: Expr, keepdims: bool) -> Expr:
     """Axes that are computed are asked for one after the other."""
     before, fold, after = STEPS[op]
     count, rank = ctx.axis_count(axes), ctx.type(x).rank
@@ -281,7 +268,7 @@ for _name in STEPS:
 
 
 def _import_arg(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     target: str,
@@ -302,7 +289,7 @@ OPS.imports("ArgMin", since=(1, 11, 12, 13))(partial(_import_arg, target="argmin
 
 @OPS.imports("SoftmaxCrossEntropyLoss", since=(12, 13))
 def import_softmax_cross_entropy_loss(
-    ctx: ImportContext,
+    ctx: Import,
     scores: Expr,
     labels: Expr,
     weights: Expr | None = None,

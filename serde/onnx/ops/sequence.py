@@ -17,10 +17,8 @@ from onnx import helper
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.interface import declared_shape
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef, call
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Dim, Expr, Function, OpDef, Tuple, TupleGetItem, Var, call
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.op.control.body import results
 from serde.walk.pairs import pair, writes
@@ -30,19 +28,19 @@ MOST_COPIED = 1024
 
 
 @OPS.exports("serde.sequence_empty", ignored=("shape",))
-def export_sequence_empty(ctx: ExportContext, *, dtype: np.dtype[np.generic]) -> Value:
+def export_sequence_empty(ctx: Export, *, dtype: np.dtype[np.generic]) -> Value:
     """What shape the elements will have is nothing that ONNX says here."""
     return ctx.emit("SequenceEmpty", dtype=helper.np_dtype_to_tensor_dtype(dtype))
 
 
 @OPS.imports("SequenceEmpty", since=11)
-def import_sequence_empty(ctx: ImportContext, *, dtype: int = onnx.TensorProto.FLOAT) -> Expr:
+def import_sequence_empty(ctx: Import, *, dtype: int = onnx.TensorProto.FLOAT) -> Expr:
     return call("serde.sequence_empty", shape=(), dtype=ctx.dtype(dtype))
 
 
 @OPS.imports("SequenceInsert", since=11)
 def import_sequence_insert(
-    ctx: ImportContext, input_sequence: Expr, tensor: Expr, position: Expr | None = None
+    ctx: Import, input_sequence: Expr, tensor: Expr, position: Expr | None = None
 ) -> Expr:
     items = _list_items(input_sequence)
     if items is not None:
@@ -53,9 +51,7 @@ def import_sequence_insert(
 
 
 @OPS.imports("SequenceErase", since=11)
-def import_sequence_erase(
-    ctx: ImportContext, input_sequence: Expr, position: Expr | None = None
-) -> Expr:
+def import_sequence_erase(ctx: Import, input_sequence: Expr, position: Expr | None = None) -> Expr:
     items = _list_items(input_sequence)
     index = None if items is None else _find_position(ctx, position, -1, len(items))
     if items is not None and index is not None:
@@ -64,7 +60,7 @@ def import_sequence_erase(
 
 
 @OPS.imports("SequenceAt", since=11)
-def import_sequence_at(ctx: ImportContext, input_sequence: Expr, position: Expr) -> Expr:
+def import_sequence_at(ctx: Import, input_sequence: Expr, position: Expr) -> Expr:
     items = _list_items(input_sequence)
     index = None if items is None else _find_position(ctx, position, -1, len(items))
     if items is not None and index is not None:
@@ -73,7 +69,7 @@ def import_sequence_at(ctx: ImportContext, input_sequence: Expr, position: Expr)
 
 
 @OPS.imports("SequenceLength", since=11)
-def import_sequence_length(ctx: ImportContext, input_sequence: Expr) -> Expr:
+def import_sequence_length(ctx: Import, input_sequence: Expr) -> Expr:
     items = _list_items(input_sequence)
     if items is not None:
         return relay.const(len(items), "int64")
@@ -81,13 +77,13 @@ def import_sequence_length(ctx: ImportContext, input_sequence: Expr) -> Expr:
 
 
 @OPS.exports("serde.sequence_concat")
-def export_sequence_concat(ctx: ExportContext, data: Value, *, axis: int, new_axis: bool) -> Value:
+def export_sequence_concat(ctx: Export, data: Value, *, axis: int, new_axis: bool) -> Value:
     return ctx.emit("ConcatFromSequence", data, axis=axis, new_axis=int(new_axis))
 
 
 @OPS.imports("ConcatFromSequence", since=11)
 def import_concat_from_sequence(
-    ctx: ImportContext, input_sequence: Expr, *, axis: int, new_axis: bool = False
+    ctx: Import, input_sequence: Expr, *, axis: int, new_axis: bool = False
 ) -> Expr:
     items = _list_items(input_sequence)
     if items:
@@ -97,7 +93,7 @@ def import_concat_from_sequence(
 
 @OPS.exports("serde.sequence_split")
 def export_sequence_split(
-    ctx: ExportContext, data: Value, split: Value | None, *, axis: int, keepdims: bool
+    ctx: Export, data: Value, split: Value | None, *, axis: int, keepdims: bool
 ) -> Value:
     """Where `split` is given ONNX ignores `keepdims`, which ONNX Runtime does not."""
     kept = int(keepdims) if split is None else None
@@ -106,7 +102,7 @@ def export_sequence_split(
 
 @OPS.imports("SplitToSequence", since=(11, 24))
 def import_split_to_sequence(
-    ctx: ImportContext, x: Expr, split: Expr | None = None, *, axis: int = 0, keepdims: bool = True
+    ctx: Import, x: Expr, split: Expr | None = None, *, axis: int = 0, keepdims: bool = True
 ) -> Expr:
     """Where `split` is given `keepdims` has no meaning."""
     keeps = keepdims or split is not None
@@ -155,9 +151,7 @@ def _build_sequence(items: Sequence[Expr], element: TensorType) -> Expr:
     return call("serde.sequence_empty", shape=element.shape, dtype=element.dtype)
 
 
-def _find_position(
-    ctx: ImportContext, position: Expr | None, default: int, count: int
-) -> int | None:
+def _find_position(ctx: Import, position: Expr | None, default: int, count: int) -> int | None:
     """Return a position from the start, `default` if it is absent, None if it is not known.
 
     Raises:
@@ -175,13 +169,13 @@ def _find_position(
     return index
 
 
-def _as_scalar(ctx: ImportContext, position: Expr | None) -> Expr | None:
+def _as_scalar(ctx: Import, position: Expr | None) -> Expr | None:
     if position is None or not ctx.type(position).rank:
         return position
     return relay.reshape(position, newshape=())
 
 
-def _split_lengths(ctx: ImportContext, x: Expr, split: Expr | None, axis: int) -> list[int]:
+def _split_lengths(ctx: Import, x: Expr, split: Expr | None, axis: int) -> list[int]:
     """Return the lengths of the parts, none if they are not known."""
     length = ctx.dim_at(x, axis)
     if not isinstance(length, int) or (split is not None and not ctx.is_constant(split)):
@@ -203,7 +197,7 @@ def _split_lengths(ctx: ImportContext, x: Expr, split: Expr | None, axis: int) -
 
 @OPS.imports("SequenceMap", since=17)
 def import_sequence_map(
-    ctx: ImportContext, input_sequence: Expr, *additional_inputs: Expr, body: onnx.GraphProto
+    ctx: Import, input_sequence: Expr, *additional_inputs: Expr, body: onnx.GraphProto
 ) -> list[Expr]:
     """Sequences of known tensors are mapped one by one, others in a loop."""
     given = [input_sequence, *additional_inputs]
@@ -222,7 +216,7 @@ def import_sequence_map(
     return [call("serde.sequence_construct", list(each)) for each in zip(*found, strict=True)]
 
 
-def _map_in_loop(ctx: ImportContext, given: Sequence[Expr], body: onnx.GraphProto) -> list[Expr]:
+def _map_in_loop(ctx: Import, given: Sequence[Expr], body: onnx.GraphProto) -> list[Expr]:
     """Grow a sequence an output while counting through the first sequence."""
     types = [x.type.element if isinstance(x.type, SequenceType) else ctx.type(x) for x in given]
     once, _ = ctx.closure(body, [Var(f"x{i}", each) for i, each in enumerate(types)], label="body")
@@ -260,7 +254,7 @@ def _forget_names(type_: TensorType) -> tuple[Dim, ...]:
 
 @OPS.imports("Optional", since=(15, 28))
 def import_optional(
-    ctx: ImportContext, x: Expr | None = None, *, type: onnx.TypeProto | None = None
+    ctx: Import, x: Expr | None = None, *, type: onnx.TypeProto | None = None
 ) -> Expr:
     if x is not None:
         if isinstance(x.type, SequenceType):
@@ -274,7 +268,7 @@ def import_optional(
 
 
 @OPS.imports("OptionalHasElement", since=(15, 18, 28))
-def import_optional_has_element(ctx: ImportContext, x: Expr | None = None) -> Expr:
+def import_optional_has_element(ctx: Import, x: Expr | None = None) -> Expr:
     if x is None or (ctx.is_optional(x) and is_empty(x)):
         return relay.const(False, "bool")
     if not ctx.is_optional(x) or _list_items(x):
@@ -283,7 +277,7 @@ def import_optional_has_element(ctx: ImportContext, x: Expr | None = None) -> Ex
 
 
 @OPS.imports("OptionalGetElement", since=(15, 18, 28))
-def import_optional_get_element(ctx: ImportContext, x: Expr) -> Expr:
+def import_optional_get_element(ctx: Import, x: Expr) -> Expr:
     """What is no optional is its own element."""
     if not ctx.is_optional(x):
         return x

@@ -7,13 +7,13 @@ from types import MappingProxyType
 from typing import Final
 
 from serde.onnx.attributes import check_message
-from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
+from serde.onnx.export_context import ExportContext as Export, Value
+from serde.onnx.import_context import ImportContext as Import
 from serde.onnx.schemas import fault_of_call
 from serde.onnx.versions import CHANGES, MICROSOFT_OPERATORS, ML_CHANGES, RUNTIME_OPERATORS
 from serde.walk.table import ConverterTable
 
-__all__ = ["MICROSOFT", "ML", "OPS", "TABLES", "ExportContext", "ImportContext", "Value"]
+__all__ = ["MICROSOFT", "ML", "OPS", "TABLES", "Export", "Import", "Value"]
 
 HOME: Final = "serde.onnx.ops"
 

@@ -15,11 +15,8 @@ from serde.onnx.ops.elementwise.convert import as_dtype, cast, fill
 from serde.onnx.ops.image.sampling import LINEAR, clamp, flatten_pixels, length_as_float64, sample
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import emit_range, reshape_along, unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, TensorType, call
 from serde.relay.op.vision.aligned import AlignedRegions
 from serde.relay.op.vision.boxes import BoxSuppression
 from serde.relay.op.vision.regions import RoiAlign
@@ -28,7 +25,7 @@ from serde.walk.takes import Takes, between, dtypes
 
 
 @OPS.exports("serde.box_nms", takes=Takes(iou_threshold=between(0, math.inf)))
-def export_box_nms(ctx: ExportContext, data: Value, *, nms: BoxSuppression) -> Value:
+def export_box_nms(ctx: Export, data: Value, *, nms: BoxSuppression) -> Value:
     """The scores of boxes that stay are scattered over nothing, then the rows sorted by them."""
     batch, number, width = ctx.type(data).shape
     if ctx.type(data).dtype != "float32":
@@ -73,7 +70,7 @@ def export_box_nms(ctx: ExportContext, data: Value, *, nms: BoxSuppression) -> V
     return result
 
 
-def _gather_rows(ctx: ExportContext, rows: Value, order: Value, width: Dim) -> Value:
+def _gather_rows(ctx: Export, rows: Value, order: Value, width: Dim) -> Value:
     """Return rows ``(n, boxes, width)`` of each image at indices ``(n, k)``."""
     indices = unsqueeze(ctx, order, [2])
     if ctx.version >= 12:
@@ -82,22 +79,22 @@ def _gather_rows(ctx: ExportContext, rows: Value, order: Value, width: Dim) -> V
     return ctx.emit("GatherElements", rows, spread, axis=1)
 
 
-def _pad_rows(ctx: ExportContext, rows: Value, count: Value, value: Value) -> Value:
+def _pad_rows(ctx: Export, rows: Value, count: Value, value: Value) -> Value:
     """Return rows with some more behind them, all of one value."""
     sides = ctx.emit("Concat", ctx.ints([0] * 4), count, ctx.ints([0]), axis=0)
     return ctx.emit("Pad", rows, sides, value)
 
 
-def _take_column(ctx: ExportContext, rows: Value, index: int) -> Value:
+def _take_column(ctx: Export, rows: Value, index: int) -> Value:
     return ctx.emit("Gather", rows, ctx.const(index, np.int64), axis=2)
 
 
-def _slice_columns(ctx: ExportContext, rows: Value, begin: int, end: int) -> Value:
+def _slice_columns(ctx: Export, rows: Value, begin: int, end: int) -> Value:
     return ctx.emit("Slice", rows, ctx.ints([begin]), ctx.ints([end]), ctx.ints([2]))
 
 
 def _select_best(
-    ctx: ExportContext, data: Value, score: Value, number: Dim, top_k: int
+    ctx: Export, data: Value, score: Value, number: Dim, top_k: int
 ) -> tuple[Value, Value, Value]:
     """Return the rows with the best scores, these scores, and how many they are."""
     most = ctx.ints([min(number, top_k)]) if isinstance(number, int) else ctx.shape([number])
@@ -109,11 +106,11 @@ def _select_best(
     return _gather_rows(ctx, data, order, ctx.type(data).shape[2]), score, most
 
 
-def _split_corners(ctx: ExportContext, boxes: Value) -> tuple[Value, Value]:
+def _split_corners(ctx: Export, boxes: Value) -> tuple[Value, Value]:
     return _slice_columns(ctx, boxes, 0, 2), _slice_columns(ctx, boxes, 2, 4)
 
 
-def _to_corners(ctx: ExportContext, boxes: Value, form: str) -> Value:
+def _to_corners(ctx: Export, boxes: Value, form: str) -> Value:
     """Return two corners each; ONNX puts corners that are swapped in order, here they are empty."""
     low, high = _split_corners(ctx, boxes)
     if form == "center":
@@ -122,7 +119,7 @@ def _to_corners(ctx: ExportContext, boxes: Value, form: str) -> Value:
     return ctx.emit("Concat", low, ctx.emit("Max", low, high), axis=2)
 
 
-def _spread_by_class(ctx: ExportContext, score: Value, class_: Value) -> Value:
+def _spread_by_class(ctx: Export, score: Value, class_: Value) -> Value:
     """Return scores of each class that occurs, none for boxes of others."""
     names = ctx.emit("Unique", class_)
     same = ctx.emit("Equal", unsqueeze(ctx, class_, [1]), unsqueeze(ctx, names, [1]))
@@ -130,7 +127,7 @@ def _spread_by_class(ctx: ExportContext, score: Value, class_: Value) -> Value:
     return ctx.emit("Where", same, unsqueeze(ctx, score, [1]), nothing)
 
 
-def _convert_format(ctx: ExportContext, rows: Value, start: int, form: str) -> Value:
+def _convert_format(ctx: Export, rows: Value, start: int, form: str) -> Value:
     """Return rows whose boxes are in another form, those with a negative first number as is."""
     low, high = _split_corners(ctx, _slice_columns(ctx, rows, start, start + 4))
     half = ctx.const(0.5, np.float32)
@@ -149,7 +146,7 @@ def _convert_format(ctx: ExportContext, rows: Value, start: int, form: str) -> V
 
 
 @OPS.exports("vision.roi_align")
-def export_roi_align(ctx: ExportContext, x: Value, rois: Value, *, roi: RoiAlign) -> Value:
+def export_roi_align(ctx: Export, x: Value, rois: Value, *, roi: RoiAlign) -> Value:
     """ONNX has the images of the regions apart; from 16 on, the first centre is at one half.
 
     Its greatest is that of weighted neighbours, not of samples, which are then spelled out.
@@ -189,13 +186,7 @@ class _Samples:
 
     @classmethod
     def of(
-        cls,
-        ctx: ExportContext,
-        edges: tuple[Value, Value],
-        bins: int,
-        ratio: int,
-        length: Dim,
-        axis: int,
+        cls, ctx: Export, edges: tuple[Value, Value], bins: int, ratio: int, length: Dim, axis: int
     ) -> _Samples:
         """Return the samples between edges, float32 or float64 of shape (regions, 1, 1, 1, 1)."""
         start, end = edges
@@ -225,12 +216,7 @@ class _Samples:
 
 
 def _max_of_samples(
-    ctx: ExportContext,
-    x: Value,
-    rois: Value,
-    pooled_size: tuple[Dim, ...],
-    scale: float,
-    ratio: int,
+    ctx: Export, x: Value, rois: Value, pooled_size: tuple[Dim, ...], scale: float, ratio: int
 ) -> Value:
     """Return the greatest of the samples in each bin."""
     type_, shape = ctx.type(x), ctx.type(x).shape
@@ -269,7 +255,7 @@ def _max_of_samples(
 
 @OPS.exports("vision.roi_pool")
 def export_roi_pool(
-    ctx: ExportContext, x: Value, rois: Value, *, pooled_size: tuple[Dim, ...], spatial_scale: float
+    ctx: Export, x: Value, rois: Value, *, pooled_size: tuple[Dim, ...], spatial_scale: float
 ) -> Value:
     return ctx.emit(
         "MaxRoiPool",
@@ -292,7 +278,7 @@ OPS.pairs(
 @OPS.exports("serde.roi_align", takes=Takes(half_pixel=False))
 @OPS.exports("serde.roi_align", since=16)
 def export_serde_roi_align(
-    ctx: ExportContext, x: Value, rois: Value, images: Value, *, roi: AlignedRegions
+    ctx: Export, x: Value, rois: Value, images: Value, *, roi: AlignedRegions
 ) -> Value:
     centres = "half_pixel" if roi.half_pixel else "output_half_pixel"
     return ctx.emit(
@@ -322,7 +308,7 @@ class RoiAlignAttributes:
 
 @OPS.imports("RoiAlign", since=(16, 22))
 def import_roi_align(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     rois: Expr,
     batch_indices: Expr,
@@ -345,7 +331,7 @@ def import_roi_align(
 
 @OPS.imports("RoiAlign", since=10)
 def import_roi_align_v10(
-    ctx: ImportContext, x: Expr, rois: Expr, batch_indices: Expr, *, align: RoiAlignAttributes
+    ctx: Import, x: Expr, rois: Expr, batch_indices: Expr, *, align: RoiAlignAttributes
 ) -> Expr:
     mode: Final = "output_half_pixel"
     return import_roi_align(
@@ -358,7 +344,7 @@ _NARROW = dtypes("float16", "float32")
 
 @OPS.exports("serde.non_max_suppression", takes=Takes(boxes=_NARROW, scores=_NARROW))
 def export_serde_non_max_suppression(
-    ctx: ExportContext,
+    ctx: Export,
     boxes: Value,
     scores: Value,
     limit: Value | None,

@@ -7,13 +7,10 @@ from typing import Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relax.ops.table import OPS, Export, Import, Value
 from serde.relax.precision import compute_wide, make_wide_expansion
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import pair, reads
-from serde.walk.takes import FLOATS, Takes
+from serde.relay.ir import Call, Expr, call, is_float, tensor_type
+from serde.walk import FLOATS, Takes, pair, reads
 
 _LAYERS: Final = {
     "nn.softmax": "nn.softmax",
@@ -56,7 +53,7 @@ def _decompose_mish(data: Expr) -> Expr:
 OPS.expands("serde.mish")(make_wide_expansion("serde.mish", _decompose_mish))
 
 
-def _export_softmax(ctx: ExportContext, data: Value, *, op: str, axis: int) -> Value:
+def _export_softmax(ctx: Export, data: Value, *, op: str, axis: int) -> Value:
     return compute_wide(ctx, lambda x: ctx.emit(op, x, axis=axis), data)
 
 
@@ -72,12 +69,12 @@ def _has_known_channels(node: Call) -> bool:
 
 
 @OPS.exports("nn.prelu", when=_has_known_channels)
-def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
+def export_prelu(ctx: Export, data: Value, alpha: Value, *, axis: int) -> Value:
     return ctx.emit("nn.prelu", data, alpha, axis=axis % ctx.type(data).rank)
 
 
 @OPS.imports("relax.nn.prelu")
-def import_prelu(ctx: ImportContext, data: Expr, alpha: Expr, *, axis: int) -> Expr:
+def import_prelu(ctx: Import, data: Expr, alpha: Expr, *, axis: int) -> Expr:
     """One slope stands for all channels."""
     length = ctx.type(data).shape[axis]
     if ctx.type(alpha).shape == (1,) and length != 1:
@@ -87,19 +84,19 @@ def import_prelu(ctx: ImportContext, data: Expr, alpha: Expr, *, axis: int) -> E
 
 
 @OPS.exports("serde.silu")
-def export_silu(ctx: ExportContext, data: Value) -> Value:
+def export_silu(ctx: Export, data: Value) -> Value:
     return compute_wide(ctx, lambda x: ctx.emit("nn.silu", x), data)
 
 
 @OPS.exports("serde.softplus")
-def export_softplus(ctx: ExportContext, data: Value) -> Value:
+def export_softplus(ctx: Export, data: Value) -> Value:
     """From the threshold on it is the identity, as exactly as the dtype tells."""
     threshold = 40.0 if ctx.type(data).dtype == "float64" else 20.0
     return compute_wide(ctx, lambda x: ctx.emit("nn.softplus", x, threshold=threshold), data)
 
 
 @OPS.imports("relax.nn.softplus")
-def import_softplus(ctx: ImportContext, data: Expr, *, beta: float, threshold: float) -> Expr:
+def import_softplus(ctx: Import, data: Expr, *, beta: float, threshold: float) -> Expr:
     """Above the threshold it is the identity, as rounding has it from 20 on."""
     if beta == 0:
         raise Unsupported("beta=0.0 divides by zero")
@@ -112,18 +109,18 @@ def import_softplus(ctx: ImportContext, data: Expr, *, beta: float, threshold: f
 
 
 @OPS.exports("serde.selu", takes=Takes(**_SELU))
-def export_selu(ctx: ExportContext, data: Value) -> Value:
+def export_selu(ctx: Export, data: Value) -> Value:
     return compute_wide(ctx, lambda x: ctx.emit("nn.selu", x), data)
 
 
 @OPS.exports("serde.gelu")
-def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
+def export_gelu(ctx: Export, data: Value, *, approximate: str) -> Value:
     op = "nn.gelu" if approximate == "none" else "nn.gelu_tanh"
     return compute_wide(ctx, lambda x: ctx.emit(op, x), data)
 
 
 @OPS.imports("relax.nn.dropout")
-def import_dropout(ctx: ImportContext, data: Expr, *, rate: float) -> tuple[Expr, Expr]:
+def import_dropout(ctx: Import, data: Expr, *, rate: float) -> tuple[Expr, Expr]:
     """The second result is the mask, all ones outside of training."""
     return relay.nn.dropout(data, rate=rate), relay.ones_like(data)
 

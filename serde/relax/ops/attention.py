@@ -10,11 +10,9 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relax.ops.table import OPS, Export, Import, Value
 from serde.relax.precision import compute_wide, make_wide_expansion
-from serde.relay.ir.dims import same_length
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Call, Expr, call, same_length, tensor_type
 from serde.relay.op.attention import decompose_attention, has_any
 from serde.walk.takes import Takes
 
@@ -41,13 +39,7 @@ def _has_layer(node: Call) -> bool:
     "serde.attention", takes=Takes(mask=None, is_causal=False, softcap=None), when=_has_layer
 )
 def export_attention(
-    ctx: ExportContext,
-    query: Value,
-    key: Value,
-    value: Value,
-    mask: Value | None,
-    *,
-    scale: float | None,
+    ctx: Export, query: Value, key: Value, value: Value, mask: Value | None, *, scale: float | None
 ) -> Value:
     """Relax has the heads behind the places."""
 
@@ -62,7 +54,7 @@ def export_attention(
 
 @OPS.imports("relax.nn.attention", "relax.nn.attention_bias")
 def import_attention(
-    ctx: ImportContext,
+    ctx: Import,
     query: Expr,
     key: Expr,
     value: Expr,
@@ -93,7 +85,7 @@ def import_attention(
     return relay.transpose(found, axes=[0, 2, 1, 3])
 
 
-def _with_mask(ctx: ImportContext, bias: Expr | None, allowed: AnyValue) -> Expr:
+def _with_mask(ctx: Import, bias: Expr | None, allowed: AnyValue) -> Expr:
     """Return what says which keys take part, or what is added to the products."""
     if bias is None:
         return ctx.const(allowed, "bool")

@@ -17,10 +17,7 @@ from serde.relax.export_context import Block, ExportContext, Value
 from serde.relax.functions import PrivateFunction, bind_results, cast_shape, outline
 from serde.relax.loops import transpose_outside
 from serde.relax.ops.table import OPS
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Function
-from serde.relay.ir.leaves import leaf_types
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Dim, Function, TensorType, leaf_types
 from serde.relay.op.control.body import SCALAR_BOOL, SCALAR_INT, goes_on, results, tensors
 from serde.walk.export_context import Writing
 
@@ -181,9 +178,9 @@ def _twice(ctx: ExportContext, loop: _Loop, function: PrivateFunction) -> Privat
 def _join(ctx: ExportContext, loop: _Loop, parts: Sequence[Sequence[Value]]) -> list[Value]:
     """Return the stacks that lie one behind the other."""
     joined = []
-    for place, element in enumerate(loop.rows):
+    for index, element in enumerate(loop.rows):
         lengths = _lengths(ctx, element)
-        rows = [_know(ctx, part[place], lengths) for part in parts]
+        rows = [_know(ctx, part[index], lengths) for part in parts]
         joined.append(rows[0] if len(rows) == 1 else ctx.emit("concat", rows, axis=0))
     return joined
 

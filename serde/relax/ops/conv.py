@@ -12,16 +12,15 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.relax.framework import Framework
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import split_padding
+from serde.relax.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, split_padding
 from serde.relay.lowering.conv import CONVOLUTIONS, TRANSPOSED
 from serde.relay.op.conv.windows import Convolution, TransposedConvolution
 
 __all__ = ["add_bias", "cast", "sum_dtype"]
 
 
-def cast(ctx: ExportContext, x: Value, before: str, dtype: str) -> Value:
+def cast(ctx: Export, x: Value, before: str, dtype: str) -> Value:
     """Write `x`, which is of the dtype `before`, in another dtype."""
     return x if before == dtype else ctx.emit("astype", x, dtype)
 
@@ -32,7 +31,7 @@ def sum_dtype(dtype: str, out_dtype: np.dtype[AnyValue] | None) -> str:
     return "float32" if wanted in ("float16", "bfloat16") else wanted
 
 
-def add_bias(ctx: ExportContext, x: Value, bias: Value | None, rank: int) -> Value:
+def add_bias(ctx: Export, x: Value, bias: Value | None, rank: int) -> Value:
     """Write the addition of a bias to an image of `rank` spatial axes, channels first."""
     if bias is None:
         return x
@@ -70,7 +69,7 @@ def _read_between(
 
 @OPS.exports("nn.deformable_conv2d", ignored=("channels", "kernel_size", "out_dtype"))
 def export_deformable_conv2d(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     offset: Value,
     weight: Value,
@@ -122,7 +121,7 @@ def export_deformable_conv2d(
 
 @OPS.exports(*CONVOLUTIONS)
 def export_conv(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
+    ctx: Export, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
     """Sums are of float32 at least."""
     rank = len(conv.strides)
@@ -166,7 +165,7 @@ class ConvAttributes:
 def _import_conv(op: str) -> Callable[..., Expr]:
     build = getattr(relay.nn, op)
 
-    def convert(ctx: ImportContext, data: Expr, weight: Expr, *, attrs: ConvAttributes) -> Expr:
+    def convert(ctx: Import, data: Expr, weight: Expr, *, attrs: ConvAttributes) -> Expr:
         return build(data, weight, **attrs.keywords())
 
     return convert
@@ -176,7 +175,7 @@ def _import_transposed(op: str) -> Callable[..., Expr]:
     build = getattr(relay.nn, op)
 
     def convert(
-        ctx: ImportContext,
+        ctx: Import,
         data: Expr,
         weight: Expr,
         *,
@@ -196,7 +195,7 @@ for _ndim in (1, 2, 3):
 
 @OPS.exports(*TRANSPOSED)
 def export_conv_transpose(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     weight: Value,
     bias: Value | None = None,

@@ -13,11 +13,9 @@ import serde.relay as relay
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
+from serde.relax.ops.table import OPS, Export, Import, Scalar, Value
 from serde.relax.precision import NARROW, compute_wide, widen
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, call, is_float
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.expansion.functions import arctan2
 from serde.walk.pairs import pair, reads, writes
@@ -38,7 +36,7 @@ _COMPARISONS: Final = ("less", "less_equal", "greater", "greater_equal")
 _LOGICAL: Final = ("logical_and", "logical_or", "logical_xor")
 
 
-def _export_same(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str, of_bits: str) -> Value:
+def _export_same(ctx: Export, lhs: Value, rhs: Value, *, op: str, of_bits: str) -> Value:
     return ctx.emit(of_bits if ctx.type(lhs).dtype == "bool" else op, lhs, rhs)
 
 
@@ -46,7 +44,7 @@ for _op, _bits in _OF_BITS.items():
     OPS.exports(_op)(partial(_export_same, op=_op, of_bits=_bits))
 
 
-def _export_shift(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+def _export_shift(ctx: Export, lhs: Value, rhs: Value, *, op: str) -> Value:
     """By as many bits as there are, or more, nothing is left; processors do otherwise."""
     dtype = np.dtype(ctx.type(lhs).dtype)
     last = 8 * dtype.itemsize - 1
@@ -65,7 +63,7 @@ for _op in ("left_shift", "right_shift"):
 
 
 @OPS.exports("equal")
-def export_equal(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_equal(ctx: Export, lhs: Value, rhs: Value) -> Value:
     """LLVM has no comparison of bits as TVM asks for it; nor of those that differ."""
     if ctx.type(lhs).dtype == "bool":
         return ctx.emit("logical_not", ctx.emit("logical_xor", lhs, rhs))
@@ -73,12 +71,12 @@ def export_equal(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
 
 
 @OPS.exports("not_equal")
-def export_not_equal(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_not_equal(ctx: Export, lhs: Value, rhs: Value) -> Value:
     of_bool = ctx.type(lhs).dtype == "bool"
     return ctx.emit("logical_xor" if of_bool else "not_equal", lhs, rhs)
 
 
-def _export_comparison(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+def _export_comparison(ctx: Export, lhs: Value, rhs: Value, *, op: str) -> Value:
     """Truth values are compared as numbers, which they are not in Relax."""
     if ctx.type(lhs).dtype == "bool":
         lhs, rhs = (ctx.emit("astype", each, "uint8") for each in (lhs, rhs))
@@ -89,7 +87,7 @@ for _op in _COMPARISONS:
     OPS.exports(_op)(partial(_export_comparison, op=_op))
 
 
-def _export_logical(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+def _export_logical(ctx: Export, lhs: Value, rhs: Value, *, op: str) -> Value:
     dtype = ctx.type(lhs).dtype
     if dtype == "bool":
         return ctx.emit(op, lhs, rhs)
@@ -101,18 +99,18 @@ for _op in _LOGICAL:
     OPS.exports(_op)(partial(_export_logical, op=_op))
 
 
-def truth_of(ctx: ExportContext, x: Value) -> Value:
+def truth_of(ctx: Export, x: Value) -> Value:
     """Return which elements are not zero."""
     dtype = ctx.type(x).dtype
     return x if dtype == "bool" else ctx.emit("not_equal", x, ctx.const(0, dtype))
 
 
 @OPS.exports("where")
-def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
+def export_where(ctx: Export, condition: Value, x: Value, y: Value) -> Value:
     return ctx.emit("where", truth_of(ctx, condition), x, y)
 
 
-def _divide(ctx: ExportContext, op: str, lhs: Value, rhs: Value) -> Value:
+def _divide(ctx: Export, op: str, lhs: Value, rhs: Value) -> Value:
     """Write a quotient or a remainder, of integers such that none ends the process.
 
     By zero both are 0, as in NumPy. Processors refuse that, and the least number by -1.
@@ -135,12 +133,12 @@ def _divide(ctx: ExportContext, op: str, lhs: Value, rhs: Value) -> Value:
 
 
 @OPS.exports("divide")
-def export_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_divide(ctx: Export, lhs: Value, rhs: Value) -> Value:
     return _divide(ctx, "divide", lhs, rhs)
 
 
 @OPS.exports("floor_divide")
-def export_floor_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_floor_divide(ctx: Export, lhs: Value, rhs: Value) -> Value:
     """Of floats TVM takes the floor of a quotient that is rounded: 1 // 0.1 is 9, and not 10."""
     dtype = ctx.type(lhs).dtype
     if not is_float(dtype):
@@ -160,20 +158,20 @@ def export_floor_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
 
 
 @OPS.exports("trunc_divide")
-def export_trunc_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_trunc_divide(ctx: Export, lhs: Value, rhs: Value) -> Value:
     made = _divide(ctx, "divide", lhs, rhs)
     return ctx.emit("trunc", made) if is_float(ctx.type(lhs).dtype) else made
 
 
 @OPS.exports("mod", "trunc_mod")
-def export_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_mod(ctx: Export, lhs: Value, rhs: Value) -> Value:
     if not is_float(ctx.type(lhs).dtype):
         return _divide(ctx, "mod", lhs, rhs)
     return compute_wide(ctx, lambda x, y: ctx.emit("mod", x, y), lhs, rhs)
 
 
 @OPS.exports("floor_mod")
-def export_floor_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_floor_mod(ctx: Export, lhs: Value, rhs: Value) -> Value:
     """Of floats TVM computes it by a quotient, which is rounded; a remainder is exact."""
     dtype = ctx.type(lhs).dtype
     if not is_float(dtype):
@@ -194,7 +192,7 @@ def _divide_down(x: Expr, y: Expr, dtype: str) -> tuple[Expr, Expr]:
 
 
 @OPS.exports("power")
-def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_power(ctx: Export, lhs: Value, rhs: Value) -> Value:
     if is_float(ctx.type(lhs).dtype):
         return compute_wide(ctx, lambda x, y: ctx.emit("power", x, y), lhs, rhs)
     return ctx.emit_te(_make_integer_power(ctx.framework), lhs, rhs)
@@ -255,18 +253,18 @@ OPS.pairs(
 
 
 @OPS.imports("relax.log_add_exp")
-def import_log_add_exp(ctx: ImportContext, x1: Expr, x2: Expr) -> Expr:
+def import_log_add_exp(ctx: Import, x1: Expr, x2: Expr) -> Expr:
     apart = relay.negative(relay.abs(relay.subtract(x1, x2)))
     return relay.add(relay.maximum(x1, x2), call("serde.log1p", relay.exp(apart)))
 
 
 @OPS.imports("relax.atan2")
-def import_atan2(ctx: ImportContext, x1: Expr, x2: Expr) -> Expr:
+def import_atan2(ctx: Import, x1: Expr, x2: Expr) -> Expr:
     return arctan2(x1, x2)
 
 
 @OPS.imports("relax.ewise_fma")
-def import_ewise_fma(ctx: ImportContext, x1: Expr, x2: Expr, x3: Expr) -> Expr:
+def import_ewise_fma(ctx: Import, x1: Expr, x2: Expr, x3: Expr) -> Expr:
     return relay.add(relay.multiply(x1, x2), x3)
 
 
@@ -275,11 +273,11 @@ _BYTE: Final = "float8"
 
 
 @OPS.exports("cast")
-def export_cast(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+def export_cast(ctx: Export, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     return _convert(ctx, data, dtype_name(dtype))
 
 
-def _convert(ctx: ExportContext, data: Value, dtype: str) -> Value:
+def _convert(ctx: Export, data: Value, dtype: str) -> Value:
     given = ctx.type(data).dtype
     if given == dtype:
         return data
@@ -291,13 +289,13 @@ def _convert(ctx: ExportContext, data: Value, dtype: str) -> Value:
 
 
 @OPS.imports("relax.astype", "relax.wrap_param")
-def import_astype(ctx: ImportContext, x: Expr, *, dtype: str | None) -> Expr:
+def import_astype(ctx: Import, x: Expr, *, dtype: str | None) -> Expr:
     if dtype is None:
         raise Unsupported("a cast to no dtype")
     return x if ctx.dtype(x) == dtype else relay.cast(x, dtype)
 
 
-def _look_up(ctx: ExportContext, data: Value, given: str, dtype: str) -> Value:
+def _look_up(ctx: Export, data: Value, given: str, dtype: str) -> Value:
     """Read floats of a byte off a table of them all, since TVM's own code errs on small ones."""
     every = np.arange(256, dtype=np.uint8).view(numpy_dtype(given))
     with np.errstate(invalid="ignore"):
@@ -307,7 +305,7 @@ def _look_up(ctx: ExportContext, data: Value, given: str, dtype: str) -> Value:
 
 
 @OPS.exports("reinterpret")
-def export_reinterpret(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+def export_reinterpret(ctx: Export, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     """A truth value is a byte in memory, and one bit to LLVM."""
     given, wanted = ctx.type(data).dtype, dtype_name(dtype)
     if "bool" in (given, wanted):
@@ -340,7 +338,7 @@ _ALIKE: Final = (
 """Functions that Relay calls the same."""
 
 
-def _export_function(ctx: ExportContext, data: Value, *, op: str, narrow: tuple[str, ...]) -> Value:
+def _export_function(ctx: Export, data: Value, *, op: str, narrow: tuple[str, ...]) -> Value:
     return compute_wide(ctx, lambda x: ctx.emit(op, x), data, narrow=narrow)
 
 
@@ -350,7 +348,7 @@ for _name, _op in _EXACT.items():
     OPS.exports(_name)(partial(_export_function, op=_op, narrow=("bfloat16",)))
 
 
-def _export_logarithm(ctx: ExportContext, data: Value, *, op: str) -> Value:
+def _export_logarithm(ctx: Export, data: Value, *, op: str) -> Value:
     """Relax has the natural one alone; a quotient of two would not be exact at powers."""
     function = getattr(ctx.framework.topi, op)
     return compute_wide(ctx, lambda x: ctx.emit_te(function, x), data)
@@ -361,7 +359,7 @@ for _name in ("log2", "log10"):
 
 
 @OPS.exports("negative")
-def export_negative(ctx: ExportContext, data: Value) -> Value:
+def export_negative(ctx: Export, data: Value) -> Value:
     """Unsigned numbers are negated as signed ones: differences of theirs must not overflow."""
     dtype = ctx.type(data).dtype
     if not dtype.startswith("uint"):
@@ -371,7 +369,7 @@ def export_negative(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.exports("sign")
-def export_sign(ctx: ExportContext, data: Value) -> Value:
+def export_sign(ctx: Export, data: Value) -> Value:
     """TVM has no sign of unsigned numbers."""
     dtype = ctx.type(data).dtype
     if not dtype.startswith("uint"):
@@ -380,7 +378,7 @@ def export_sign(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.exports("round")
-def export_round(ctx: ExportContext, data: Value) -> Value:
+def export_round(ctx: Export, data: Value) -> Value:
     """Relax rounds a half to the even neighbour, Relay away from zero."""
     dtype = ctx.type(data).dtype
     if not is_float(dtype):
@@ -395,12 +393,12 @@ def export_round(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.imports("relax.round")
-def import_round(ctx: ImportContext, x: Expr) -> Expr:
+def import_round(ctx: Import, x: Expr) -> Expr:
     """Halves go to the even neighbour, as TVM compiles it."""
     return call("serde.round_even", x) if is_float(ctx.dtype(x)) else x
 
 
-def _export_class(ctx: ExportContext, data: Value, *, op: str, of_integers: str) -> Value:
+def _export_class(ctx: Export, data: Value, *, op: str, of_integers: str) -> Value:
     if not is_float(ctx.type(data).dtype):
         return ctx.emit(of_integers, data, "bool")
     return ctx.emit(op, widen(ctx, data))
@@ -412,13 +410,13 @@ OPS.exports("isfinite")(partial(_export_class, op="isfinite", of_integers="ones_
 
 
 @OPS.exports("bitwise_not")
-def export_bitwise_not(ctx: ExportContext, data: Value) -> Value:
+def export_bitwise_not(ctx: Export, data: Value) -> Value:
     of_bool = ctx.type(data).dtype == "bool"
     return ctx.emit("logical_not" if of_bool else "bitwise_not", data)
 
 
 @OPS.exports("logical_not")
-def export_logical_not(ctx: ExportContext, data: Value) -> Value:
+def export_logical_not(ctx: Export, data: Value) -> Value:
     dtype = ctx.type(data).dtype
     if dtype == "bool":
         return ctx.emit("logical_not", data)
@@ -426,12 +424,12 @@ def export_logical_not(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.imports("relax.square")
-def import_square(ctx: ImportContext, x: Expr) -> Expr:
+def import_square(ctx: Import, x: Expr) -> Expr:
     return relay.multiply(x, x)
 
 
 @OPS.exports("clip")
-def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) -> Value:
+def export_clip(ctx: Export, data: Value, *, a_min: float, a_max: float) -> Value:
     """A limit that is none, since no number lies beyond it, is left out."""
     dtype = ctx.type(data).dtype
     low, high = clip_limits(numpy_dtype(dtype), a_min, a_max)
@@ -446,7 +444,7 @@ def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) 
 
 
 @OPS.imports("relax.clip")
-def import_clip(ctx: ImportContext, x: Expr, *, min: Scalar, max: Scalar) -> Expr:
+def import_clip(ctx: Import, x: Expr, *, min: Scalar, max: Scalar) -> Expr:
     """Bounds are taken to the dtype of the tensor; where they cross, the lower one is the result.
 
     A bound behind all integers of a dtype is none.

@@ -9,9 +9,8 @@ import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relax.ops.conv import cast, sum_dtype
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.relax.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TupleGetItem, call
 from serde.relay.op.norm.layer import StashedNorm
 from serde.relay.op.norm.plain import ChannelNorm
 from serde.walk.takes import SINGLE, Takes, at, ranks
@@ -19,7 +18,7 @@ from serde.walk.takes import SINGLE, Takes, at, ranks
 __all__ = ["centre", "vectors"]
 
 
-def centre(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
+def centre(ctx: Export, x: Value, axes: Sequence[int]) -> Value:
     """Return a value less its mean.
 
     TVM's norms take the mean of squares less the square of the mean for the variance, which loses
@@ -29,7 +28,7 @@ def centre(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
 
 
 def vectors(
-    ctx: ExportContext, gamma: Value, beta: Value, dtype: str, *, center: bool, scale: bool
+    ctx: Export, gamma: Value, beta: Value, dtype: str, *, center: bool, scale: bool
 ) -> list[Value]:
     """Return what scales and what shifts; TVM's norms do both always."""
     found = []
@@ -44,7 +43,7 @@ def vectors(
 
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     gamma: Value,
     beta: Value,
@@ -77,7 +76,7 @@ def export_batch_norm(
 
 @OPS.exports("nn.layer_norm", takes=Takes(data=SINGLE))
 def export_layer_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
     type_ = ctx.type(data)
     axes = [norm.axis % type_.rank]
@@ -89,7 +88,7 @@ def export_layer_norm(
 
 @OPS.exports("nn.instance_norm", takes=Takes(data=(SINGLE, ranks(3, math.inf)), axis=at(1)))
 def export_instance_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
     type_ = ctx.type(data)
     axes = list(range(2, type_.rank))
@@ -101,15 +100,13 @@ def export_instance_norm(
     return cast(ctx, made, "float32", type_.dtype)
 
 
-def _last_axes(ctx: ExportContext, data: Value, axis: int) -> list[int]:
+def _last_axes(ctx: Export, data: Value, axis: int) -> list[int]:
     rank = ctx.type(data).rank
     return list(range(axis % rank, rank))
 
 
 @OPS.exports("serde.rms_norm")
-def export_rms_norm(
-    ctx: ExportContext, data: Value, gamma: Value, *, axis: int, epsilon: float
-) -> Value:
+def export_rms_norm(ctx: Export, data: Value, gamma: Value, *, axis: int, epsilon: float) -> Value:
     dtype = ctx.type(data).dtype
     wide = sum_dtype(dtype, None)
     x, weight = (cast(ctx, each, dtype, wide) for each in (data, gamma))
@@ -125,7 +122,7 @@ def export_rms_norm(
 
 @OPS.exports("serde.layer_norm")
 def export_last_layer_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value | None, *, norm: StashedNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value | None, *, norm: StashedNorm
 ) -> tuple[Value, Value, Value]:
     """What nothing uses of the mean and the deviation is left out of the module."""
     type_, stash = ctx.type(data), dtype_name(norm.stash_dtype)
@@ -151,14 +148,14 @@ def export_last_layer_norm(
     return found, cast(ctx, mean, wide, stash), cast(ctx, inverse, wide, stash)
 
 
-def _through(ctx: ExportContext, x: Value, before: str, dtype: str, wide: str) -> Value:
+def _through(ctx: Export, x: Value, before: str, dtype: str, wide: str) -> Value:
     """Return a value rounded to a dtype, in another that holds it."""
     return cast(ctx, cast(ctx, x, before, dtype), dtype, wide)
 
 
 @OPS.imports("relax.nn.batch_norm")
 def import_batch_norm(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -195,7 +192,7 @@ def import_batch_norm(
 
 @OPS.imports("relax.nn.layer_norm")
 def import_layer_norm(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -220,7 +217,7 @@ def import_layer_norm(
 
 @OPS.imports("relax.nn.rms_norm")
 def import_rms_norm(
-    ctx: ImportContext, data: Expr, weight: Expr, *, axes: tuple[int, ...], epsilon: float
+    ctx: Import, data: Expr, weight: Expr, *, axes: tuple[int, ...], epsilon: float
 ) -> Expr:
     rank = ctx.rank(data)
     axes = tuple(axis % rank for axis in axes)
@@ -233,7 +230,7 @@ def import_rms_norm(
 
 @OPS.imports("relax.nn.group_norm")
 def import_group_norm(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -265,7 +262,7 @@ def import_group_norm(
 
 @OPS.imports("relax.nn.instance_norm")
 def import_instance_norm(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -287,7 +284,7 @@ def import_instance_norm(
     return _scale(ctx, whole, gamma if scale else None, beta if center else None, [channel])
 
 
-def _normalize(ctx: ImportContext, x: Expr, axes: Sequence[int], epsilon: float) -> Expr:
+def _normalize(ctx: Import, x: Expr, axes: Sequence[int], epsilon: float) -> Expr:
     """Return a tensor with mean 0 and variance 1 along axes."""
     mean = relay.mean(x, axis=tuple(axes), keepdims=True)
     variance = relay.variance(x, axis=tuple(axes), keepdims=True, with_mean=mean)
@@ -296,7 +293,7 @@ def _normalize(ctx: ImportContext, x: Expr, axes: Sequence[int], epsilon: float)
 
 
 def _scale(
-    ctx: ImportContext, x: Expr, gamma: Expr | None, beta: Expr | None, axes: Sequence[int]
+    ctx: Import, x: Expr, gamma: Expr | None, beta: Expr | None, axes: Sequence[int]
 ) -> Expr:
     """Return a tensor times a factor along axes, plus a summand."""
     if list(axes) != sorted(axes):

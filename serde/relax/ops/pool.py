@@ -11,11 +11,8 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.relax.framework import Framework
 from serde.relax.ops.conv import cast, sum_dtype
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.shapes import is_float
+from serde.relax.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, is_float, lowest
 from serde.relay.op.conv.windows import SPATIAL
 from serde.relay.op.pool.reduction import Pooling, Window
 from serde.walk.expansion.pool import USUAL
@@ -144,7 +141,7 @@ def adaptive_pool(
 
 
 @OPS.exports("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
-def export_max_pool(ctx: ExportContext, data: Value, *, pool: Pooling) -> Value:
+def export_max_pool(ctx: Export, data: Value, *, pool: Pooling) -> Value:
     """TVM takes infinity for the least number of bfloat16."""
     window, (_, _, *space), dtype = pool.window, ctx.type(data).shape, ctx.type(data).dtype
     if _is_relax_window(window, space) and dtype != "bfloat16":
@@ -153,9 +150,7 @@ def export_max_pool(ctx: ExportContext, data: Value, *, pool: Pooling) -> Value:
 
 
 @OPS.exports("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
-def export_avg_pool(
-    ctx: ExportContext, data: Value, *, pool: Pooling, count_include_pad: bool
-) -> Value:
+def export_avg_pool(ctx: Export, data: Value, *, pool: Pooling, count_include_pad: bool) -> Value:
     """Half precision is summed in float32; Relax takes no means of integers."""
     window, (_, _, *space), dtype = pool.window, ctx.type(data).shape, ctx.type(data).dtype
     wide = sum_dtype(dtype, None)
@@ -180,7 +175,7 @@ def _is_relax_window(window: Window, space: Sequence[Dim]) -> bool:
     return all(after + step - 1 <= (size - 1) * gap for size, step, gap, after in axes)
 
 
-def _expression(ctx: ExportContext, window: Window) -> _PoolWindow:
+def _expression(ctx: Export, window: Window) -> _PoolWindow:
     return _PoolWindow(
         ctx.framework,
         window.size,
@@ -192,7 +187,7 @@ def _expression(ctx: ExportContext, window: Window) -> _PoolWindow:
 
 
 def _emit_pool(
-    ctx: ExportContext, kind: str, x: Value, window: Window, space: Sequence[Dim], **attrs: AnyValue
+    ctx: Export, kind: str, x: Value, window: Window, space: Sequence[Dim], **attrs: AnyValue
 ) -> Value:
     """Write a pooling; where lengths are known, what rounding up reaches is padding."""
     rank, after, ceil_mode = len(window.size), list(window.after), window.ceil_mode
@@ -218,7 +213,7 @@ def _emit_pool(
     )
 
 
-def _are_parts_right(ctx: ExportContext, data: Value, size: Sequence[int]) -> bool:
+def _are_parts_right(ctx: Export, data: Value, size: Sequence[int]) -> bool:
     """Whether TVM's own pooling takes the parts; before 0.27 it errs where one axis divides."""
     pairs = zip(ctx.type(data).shape[2:], size, strict=True)
     even = [count == 1 or (isinstance(n, int) and n % count == 0) for n, count in pairs]
@@ -228,9 +223,7 @@ def _are_parts_right(ctx: ExportContext, data: Value, size: Sequence[int]) -> bo
 def _make_adaptive(kind: Literal["max", "avg"], rank: int) -> Callable[..., Value]:
     """Return what writes a pooling over parts of `rank` axes; Relax has one of means of floats."""
 
-    def export_adaptive_pool(
-        ctx: ExportContext, data: Value, *, output_size: tuple[int, ...]
-    ) -> Value:
+    def export_adaptive_pool(ctx: Export, data: Value, *, output_size: tuple[int, ...]) -> Value:
         dtype = ctx.type(data).dtype
         wide = sum_dtype(dtype, None) if kind == "avg" else dtype
         x = cast(ctx, data, dtype, wide)
@@ -274,9 +267,7 @@ class PoolAttributes:
 def _import_max_pool(op: str) -> Callable[..., Expr]:
     build = getattr(relay.nn, op)
 
-    def convert(
-        ctx: ImportContext, data: Expr, *, count_include_pad: bool, attrs: PoolAttributes
-    ) -> Expr:
+    def convert(ctx: Import, data: Expr, *, count_include_pad: bool, attrs: PoolAttributes) -> Expr:
         return _drop_windows(ctx, data, build(data, **attrs.keywords()), attrs)
 
     return convert
@@ -285,9 +276,7 @@ def _import_max_pool(op: str) -> Callable[..., Expr]:
 def _import_avg_pool(op: str) -> Callable[..., Expr]:
     build = getattr(relay.nn, op)
 
-    def convert(
-        ctx: ImportContext, data: Expr, *, count_include_pad: bool, attrs: PoolAttributes
-    ) -> Expr:
+    def convert(ctx: Import, data: Expr, *, count_include_pad: bool, attrs: PoolAttributes) -> Expr:
         """What reaches beyond the padding is not counted, in Relay it is: then zeros are data."""
         given, x = attrs, data
         if count_include_pad and attrs.ceil_mode:
@@ -299,7 +288,7 @@ def _import_avg_pool(op: str) -> Callable[..., Expr]:
     return convert
 
 
-def _pad(ctx: ImportContext, data: Expr, attrs: PoolAttributes) -> Expr:
+def _pad(ctx: Import, data: Expr, attrs: PoolAttributes) -> Expr:
     """Return a tensor with the zeros around it that pooling pads."""
     if not any(attrs.padding):
         return data
@@ -311,7 +300,7 @@ def _pad(ctx: ImportContext, data: Expr, attrs: PoolAttributes) -> Expr:
     return relay.nn.pad(data, widths, pad_value=ctx.like(data, 0))
 
 
-def _drop_windows(ctx: ImportContext, data: Expr, found: Expr, attrs: PoolAttributes) -> Expr:
+def _drop_windows(ctx: Import, data: Expr, found: Expr, attrs: PoolAttributes) -> Expr:
     """Return pooling without the windows that begin behind all elements.
 
     With ``ceil_mode`` Relay has them, and TVM not, as PyTorch.
@@ -327,9 +316,9 @@ def _drop_windows(ctx: ImportContext, data: Expr, found: Expr, attrs: PoolAttrib
             continue
         (length,) = ctx.static_lengths(data, [axis])
         kept = -(-(length + first[number]) // step)
-        place = attrs.out_layout.index(letter)
-        if ctx.static_lengths(found, [place])[0] > kept:
-            found = relay.strided_slice(found, [0], [kept], axes=[place])
+        index = attrs.out_layout.index(letter)
+        if ctx.static_lengths(found, [index])[0] > kept:
+            found = relay.strided_slice(found, [0], [kept], axes=[index])
     return found
 
 
@@ -337,7 +326,7 @@ def _import_adaptive(op: str) -> Callable[..., Expr]:
     build = getattr(relay.nn, op)
 
     def convert(
-        ctx: ImportContext,
+        ctx: Import,
         data: Expr,
         *,
         output_size: tuple[int, ...] | None,

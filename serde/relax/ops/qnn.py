@@ -6,28 +6,27 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relax.ops.table import OPS, Import
+from serde.relay.ir import Expr, call
 from serde.relay.op.qnn.integer import body_of_convolution
 from serde.relay.op.qnn.sums import body_of_sums
 
 
-def _along(ctx: ImportContext, parameter: Expr, rank: int, axis: int) -> Expr:
+def _along(ctx: Import, parameter: Expr, rank: int, axis: int) -> Expr:
     """Return a scale or a zero point that broadcasts along an axis."""
     if not ctx.rank(parameter):
         return parameter
     if ctx.type(parameter).size == 1:
         return relay.reshape(parameter, ())
-    for place in range(rank):
-        if place != axis % rank:
-            parameter = relay.expand_dims(parameter, place)
+    for index in range(rank):
+        if index != axis % rank:
+            parameter = relay.expand_dims(parameter, index)
     return parameter
 
 
 @OPS.imports("relax.quantize")
 def import_quantize(
-    ctx: ImportContext, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: str, axis: int
+    ctx: Import, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: str, axis: int
 ) -> Expr:
     rank = ctx.rank(data)
     if np.dtype(out_dtype).kind not in "iu":
@@ -41,7 +40,7 @@ def import_quantize(
 
 @OPS.imports("relax.dequantize")
 def import_dequantize(
-    ctx: ImportContext, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: str, axis: int
+    ctx: Import, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: str, axis: int
 ) -> Expr:
     """The difference is an integer of 32 bits, the product a float of as many."""
     rank = ctx.rank(data)

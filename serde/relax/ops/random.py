@@ -13,9 +13,8 @@ import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.relax.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TensorType
 from serde.relay.op.random.threefry import PARITY, ROTATIONS
 
 _WORD = "uint64"
@@ -54,14 +53,14 @@ class _Cipher:
         """
         tir = self._tir
         words[4] = self.word(PARITY)
-        for place in range(4):
-            words[place] = key[place]
-            words[4] = tir.bitwise_xor(words[4], key[place])
+        for index in range(4):
+            words[index] = key[index]
+            words[4] = tir.bitwise_xor(words[4], key[index])
         for turn in range(5):
-            for place in range(0 if added and not turn else 4):
-                term = words[(turn + place) % 5]
-                term = term + self.word(turn) if place == 3 and turn else term
-                block[place] = block[place] + term
+            for index in range(0 if added and not turn else 4):
+                term = words[(turn + index) % 5]
+                term = term + self.word(turn) if index == 3 and turn else term
+                block[index] = block[index] + term
             for step in range(4):
                 left, right = ROTATIONS[(4 * turn + step) % 8]
                 block[0] = block[0] + block[1]
@@ -94,8 +93,8 @@ class _Cipher:
         tir, script = self._tir, self._script
         full = key[7] >= tir.bitwise_not(self.word(count))
         at_end = tir.all(key[8] == self.zero, key[9] == self.zero)
-        for place in range(_KEY_WORDS):
-            state[place] = key[place]
+        for index in range(_KEY_WORDS):
+            state[index] = key[index]
         with script.If(tir.all(full, tir.Not(at_end))), script.Then():
             self.go_on(key, state)
             state[6] = self.zero
@@ -104,13 +103,13 @@ class _Cipher:
         block = self._framework.cell(_WORD, 4)
         words = self._framework.cell(_WORD, 6)
         with script.If(tir.all(full, at_end)), script.Then():
-            for place in range(4):
+            for index in range(4):
                 # Ones and the key: a sum that LLVM can see overflow is undefined as TVM writes it.
-                block[place] = key[place] - self.word(1)
+                block[index] = key[index] - self.word(1)
             self.run_rounds(key, block, words, added=True)
-            for place in range(4):
-                state[place] = block[place]
-                state[place + 4] = self.zero
+            for index in range(4):
+                state[index] = block[index]
+                state[index + 4] = self.zero
             state[8] = self.top
             state[9] = self.zero
 
@@ -149,7 +148,7 @@ def _make_generator(framework: Framework, count: int) -> Callable[..., Sequence[
     return threefry_generate
 
 
-def _draw_words(ctx: ExportContext, key: Value, count: int) -> tuple[Value, Value]:
+def _draw_words(ctx: Export, key: Value, count: int) -> tuple[Value, Value]:
     """Write the next key and a vector of words."""
     after, words = ctx.emit_te_tuple(_make_generator(ctx.framework, count), key, outputs=2)
     return after, words
@@ -157,36 +156,36 @@ def _draw_words(ctx: ExportContext, key: Value, count: int) -> tuple[Value, Valu
 
 @OPS.exports("random.threefry_generate")
 def export_threefry_generate(
-    ctx: ExportContext, key: Value, *, out_shape: tuple[int, ...]
+    ctx: Export, key: Value, *, out_shape: tuple[int, ...]
 ) -> Sequence[Value]:
     after, words = _draw_words(ctx, key, math.prod(out_shape))
     return after, ctx.emit("reshape", words, out_shape)
 
 
 @OPS.exports("random.threefry_split")
-def export_threefry_split(ctx: ExportContext, key: Value) -> Sequence[Value]:
+def export_threefry_split(ctx: Export, key: Value) -> Sequence[Value]:
     framework = ctx.framework
     tir, script = framework.tir, framework.statements
 
     def split(key: AnyValue, left: AnyValue, right: AnyValue) -> None:
         cipher = _Cipher(framework)
         with script.serial(0, 1):
-            for place in range(8):
-                left[place] = key[place]
-                right[place] = key[place]
+            for index in range(8):
+                left[index] = key[index]
+                right[index] = key[index]
             cipher.go_on(key, right)
             cipher.shift_bit(key[8], key[9], left, 8)
             cipher.shift_bit(key[8], key[9], right, 8)
             at_end = tir.all(key[8] == cipher.zero, key[9] == cipher.zero)
             with script.If(at_end), script.Then():
                 block = framework.cell(_WORD, 4)
-                for place in range(4):
-                    block[place] = key[4 + place]
+                for index in range(4):
+                    block[index] = key[4 + index]
                 cipher.run_rounds(key, block, framework.cell(_WORD, 6))
                 for out in (left, right):
-                    for place in range(4):
-                        out[place] = block[place]
-                        out[place + 4] = cipher.zero
+                    for index in range(4):
+                        out[index] = block[index]
+                        out[index + 4] = cipher.zero
                     out[8] = tir.shift_right(cipher.top, cipher.word(1))
                     out[9] = cipher.zero
                 right[4] = cipher.top
@@ -198,7 +197,7 @@ def export_threefry_split(ctx: ExportContext, key: Value) -> Sequence[Value]:
     return ctx.emit_te_tuple(threefry_split, key, outputs=2)
 
 
-def _unit(ctx: ExportContext, key: Value, shape: Sequence[int], dtype: str) -> tuple[Value, Value]:
+def _unit(ctx: Export, key: Value, shape: Sequence[int], dtype: str) -> tuple[Value, Value]:
     """Write the next key and numbers from 0 up to but not including 1, by their bits."""
     tir, te = ctx.framework.tir, ctx.framework.te
     after, words = _draw_words(ctx, key, math.prod(shape))
@@ -226,7 +225,7 @@ def _typed(x: Value, shape: Sequence[int], dtype: str) -> Value:
 
 @OPS.exports("random.uniform")
 def export_uniform(
-    ctx: ExportContext,
+    ctx: Export,
     key: Value,
     low: Value,
     high: Value,
@@ -245,7 +244,7 @@ def export_uniform(
 
 @OPS.exports("random.normal")
 def export_normal(
-    ctx: ExportContext,
+    ctx: Export,
     key: Value,
     mean: Value,
     scale: Value,
@@ -269,7 +268,7 @@ def export_normal(
 
 @OPS.exports("random.multinomial")
 def export_multinomial(
-    ctx: ExportContext, key: Value, probs: Value, *, num_samples: int
+    ctx: Export, key: Value, probs: Value, *, num_samples: int
 ) -> Sequence[Value]:
     """Each number falls where the running sum of the shares first exceeds it."""
     shape = ctx.type(probs).concrete_shape
@@ -293,7 +292,7 @@ def export_multinomial(
 
 @OPS.imports("relax.multinomial_from_uniform")
 def import_multinomial_from_uniform(
-    ctx: ImportContext, prob: Expr, uniform_sample: Expr, sample_indices: Expr, *, dtype: str | None
+    ctx: Import, prob: Expr, uniform_sample: Expr, sample_indices: Expr, *, dtype: str | None
 ) -> Expr:
     """A number between 0 and 1 chooses the first event whose running sum exceeds it."""
     sums = relay.cumsum(prob, axis=1, dtype=ctx.dtype(prob))

@@ -11,17 +11,14 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Shape, Value
+from serde.relax.ops.table import OPS, Export, Import, Shape, Value
 from serde.relax.precision import compute_wide, make_wide_expansion, widen
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, reduced_axes
-from serde.walk.pairs import reads
-from serde.walk.takes import FLOATS, Takes
+from serde.relay.ir import Expr, call, is_float, reduced_axes
+from serde.walk import FLOATS, Takes, reads
 
 
 @OPS.imports("relax.nn.cross_entropy_with_logits")
-def import_cross_entropy_with_logits(ctx: ImportContext, predictions: Expr, labels: Expr) -> Expr:
+def import_cross_entropy_with_logits(ctx: Import, predictions: Expr, labels: Expr) -> Expr:
     """The sum is divided by the number of samples."""
     total = relay.negative(relay.sum(relay.multiply(predictions, labels)))
     if ctx.rank(predictions) < 2:
@@ -32,7 +29,7 @@ def import_cross_entropy_with_logits(ctx: ImportContext, predictions: Expr, labe
 
 @OPS.imports("relax.nn.nll_loss")
 def import_nll_loss(
-    ctx: ImportContext,
+    ctx: Import,
     predictions: Expr,
     targets: Expr,
     weights: Expr | None = None,
@@ -65,7 +62,7 @@ for _name in _OF_SUMS:
 
 
 def _export_sum(
-    ctx: ExportContext, data: Value, *, op: str, axis: Axes, keepdims: bool, exclude: bool
+    ctx: Export, data: Value, *, op: str, axis: Axes, keepdims: bool, exclude: bool
 ) -> Value:
     axes = reduced_axes(ctx.type(data).rank, axis, exclude)
     if not axes:
@@ -78,7 +75,7 @@ for _name in ("sum", "prod"):
 
 
 def _extreme_of_floats(
-    ctx: ExportContext, op: str, data: Value, axes: Sequence[int], *, keepdims: bool
+    ctx: Export, op: str, data: Value, axes: Sequence[int], *, keepdims: bool
 ) -> Value:
     """Return the extreme of halves, twice.
 
@@ -92,7 +89,7 @@ def _extreme_of_floats(
 
 
 def _export_extreme(
-    ctx: ExportContext, data: Value, *, op: str, axis: Axes, keepdims: bool, exclude: bool
+    ctx: Export, data: Value, *, op: str, axis: Axes, keepdims: bool, exclude: bool
 ) -> Value:
     """Truth values are compared as numbers, which they are not in Relax."""
     type_ = ctx.type(data)
@@ -115,9 +112,7 @@ for _name, _op in {"max": "max", "min": "min", **_TRUTH}.items():
 
 
 @OPS.exports("mean", takes=Takes(data=FLOATS))
-def export_mean(
-    ctx: ExportContext, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
-) -> Value:
+def export_mean(ctx: Export, data: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
     """Of no numbers it is none."""
     type_ = ctx.type(data)
     axes = reduced_axes(type_.rank, axis, exclude)
@@ -132,7 +127,7 @@ def export_mean(
 
 
 def _export_place(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     *,
     op: str,
@@ -171,27 +166,27 @@ _SAME: Final = ("max", "min", "mean", "prod", "sum")
 
 
 @OPS.imports("relax.variance")
-def import_variance(ctx: ImportContext, x: Expr, *, axis: Axes, keepdims: bool) -> Expr:
+def import_variance(ctx: Import, x: Expr, *, axis: Axes, keepdims: bool) -> Expr:
     return relay.variance(x, axis=axis, keepdims=keepdims)
 
 
 @OPS.imports("relax.std")
-def import_std(ctx: ImportContext, x: Expr, *, axis: Axes, keepdims: bool) -> Expr:
+def import_std(ctx: Import, x: Expr, *, axis: Axes, keepdims: bool) -> Expr:
     return relay.sqrt(relay.variance(x, axis=axis, keepdims=keepdims))
 
 
 @OPS.imports("relax.argmax")
-def import_argmax(ctx: ImportContext, x: Expr, *, axis: int | None, keepdims: bool) -> Expr:
+def import_argmax(ctx: Import, x: Expr, *, axis: int | None, keepdims: bool) -> Expr:
     return relay.cast(relay.argmax(x, axis=axis, keepdims=keepdims), "int64")
 
 
 @OPS.imports("relax.argmin")
-def import_argmin(ctx: ImportContext, x: Expr, *, axis: int | None, keepdims: bool) -> Expr:
+def import_argmin(ctx: Import, x: Expr, *, axis: int | None, keepdims: bool) -> Expr:
     return relay.cast(relay.argmin(x, axis=axis, keepdims=keepdims), "int64")
 
 
 @OPS.imports("relax.median")
-def import_median(ctx: ImportContext, data: Expr, *, axis: Axes, keepdims: bool) -> list[Expr]:
+def import_median(ctx: Import, data: Expr, *, axis: Axes, keepdims: bool) -> list[Expr]:
     """Of an even count it is the lower of the middle ones; along an axis its place comes, too."""
     if axis is not None and len(axis) > 1:
         raise Unsupported("the median along several axes at once")
@@ -214,7 +209,7 @@ def import_median(ctx: ImportContext, data: Expr, *, axis: Axes, keepdims: bool)
 
 
 @OPS.imports("relax.collapse_sum_to")
-def import_collapse_sum_to(ctx: ImportContext, data: Expr, *, shape: Shape) -> Expr:
+def import_collapse_sum_to(ctx: Import, data: Expr, *, shape: Shape) -> Expr:
     return call("collapse_sum_to", data, ctx.shape_tensor(shape))
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any as AnyValue, Final, get_args
 
-from serde.relax.export_context import ExportContext, Value
-from serde.relax.import_context import ImportContext
+from serde.relax.export_context import ExportContext as Export, Value
+from serde.relax.import_context import ImportContext as Import
 from serde.relax.lengths import Scalar, Shape
 from serde.walk.table import ConverterTable
 
-__all__ = ["OPS", "ExportContext", "ImportContext", "Scalar", "Shape", "Value"]
+__all__ = ["OPS", "Export", "Import", "Scalar", "Shape", "Value"]
 
 _OWN: Final = {Shape, Scalar}
 """Annotations that are classes of ours: arguments of calls, which may be anything."""

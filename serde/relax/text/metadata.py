@@ -9,9 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue, Final, TypeAlias
 
-from serde.core.limits import budget
+from serde.core import Array, budget
 from serde.core.parsing import parse_json
-from serde.core.weights import Array
 from serde.errors import FormatError
 from serde.relay.text.containers import DLPACK_CODES, array_from_bytes
 

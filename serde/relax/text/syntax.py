@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.limits import MAX_NESTING
+from serde.core import MAX_NESTING, pause_garbage_collection
 from serde.errors import FormatError
 from serde.relax.text.symbols import declare_symbols
 from serde.relax.text.vocabulary import BUFFER_FIELDS, FUNCTION_NAMES, is_function_of_tvm

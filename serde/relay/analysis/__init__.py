@@ -10,22 +10,22 @@ from serde.core.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "serde.relay.analysis.calibration": "get_calibration_data",
-        "serde.relay.analysis.counting": (
+        "serde.relay.tvm.analysis.calibration": "get_calibration_data",
+        "serde.relay.tvm.analysis.counting": (
             "count_layers get_total_mac_number list_fake_quantized_op_freqs list_op_freqs"
         ),
-        "serde.relay.analysis.extraction": (
+        "serde.relay.tvm.analysis.extraction": (
             "extract_fused_functions extract_intermdeiate_expr search_fc_transpose"
         ),
-        "serde.relay.analysis.features": "Feature detect_feature",
-        "serde.relay.analysis.forms": "check_basic_block_normal_form well_formed",
-        "serde.relay.analysis.variables": (
+        "serde.relay.tvm.analysis.features": "Feature detect_feature",
+        "serde.relay.tvm.analysis.forms": "check_basic_block_normal_form well_formed",
+        "serde.relay.tvm.analysis.variables": (
             "all_dtypes all_type_vars all_vars bound_type_vars bound_vars free_type_vars "
             "free_vars post_order_visit"
         ),
         "serde.relay.ir.exhaustion": "unmatched_cases",
         "serde.relay.ir.kinds": "check_kind",
         "serde.relay.ir.visit": "check_constant",
-        "serde.relay.transform.tvm.annotated_regions": "AnnotatedRegion AnnotatedRegionSet",
+        "serde.relay.tvm.passes.annotated_regions": "AnnotatedRegion AnnotatedRegionSet",
     },
 )

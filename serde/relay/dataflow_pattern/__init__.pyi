@@ -4,7 +4,7 @@ Each pattern is an object; those written with operators, as ``wildcard() + is_co
 patterns of calls. What is asked for is loaded then.
 """
 
-from serde.relay.dataflow_pattern.language import (
+from serde.relay.tvm.dataflow_pattern.language import (
     dominates as dominates,
     has_attr as has_attr,
     has_dtype as has_dtype,
@@ -20,8 +20,8 @@ from serde.relay.dataflow_pattern.language import (
     is_var as is_var,
     wildcard as wildcard,
 )
-from serde.relay.dataflow_pattern.matching import match as match
-from serde.relay.dataflow_pattern.patterns import (
+from serde.relay.tvm.dataflow_pattern.matching import match as match
+from serde.relay.tvm.dataflow_pattern.patterns import (
     AltPattern as AltPattern,
     AndPattern as AndPattern,
     AttrPattern as AttrPattern,
@@ -41,7 +41,7 @@ from serde.relay.dataflow_pattern.patterns import (
     VarPattern as VarPattern,
     WildcardPattern as WildcardPattern,
 )
-from serde.relay.dataflow_pattern.rewriting import (
+from serde.relay.tvm.dataflow_pattern.rewriting import (
     DFPatternCallback as DFPatternCallback,
     partition as partition,
     rewrite as rewrite,

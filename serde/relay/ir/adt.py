@@ -82,8 +82,8 @@ class TypeData:
         whole = TypeCall(header, self.type_vars)
         # TVM's tags: a hash of the name, then the place among the constructors.
         first = (zlib.crc32(header.name_hint.encode()) & 0x7F) << 24
-        for place, constructor in enumerate(self.constructors):
-            constructor.tag = first | place
+        for index, constructor in enumerate(self.constructors):
+            constructor.tag = first | index
             constructor.definition = self
             constructor.type = FuncType(constructor.inputs, whole, self.type_vars)
 

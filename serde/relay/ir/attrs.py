@@ -73,7 +73,7 @@ DEFAULT_LEVEL: Final = 10
 _VALUES: dict[str, dict[str, tuple[int, AnyValue]]] = {}
 """By key, then by name of the operator: the level and the value."""
 
-_LISTS: Final = "serde.relay.transform.tvm."
+_LISTS: Final = "serde.relay.tvm.passes."
 _HOMES: dict[str, str] = {
     "FTVMLegalize": f"{_LISTS}legalizations",
     "FInferCorrectLayout": f"{_LISTS}layout.rules",

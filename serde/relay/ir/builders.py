@@ -18,7 +18,7 @@ __all__ = ["Namespace", "builder_names", "lookup_builder", "wrap_tuple"]
 
 _DERIVED: dict[str, AnyValue] = {}
 
-_QNN: Final = "serde.relay.transform.tvm.qnn"
+_QNN: Final = "serde.relay.tvm.passes.qnn"
 _CONFIG: Final = "serde.relay.op.qnn.rescale"
 _BESIDE_BUILDERS: Final = {
     "qnn.transform": (_QNN, None),
@@ -90,11 +90,11 @@ def builder_names(prefix: str = "") -> list[str]:
 def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
     arguments = definition.arguments
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    required = [place for place, o in enumerate(definition.operands) if not o.optional]
+    required = [index for index, o in enumerate(definition.operands) if not o.optional]
     last = required[-1] if required else -1  # Nothing before it can be left out by position.
     parameters = {
-        o.name: inspect.Parameter(o.name, keyword, default=REQUIRED if place <= last else None)
-        for place, o in enumerate(definition.operands)
+        o.name: inspect.Parameter(o.name, keyword, default=REQUIRED if index <= last else None)
+        for index, o in enumerate(definition.operands)
     }
     kind = keyword if len(parameters) == last + 1 else inspect.Parameter.KEYWORD_ONLY
     defaults = {name: each.default for name, each in definition.attributes.items()}
@@ -109,7 +109,7 @@ def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
         others.sort(key=lambda name: attributes[name].default is not REQUIRED)
     ordered = [attributes[name] for name in (*arguments.order, *others)]
     if kind is keyword:
-        must = [place for place, each in enumerate(ordered) if each.default is REQUIRED]
+        must = [index for index, each in enumerate(ordered) if each.default is REQUIRED]
         count = must[-1] + 1 if must else 0
         ordered[:count] = [each.replace(default=REQUIRED) for each in ordered[:count]]
     parameters |= {each.name: each for each in ordered}

@@ -171,7 +171,7 @@ class IRModule:
         raise RelayError(f"the type {adt} has no constructor {cons}")
 
     def import_from_std(self, file_name: str) -> None:
-        """Add what a text of :mod:`serde.relay.standard` defines, such as ``"prelude.rly"``.
+        """Add what a text of :mod:`serde.relay.tvm.standard` defines, such as ``"prelude.rly"``.
 
         A text that was added before is not added again.
 

@@ -335,10 +335,10 @@ def either_operand(_attrs: Attrs, args: AnyValue, result: AnyValue) -> Iterator[
     first, second = args
     if result.dtype.kind != "f":
         return
-    for place, (own, other) in enumerate(((first, second), (second, first))):
+    for index, (own, other) in enumerate(((first, second), (second, first))):
         if own.size and other.size and np.abs(own).min() < _GUARD > np.abs(other).min():
             taken = (own == result) & (own != other)
-            yield f"operand {place}", bool(taken.any())
+            yield f"operand {index}", bool(taken.any())
 
 
 def scores_valid(_attrs: Attrs, args: AnyValue, result: AnyValue) -> Iterator[tuple[str, bool]]:

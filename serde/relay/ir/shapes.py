@@ -233,11 +233,11 @@ def itemsize(dtype: str) -> int:
 def find_inserted(short: Sequence[Dim], long: Sequence[Dim]) -> list[int]:
     """Return the axes of length 1 that make one shape the other; none where they do not."""
     axes: list[int] = []
-    for place, length in enumerate(long):
-        matched = place - len(axes)
+    for index, length in enumerate(long):
+        matched = index - len(axes)
         if matched < len(short) and short[matched] == length:
             continue
         if length != 1:
             return []
-        axes.append(place)
+        axes.append(index)
     return axes if len(long) - len(axes) == len(short) else []

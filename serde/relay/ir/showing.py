@@ -46,7 +46,7 @@ def _ports(model: RelayModel) -> Iterator[tuple[str, str, str, str]]:
         yield ("input", param.name_hint, *_type(param.type))
     result = model.main.body.type
     types = result.fields if isinstance(result, TupleType) else (result,)
-    names = model.meta.outputs or [f"output{place}" for place in range(len(types))]
+    names = model.meta.outputs or [f"output{index}" for index in range(len(types))]
     for name, type_ in zip(names, types, strict=False):
         yield ("output", name, *_type(type_))
 

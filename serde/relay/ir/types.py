@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any as AnyValue, Final
 
-from serde.core.limits import MAX_RANK
-from serde.core.weights import dtype_name
+from serde.core import MAX_RANK, dtype_name
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.dims import Any, Dim, DimLike, as_dim, product, substitute
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import number_like
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call, number_like, tensor_type
 
 __all__ = ["RULES"]
 

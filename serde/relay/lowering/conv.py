@@ -8,10 +8,8 @@ from typing import Any as AnyValue, Final
 
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr, const, tensor_type
+from serde.relay.ir import Call, Expr, call, const, is_float, split_padding, tensor_type
 from serde.relay.ir.precision import as_dtype, limits
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.lowering.lengths import LAST
 
 __all__ = [

@@ -6,9 +6,8 @@ import numpy as np
 
 import serde.core.allocation as allocation
 from serde.errors import Unsupported
+from serde.relay.ir import Constant, Expr, call, tensor_type
 from serde.relay.ir.dims import Dim, product
-from serde.relay.ir.expr import Constant, Expr, tensor_type
-from serde.relay.ir.registry import call
 from serde.relay.lowering.lengths import permuted
 
 __all__ = ["decompose_einsum"]
@@ -24,8 +23,8 @@ def decompose_einsum(data: tuple[Expr, ...], *, equation: str) -> Expr:
     for term, x in zip(terms, data, strict=True):
         lengths |= dict(zip(term, tensor_type(x).shape, strict=True))
     found, axes = data[0], terms[0]
-    for place, (term, x) in enumerate(zip(terms[1:], data[1:], strict=True), start=2):
-        later = "".join(terms[place:]) + wanted
+    for index, (term, x) in enumerate(zip(terms[1:], data[1:], strict=True), start=2):
+        later = "".join(terms[index:]) + wanted
         found, axes = _contract(found, axes, x, term, later, lengths)
     gone = [axis for axis, letter in enumerate(axes) if letter not in wanted]
     if gone:

@@ -8,10 +8,7 @@ from functools import partial
 from typing import Final
 
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import number_like
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, call, is_float, number_like, tensor_type
 from serde.relay.lowering.rules import NO_SIMPLER
 
 __all__ = ["RULES"]

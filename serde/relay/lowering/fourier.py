@@ -6,10 +6,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
+from serde.relay.ir import Any, Expr, Tuple, as_dtype, call, const, tensor_type
 from serde.relay.lowering.lengths import length_of, positions, sliced
 
 __all__ = ["decompose_dft", "decompose_stft"]

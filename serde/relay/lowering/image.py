@@ -11,11 +11,7 @@ from typing import Any as AnyValue
 import serde.core.allocation as allocation
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.precision import as_dtype, lowest
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Any, Dim, Expr, as_dtype, call, const, lowest, split_padding, tensor_type
 from serde.relay.lowering.layout import arranged
 from serde.relay.lowering.lengths import LAST
 

@@ -9,10 +9,7 @@ from typing import Any as AnyValue, Final
 import serde.core.allocation as allocation
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Constant, Expr, const, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
+from serde.relay.ir import Any, Constant, Expr, as_dtype, call, const, tensor_type
 from serde.relay.ir.shapes import broadcast, is_float
 from serde.relay.lowering.lengths import positions
 

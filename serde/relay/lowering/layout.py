@@ -7,11 +7,8 @@ from functools import partial
 from typing import Any as AnyValue, Protocol
 
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim, same_length
-from serde.relay.ir.expr import Call, Expr, tensor_type
+from serde.relay.ir import Call, Dim, Expr, OpDef, call, layout_axes, same_length, tensor_type
 from serde.relay.ir.layout import is_blocked
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.traits import Layout
 from serde.relay.lowering.lengths import permuted, reshaped
 

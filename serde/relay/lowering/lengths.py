@@ -6,10 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import serde.core.allocation as allocation
-from serde.relay.ir.dims import Any, Dim, SymDim, symbol
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
+from serde.relay.ir import Any, Dim, Expr, SymDim, as_dtype, call, const, symbol, tensor_type
 
 __all__ = [
     "LAST", "bounded_lengths", "length_of", "permuted", "positions", "reshaped", "scalars",

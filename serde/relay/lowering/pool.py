@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, call, is_float, tensor_type
 from serde.relay.lowering.layout import arranged
 from serde.relay.lowering.lengths import sliced
 

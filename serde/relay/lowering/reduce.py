@@ -8,10 +8,8 @@ from typing import Final
 import numpy as np
 
 from serde.errors import Unsupported
+from serde.relay.ir import Expr, call, const, is_float, reduced_axes, tensor_type
 from serde.relay.ir.dims import Dim, product
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, reduced_axes
 from serde.relay.lowering.lengths import length_of, permuted, reshaped
 from serde.relay.lowering.rules import NO_SIMPLER
 

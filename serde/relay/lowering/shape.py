@@ -11,11 +11,9 @@ import numpy as np
 import serde.core.allocation as allocation
 from serde.core.weights import Array
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any, Dim, same_length
-from serde.relay.ir.expr import Constant, Expr, Tuple, const, tensor_type
+from serde.relay.ir import Any, Constant, Dim, Expr, Tuple, call, const, same_length, tensor_type
 from serde.relay.ir.layout import LayoutPlan
 from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
 from serde.relay.lowering.lengths import (
     LAST,
     length_of,

@@ -8,10 +8,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Constant, Expr, Tuple, const, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import Array, call
+from serde.relay.ir import Array, Constant, Dim, Expr, Tuple, as_dtype, call, const, tensor_type
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.lowering.lengths import positions
 

@@ -9,20 +9,10 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
+from serde.relay.ir import Array, Sample, Traits, builder, call, ranges, relay_op, sample, tensor
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import (
-    Array,
-    Kernel,
-    Sample,
-    Traits,
-    builder,
-    call,
-    relay_op,
-    sample,
-    tensor,
-)
+from serde.relay.ir.registry import Kernel
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_float, require_same_dtype
 from serde.relay.ir.traits import (
     Cases,

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import builder, call, relay_op, sample
-from serde.relay.ir.traits import SameType
-from serde.relay.ir.types import Type
+from serde.relay.ir import Call, Expr, SameType, Type, builder, call, relay_op, sample
 
 __all__ = ["compiler_begin", "compiler_end"]
 

@@ -9,14 +9,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Dim, Expr, TensorType, UsuallyInRange, const, ranges, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, join_dim, require_float, require_same_dtype
-from serde.relay.ir.traits import UsuallyInRange
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 
 __all__ = ["decompose_attention", "has_any", "scale_of"]

@@ -9,14 +9,9 @@ from typing import Final, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Dim, Expr, InRange, TensorType, const, ranges, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.ir.traits import InRange
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 
 Mode = Literal["sum", "mean", "max"]

@@ -10,20 +10,15 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import RelayError, TypeInferenceError
-from serde.relay.ir.bodies import Apply, Blank
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import ARGUMENTS, Apply, Blank, Dim, Foreign, Input, value_types
 from serde.relay.ir.expr import Call, Expr, Function, Let, Var, astuple
 from serde.relay.ir.foreign import (
-    ARGUMENTS,
     FOREIGN,
     PIVOT_FRAMEWORK,
-    Foreign,
-    Input,
     check_arguments,
     decode_attributes,
     result_type,
 )
-from serde.relay.ir.leaves import value_types
 from serde.relay.ir.registry import Array, call, relay_op, sample, set_type, tensor
 from serde.relay.ir.traits import BitLevel, Float32, Foreign as ForeignTrait
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
@@ -66,7 +61,7 @@ def _never(inputs: Sequence[Expr], *, result_types: ResultTypes, **_attrs: AnyVa
     """A function of these types that calls itself for ever: TVM's text has no other unknown one."""
     types = [TensorType(shape, dtype) for shape, dtype in result_types]
     result = types[0] if len(types) == 1 else TupleType(types)
-    params = [Var(f"x{place}", each.type) for place, each in enumerate(inputs)]
+    params = [Var(f"x{index}", each.type) for index, each in enumerate(inputs)]
     unknown = Var("unknown", FuncType([each.checked_type for each in params], result))
     again = set_type(Call(unknown, params))
     first = set_type(Call(unknown, inputs))
@@ -144,8 +139,8 @@ def foreign(
 def _function(node: Foreign, inputs: Sequence[Array]) -> Function:
     """Return a function of one operator of Relay that is kept whole."""
     params = [
-        Var(f"x{place}", TensorType(each.shape, dtype_name(each.dtype)))
-        for place, each in enumerate(inputs)
+        Var(f"x{index}", TensorType(each.shape, dtype_name(each.dtype)))
+        for index, each in enumerate(inputs)
     ]
     attributes = dict(node.attributes)
     given = attributes.pop(ARGUMENTS, tuple(map(Input, range(len(params)))))

@@ -7,12 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import Array, Dim, TensorType, call, relay_op, sample, tensor, widen
 from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, Var, const, tensor_type
-from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import STEPS
 from serde.relay.op.attention import scale_of
 from serde.relay.op.control.body import close
@@ -122,8 +119,8 @@ def _decompose_linear(
     length = tensor_type(query).shape[1]
     if isinstance(length, int) and 0 < length <= UNROLLED:
         found = []
-        for place in range(length):
-            at = const(np.int32(place))
+        for index in range(length):
+            at = const(np.int32(index))
             here = {name: call("take", x, at, axis=1, mode="clip") for name, x in rows.items()}
             last, read = _step(last, here)
             found.append(read)
@@ -213,14 +210,14 @@ def linear_attention(
     last = np.zeros((batch, num_key_heads, width, values.shape[3]), keys.dtype)
     if state is not None:
         last = widen(state).astype(keys.dtype)
-    for place in range(length):
+    for index in range(length):
         if decay is not None:
-            last = last * np.exp(widen(decay)[:, place].reshape(batch, num_key_heads, -1, 1))
-        here, new = keys[:, place], values[:, place]
+            last = last * np.exp(widen(decay)[:, index].reshape(batch, num_key_heads, -1, 1))
+        here, new = keys[:, index], values[:, index]
         if beta is not None:
             known = np.einsum("bhkv,bhk->bhv", last, here)
-            new = (new - known) * widen(beta)[:, place, :, None]
+            new = (new - known) * widen(beta)[:, index, :, None]
         last = last + here[..., None] * new[..., None, :]
-        result[:, place] = queries[:, place] @ last
+        result[:, index] = queries[:, index] @ last
     kept = query.dtype if state is None else state.dtype
     return result.reshape(batch, length, -1).astype(query.dtype), last.astype(kept)

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, TupleGetItem, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Dim, Expr, InRange, TensorType, TupleGetItem, ranges, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.ir.traits import InRange
-from serde.relay.ir.types import TensorType
 
 
 def _head_size(data: TensorType, num_heads: int) -> Dim:

@@ -16,12 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir import Any, Dim, Expr, InRange, Values, const, normalize_axis, ranges
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, sequence, tensor
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.traits import InRange, Values
 from serde.relay.ir.types import SequenceType, TensorType, join_types
 
 _LENGTH = TensorType((), "int64")

@@ -15,11 +15,8 @@ from typing import Any as AnyValue, Final
 import numpy as np
 
 from serde.core.weights import Weight, dtype_name, numpy_dtype
-from serde.relay.ir.expr import Call, Constant
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir import BitLevel, Call, Constant, Float32, OpDef, TensorType, TupleType, Type
 from serde.relay.ir.schema import Array
-from serde.relay.ir.traits import BitLevel, Float32
-from serde.relay.ir.types import TensorType, TupleType, Type
 
 __all__ = ["Application", "Arithmetic", "Exact", "Rounded", "Stepped", "Watched", "WeightsRounded"]
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import RelayError
-from serde.relay.ir.dims import Dim, SymDim, substitute
-from serde.relay.ir.expr import Var
+from serde.relay.ir import Dim, SymDim, Var, substitute
 from serde.relay.ir.types import (
     FuncType,
     IncompleteType,

@@ -15,11 +15,8 @@ import numpy as np
 
 from serde.core.weights import Array, ArrayWeight, Weight, numpy_dtype
 from serde.errors import RelayError
+from serde.relay.ir import OpDef, TensorType, free_vars, infer_function
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.infer import infer_function
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import free_vars
 from serde.relay.run.interpreter import apply_kernel, evaluate
 from serde.relay.run.rows import RowRule, row_rule
 

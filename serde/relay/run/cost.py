@@ -6,10 +6,7 @@ from math import prod
 from typing import Final
 
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import Call
-from serde.relay.ir.registry import trait_of
-from serde.relay.ir.traits import Work
-from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir import Call, TensorType, TupleType, Type, Work, trait_of
 from serde.relay.ir.work import elements
 
 __all__ = ["STEP_WORK", "fixed_bytes", "temporary_bytes", "work"]

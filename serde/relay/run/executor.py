@@ -9,10 +9,8 @@ import numpy as np
 
 from serde.core.weights import numpy_dtype
 from serde.errors import RelayError
-from serde.relay.ir.expr import Constant, Expr, Function, GlobalVar, Var, astuple
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Constant, Expr, Function, GlobalVar, IRModule, TensorType, Var, astuple
 from serde.relay.ir.ndarray import NDArray
-from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.rescale import current_requantize_config
 from serde.relay.run.interpreter import evaluate, run
 from serde.relay.run.values import ConstructorValue, RefValue
@@ -59,7 +57,7 @@ class Executor:
         self, function: Function, binds: Mapping[Var, AnyValue]
     ) -> Callable[..., AnyValue]:
         preset = _places(function, self._params, strict=False)
-        own = {param: place for place, param in enumerate(function.params)}
+        own = {param: index for index, param in enumerate(function.params)}
         preset |= {own[variable]: value for variable, value in binds.items() if variable in own}
         env = {variable: value for variable, value in binds.items() if variable not in own}
         config = current_requantize_config()
@@ -86,8 +84,8 @@ def _places(
         RelayError: Several parameters have a name, or, if `strict`, none has it.
     """
     places: dict[str, list[int]] = {}
-    for place, param in enumerate(function.params):
-        places.setdefault(param.name_hint, []).append(place)
+    for index, param in enumerate(function.params):
+        places.setdefault(param.name_hint, []).append(index)
     unknown = sorted(set(values) - set(places))
     if unknown and strict:
         raise RelayError(f"no parameter is called {', '.join(unknown)}")
@@ -109,18 +107,18 @@ def _bind_arguments(
     """Put arguments in the order of the parameters: named, then by position, then preset."""
     count = len(function.params)
     given = _places(function, named)
-    free = [place for place in range(count) if place not in given and place not in preset]
+    free = [index for index in range(count) if index not in given and index not in preset]
     if len(args) > len(free):
-        free = [place for place in range(count) if place not in given]
+        free = [index for index in range(count) if index not in given]
     values = {**preset, **dict(zip(free, args, strict=False)), **given}
-    missing = [p.name_hint for place, p in enumerate(function.params) if place not in values]
+    missing = [p.name_hint for index, p in enumerate(function.params) if index not in values]
     if missing or len(args) > len(free):
         names = ", ".join(param.name_hint for param in function.params)
         raise RelayError(
             f"expected arguments {names}; "
             + (f"missing {', '.join(missing)}" if missing else f"found {len(args)} by position")
         )
-    return [values[place] for place in range(count)]
+    return [values[index] for index in range(count)]
 
 
 def _fit(param: Var, value: AnyValue) -> AnyValue:

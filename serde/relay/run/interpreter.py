@@ -16,9 +16,8 @@ import numpy as np
 
 from serde.core.weights import numpy_dtype
 from serde.errors import EvaluationError, RelayError, Unsupported
-from serde.relay.ir.adt import Constructor, Match
+from serde.relay.ir import Constructor, IRModule, Match, OpDef, SymDim, substitute
 from serde.relay.ir.bodies import Apply, Blank, Kernel
-from serde.relay.ir.dims import SymDim, substitute
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -32,9 +31,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
-from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import children, free_vars
 from serde.relay.run.arithmetic import Application, Arithmetic

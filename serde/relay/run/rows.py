@@ -11,10 +11,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.core.weights import Array
-from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir import Call, Expr, OpDef, TensorType, Tuple, TupleGetItem, TupleType, Type
 from serde.relay.ir.traits import Elementwise, Reduction, Reshape, SameAxes
-from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.run.interpreter import apply_kernel
 
 __all__ = ["RowRule", "row_rule"]

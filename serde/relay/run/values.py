@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any as AnyValue
 
 from serde.errors import RelayError
+from serde.relay.ir import RefCreate, RefRead, RefWrite, Var
 from serde.relay.ir.adt import (
     Clause,
     Constructor,
@@ -15,8 +16,6 @@ from serde.relay.ir.adt import (
     PatternTuple,
     PatternVar,
 )
-from serde.relay.ir.expr import Var
-from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 
 __all__ = ["ConstructorValue", "RefValue", "apply_reference", "choose_clause", "construct"]
 

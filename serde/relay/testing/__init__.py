@@ -11,6 +11,6 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "serde.relay.ir.attrs": "TempOpAttr",
-        "serde.relay.testing.programs": "count_ops rand run_infer_type run_opt_pass",
+        "serde.relay.tvm.programs": "count_ops rand run_infer_type run_opt_pass",
     },
 )

@@ -12,13 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any as AnyValue, Final
 
 from serde.errors import RelayError
-from serde.relay.ir import compare
+from serde.relay.ir import IRModule, TupleType, compare, infer_function, post_order, rewrite
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.infer import infer_function
-from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, get, op_names
-from serde.relay.ir.types import TupleType
-from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.text.names import decode_pairs, encode_pairs
 
 __all__ = ["ABSENT_KEY", "ATTRS_KEY", "as_function", "raise_composites"]

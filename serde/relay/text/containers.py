@@ -14,8 +14,7 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.limits import MAX_RANK
-from serde.core.weights import numpy_dtype
+from serde.core import MAX_RANK, numpy_dtype
 from serde.errors import RelayError
 
 __all__ = [

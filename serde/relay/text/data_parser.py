@@ -7,6 +7,7 @@ from collections.abc import Generator
 from typing import Any as AnyValue
 
 from serde.core.limits import MAX_NESTING
+from serde.relay.ir import Expr, GlobalTypeVar, If, RefCreate, RefRead, RefWrite, Type, TypeVar, Var
 from serde.relay.ir.adt import (
     Clause,
     Constructor,
@@ -18,9 +19,6 @@ from serde.relay.ir.adt import (
     PatternWildcard,
     TypeData,
 )
-from serde.relay.ir.expr import Expr, If, Var
-from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
-from serde.relay.ir.types import GlobalTypeVar, Type, TypeVar
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.value_parser import ValueParser
 

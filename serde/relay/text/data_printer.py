@@ -6,14 +6,7 @@ from abc import abstractmethod
 from collections.abc import Generator, Iterable
 from typing import Final
 
-from serde.relay.ir.adt import (
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    TypeData,
-)
+from serde.relay.ir import Match, Pattern, PatternConstructor, PatternTuple, PatternVar, TypeData
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.types import Type, TypeVar

@@ -19,8 +19,7 @@ from typing import Any as AnyValue, Final
 import numpy as np
 
 from serde.core.parsing import parse_json
-from serde.relay.ir.expr import Constant
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Constant, TensorType
 from serde.relay.text.containers import array_bytes, array_from_bytes
 
 __all__ = ["FIELDS", "PREFIX", "AttributeObject", "Metadata", "MetadataWriter", "class_key"]

@@ -12,16 +12,12 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.limits import MAX_NESTING
+from serde.core import MAX_NESTING, pause_garbage_collection
 from serde.errors import IllTypedError, RelayError, TypeInferenceError, VerifyError
-from serde.relay.ir.adt import Constructor
+from serde.relay.ir import Constructor, IRModule, Type, accepts, infer_function, infer_module
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, GlobalVar, Let, Tuple, Var
-from serde.relay.ir.infer import infer_function, infer_module
-from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, find
 from serde.relay.ir.span import Span
-from serde.relay.ir.types import Type, accepts
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import children, free_vars
 from serde.relay.text.composite import raise_composites

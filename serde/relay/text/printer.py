@@ -15,8 +15,7 @@ import numpy as np
 
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.errors import RelayError
-from serde.relay.ir.adt import Constructor, Match
-from serde.relay.ir.dims import Any, SymDim
+from serde.relay.ir import Any, Constructor, FuncType, IRModule, Match, OpDef, SymDim, use_counts
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -30,11 +29,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import FuncType
-from serde.relay.ir.visit import use_counts
 from serde.relay.text import composite
 from serde.relay.text.data_printer import DataPrinter, Step, deeper
 from serde.relay.text.literals import constant_text, escape, float_text
@@ -501,7 +496,7 @@ class _Printer(DataPrinter):
 
 def _pieces(text: str) -> list[tuple[bool, str]]:
     """Return plain parts of a text and numbers of bodies in turns, the first one last."""
-    return [(place % 2 == 1, part) for place, part in enumerate(text.split(_BODY))][::-1]
+    return [(index % 2 == 1, part) for index, part in enumerate(text.split(_BODY))][::-1]
 
 
 def _run(step: Step) -> str:

@@ -7,12 +7,10 @@ from typing import Any as AnyValue, Final, NoReturn
 
 import numpy as np
 
-from serde.core.limits import MAX_NESTING
-from serde.core.weights import numpy_dtype
+from serde.core import MAX_NESTING, numpy_dtype
 from serde.errors import RelayError
+from serde.relay.ir import Constant, Expr, OpDef
 from serde.relay.ir.compare import structural_equal
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import OpDef
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.literals import number_value
 from serde.relay.text.metadata import AttributeObject, Metadata, class_key

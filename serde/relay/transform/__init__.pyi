@@ -1,9 +1,8 @@
 """Passes: transformations of modules that keep their meaning; each is loaded when it is used.
 
-Those below ``tvm`` do what TVM's passes of their names do, and no conversion runs them.
+Passes of TVM that no conversion runs have their names here, and stand in ``relay/tvm``.
 """
 
-from serde.relay.transform import instrument as instrument
 from serde.relay.transform.base import (
     FunctionPass as FunctionPass,
     ModulePass as ModulePass,
@@ -19,10 +18,6 @@ from serde.relay.transform.cutting import (
     results_of as results_of,
 )
 from serde.relay.transform.decompose import Decompose as Decompose
-from serde.relay.transform.decorators import (
-    function_pass as function_pass,
-    module_pass as module_pass,
-)
 from serde.relay.transform.evaluate_constants import EvaluateConstants as EvaluateConstants
 from serde.relay.transform.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
 from serde.relay.transform.fold_shape import FoldShape as FoldShape
@@ -57,79 +52,80 @@ from serde.relay.transform.transpose_to_layout import (
     TransposeToLayout as TransposeToLayout,
     channels_first as channels_first,
 )
-from serde.relay.transform.tvm import (
+from serde.relay.transform.weight_folding import fold_weights as fold_weights
+from serde.relay.tvm.passes import (
     fake_quantization_to_integer as fake_quantization_to_integer,
+    instrument as instrument,
     mixed_precision as mixed_precision,
 )
-from serde.relay.transform.tvm.annotate_spans import AnnotateSpans as AnnotateSpans
-from serde.relay.transform.tvm.annotate_target import AnnotateTarget as AnnotateTarget
-from serde.relay.transform.tvm.canonicalize import (
+from serde.relay.tvm.passes.annotate_spans import AnnotateSpans as AnnotateSpans
+from serde.relay.tvm.passes.annotate_target import AnnotateTarget as AnnotateTarget
+from serde.relay.tvm.passes.canonicalize import (
     CanonicalizeCast as CanonicalizeCast,
     CanonicalizeOps as CanonicalizeOps,
 )
-from serde.relay.transform.tvm.change_batch import ChangeBatch as ChangeBatch
-from serde.relay.transform.tvm.combine_parallel import (
+from serde.relay.tvm.passes.change_batch import ChangeBatch as ChangeBatch
+from serde.relay.tvm.passes.combine_parallel import (
     CombineParallelBatchMatmul as CombineParallelBatchMatmul,
     CombineParallelConv2D as CombineParallelConv2D,
     CombineParallelDense as CombineParallelDense,
 )
-from serde.relay.transform.tvm.compiler_functions import (
+from serde.relay.tvm.passes.compiler_functions import (
     InlineCompilerFunctionsBoundTo as InlineCompilerFunctionsBoundTo,
     MarkCompilerFunctionsAsExtern as MarkCompilerFunctionsAsExtern,
     OutlineCompilerFunctionsWithExistingGlobalSymbols as OutlineCompilerFunctionsWithExistingGlobalSymbols,
 )
-from serde.relay.transform.tvm.dead_code_elimination import (
-    DeadCodeElimination as DeadCodeElimination,
+from serde.relay.tvm.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
+from serde.relay.tvm.passes.decorators import (
+    function_pass as function_pass,
+    module_pass as module_pass,
 )
-from serde.relay.transform.tvm.dynamic_to_static import DynamicToStatic as DynamicToStatic
-from serde.relay.transform.tvm.eliminate_common_subexpr import (
+from serde.relay.tvm.passes.dynamic_to_static import DynamicToStatic as DynamicToStatic
+from serde.relay.tvm.passes.eliminate_common_subexpr import (
     EliminateCommonSubexpr as EliminateCommonSubexpr,
 )
-from serde.relay.transform.tvm.eta_expand import EtaExpand as EtaExpand
-from serde.relay.transform.tvm.extension_forms import extension_patterns as extension_patterns
-from serde.relay.transform.tvm.fake_quantization import (
+from serde.relay.tvm.passes.eta_expand import EtaExpand as EtaExpand
+from serde.relay.tvm.passes.extension_forms import extension_patterns as extension_patterns
+from serde.relay.tvm.passes.fake_quantization import (
     FakeQuantizationToInteger as FakeQuantizationToInteger,
 )
-from serde.relay.transform.tvm.fast_math import DivToMul as DivToMul, FastMath as FastMath
-from serde.relay.transform.tvm.flatten_atrous import FlattenAtrousConv as FlattenAtrousConv
-from serde.relay.transform.tvm.fold_constant import (
+from serde.relay.tvm.passes.fast_math import DivToMul as DivToMul, FastMath as FastMath
+from serde.relay.tvm.passes.flatten_atrous import FlattenAtrousConv as FlattenAtrousConv
+from serde.relay.tvm.passes.fold_constant import (
     FoldConstant as FoldConstant,
     FoldConstantExpr as FoldConstantExpr,
 )
-from serde.relay.transform.tvm.fold_explicit_padding import (
-    FoldExplicitPadding as FoldExplicitPadding,
-)
-from serde.relay.transform.tvm.fold_scale_axis import (
+from serde.relay.tvm.passes.fold_explicit_padding import FoldExplicitPadding as FoldExplicitPadding
+from serde.relay.tvm.passes.fold_scale_axis import (
     BackwardFoldScaleAxis as BackwardFoldScaleAxis,
     FoldScaleAxis as FoldScaleAxis,
     ForwardFoldScaleAxis as ForwardFoldScaleAxis,
 )
-from serde.relay.transform.tvm.fuse_ops import DefuseOps as DefuseOps, FuseOps as FuseOps
-from serde.relay.transform.tvm.inline import Inline as Inline
-from serde.relay.transform.tvm.lambda_lift import LambdaLift as LambdaLift
-from serde.relay.transform.tvm.layout.inference import (
+from serde.relay.tvm.passes.fuse_ops import DefuseOps as DefuseOps, FuseOps as FuseOps
+from serde.relay.tvm.passes.inline import Inline as Inline
+from serde.relay.tvm.passes.lambda_lift import LambdaLift as LambdaLift
+from serde.relay.tvm.passes.layout.inference import (
     InferCorrectLayoutOutput as InferCorrectLayoutOutput,
 )
-from serde.relay.transform.tvm.layout.passes import (
+from serde.relay.tvm.passes.layout.passes import (
     AlterOpLayout as AlterOpLayout,
     ConvertLayout as ConvertLayout,
     LayoutConfig as LayoutConfig,
 )
-from serde.relay.transform.tvm.legalize import Legalize as Legalize
-from serde.relay.transform.tvm.merge_compiler_regions import (
+from serde.relay.tvm.passes.legalize import Legalize as Legalize
+from serde.relay.tvm.passes.merge_compiler_regions import (
     MergeCompilerRegions as MergeCompilerRegions,
 )
-from serde.relay.transform.tvm.merge_composite import MergeComposite as MergeComposite
-from serde.relay.transform.tvm.mixed_precision import ToMixedPrecision as ToMixedPrecision
-from serde.relay.transform.tvm.normal_forms import (
+from serde.relay.tvm.passes.merge_composite import MergeComposite as MergeComposite
+from serde.relay.tvm.passes.mixed_precision import ToMixedPrecision as ToMixedPrecision
+from serde.relay.tvm.passes.normal_forms import (
     ToANormalForm as ToANormalForm,
     ToBasicBlockNormalForm as ToBasicBlockNormalForm,
 )
-from serde.relay.transform.tvm.partition_graph import PartitionGraph as PartitionGraph
-from serde.relay.transform.tvm.simplify_expr import (
+from serde.relay.tvm.passes.partition_graph import PartitionGraph as PartitionGraph
+from serde.relay.tvm.passes.simplify_expr import (
     SimplifyExpr as SimplifyExpr,
     SimplifyExprPostAlterOp as SimplifyExprPostAlterOp,
 )
-from serde.relay.transform.tvm.simplify_inference import SimplifyInference as SimplifyInference
-from serde.relay.transform.tvm.split_args import SplitArgs as SplitArgs
-from serde.relay.transform.weight_folding import fold_weights as fold_weights
+from serde.relay.tvm.passes.simplify_inference import SimplifyInference as SimplifyInference
+from serde.relay.tvm.passes.split_args import SplitArgs as SplitArgs

@@ -10,10 +10,7 @@ from typing import ClassVar, Final
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.progress import counting, expect
 from serde.errors import RelayError
-from serde.relay.ir.bodies import map_bodies
-from serde.relay.ir.expr import Function, GlobalVar
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.visit import has_kind
+from serde.relay.ir import Function, GlobalVar, IRModule, has_kind, map_bodies
 from serde.relay.transform.context import PassContext, PassInfo
 
 __all__ = ["FunctionPass", "ModulePass", "Pass", "Sequential", "TvmFunctionPass", "is_marked"]

@@ -9,11 +9,9 @@ from typing import Any as AnyValue, ClassVar
 
 import numpy as np
 
+from serde.relay.ir import OpDef, accepts, children, has_trait, post_order, rewrite, use_counts
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.traits import Commutative
-from serde.relay.ir.types import accepts
-from serde.relay.ir.visit import children, post_order, rewrite, use_counts
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.merge_equal_nodes import exact_key
 

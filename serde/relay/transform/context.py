@@ -28,7 +28,7 @@ class PassInfo:
 
 
 class Instrument(Protocol):
-    """What watches passes; see :class:`serde.relay.transform.instrument.PassInstrument`."""
+    """What watches passes; see :class:`serde.relay.tvm.passes.instrument.PassInstrument`."""
 
     def enter_pass_ctx(self) -> None:
         """Notice that a context begins."""

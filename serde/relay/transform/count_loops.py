@@ -8,12 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from serde.relay.ir import OpDef, Reshape, TensorType, call, has_trait, infer_function
 from serde.relay.ir.bodies import substitute
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, const
-from serde.relay.ir.infer import infer_function
-from serde.relay.ir.registry import OpDef, call, has_trait
-from serde.relay.ir.traits import Reshape
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import FunctionPass
 
@@ -86,11 +83,11 @@ def _count(body: Function, state: Tuple, captures: Tuple) -> _Count | None:
     bound = _integer(outer.get(right, right) if isinstance(right, Var) else right)
     if name not in ("less", "less_equal") or bound is None:
         return None
-    for place, begin in enumerate(state.fields):
-        step = _step(following[place], body.params[1 + place])
+    for index, begin in enumerate(state.fields):
+        step = _step(following[index], body.params[1 + index])
         first = _integer(begin)
         if (
-            _strip_reshapes(following[place]) is not left
+            _strip_reshapes(following[index]) is not left
             or step is None
             or first is None
             or step < 1
@@ -102,7 +99,7 @@ def _count(body: Function, state: Tuple, captures: Tuple) -> _Count | None:
         iterations = -(-(last - first) // step)
         if not isinstance(begin, Constant) or not _holds(begin, first + step * iterations):
             return None
-        return _Count(place, begin, step, iterations)
+        return _Count(index, begin, step, iterations)
     return None
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from serde.errors import OptionError
-from serde.relay.ir.expr import Call, Expr, Function, Let, Op, Span, Tuple, TupleGetItem, Var
-from serde.relay.ir.model import RelayModel
+from serde.relay.ir import Call, Expr, Function, Let, Op, RelayModel, Span, Tuple, TupleGetItem, Var
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.relay.transform.infer_type import InferType

@@ -8,10 +8,8 @@ from typing import Any as AnyValue, ClassVar, TypeAlias
 
 from serde.core.limits import budget
 from serde.errors import LimitError, TypeInferenceError, Unsupported
-from serde.relay.ir.expr import Call, Expr, Function, Span, Tuple, astuple
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir import Call, Expr, Function, OpDef, Span, TensorType, Tuple, accepts, astuple
 from serde.relay.ir.traits import Foreign, Layout
-from serde.relay.ir.types import TensorType, accepts
 from serde.relay.ir.visit import children, kinds, rewrite, rewrite_function
 from serde.relay.lowering.layout import usual_layout
 from serde.relay.transform.base import FunctionPass

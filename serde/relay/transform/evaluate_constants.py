@@ -13,6 +13,7 @@ import numpy as np
 
 from serde.core.limits import budget
 from serde.errors import RelayError
+from serde.relay.ir import OpDef, Selects, trait_of
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -24,8 +25,6 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     tensor_type,
 )
-from serde.relay.ir.registry import OpDef, trait_of
-from serde.relay.ir.traits import Selects
 from serde.relay.ir.visit import children, has_kind, kinds, post_order, rewrite_function
 from serde.relay.ir.work import elements
 from serde.relay.run.cost import fixed_bytes, temporary_bytes, work

@@ -10,12 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import Dim, Linear, OpDef, TensorType, call, has_trait, is_float, normalize_axis
 from serde.relay.ir.expr import Call, Constant, Expr, Function, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef, call, has_trait
-from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.ir.traits import Linear
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order, rewrite_function, use_counts
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import closed_nodes
@@ -276,7 +272,7 @@ def bias_vector(data: Expr, axis: int) -> Expr | None:
     lengths = (1,) * (rank - bias.type.rank) + bias.type.shape
     if data.args[0].type.rank != rank or len(lengths) != rank:
         return None
-    if any(length != 1 for place, length in enumerate(lengths) if place != axis):
+    if any(length != 1 for index, length in enumerate(lengths) if index != axis):
         return None
     channels = data.type.shape[axis]
     if lengths[axis] != channels:

@@ -6,10 +6,8 @@ from typing import ClassVar
 
 import serde.core.allocation as allocation
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Span, Tuple
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir import Call, Constant, Expr, Function, OpDef, Span, Tuple, rewrite_function
 from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.evaluate_constants import EvaluateConstants
 

@@ -17,10 +17,8 @@ import numpy as np
 
 from serde.core.weights import numpy_dtype
 from serde.errors import RelayError
-from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim
+from serde.relay.ir import Any, Dim, FloorDiv, Moves, OpDef, SymDim, call, get
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from serde.relay.ir.registry import OpDef, call, get
-from serde.relay.ir.traits import Moves
 from serde.relay.ir.types import TensorType, TupleType, Type, accepts
 from serde.relay.ir.visit import has_kind, post_order, rewrite
 from serde.relay.run.interpreter import apply_kernel

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import IRModule, infer_module
 from serde.relay.transform.base import Pass
 
 __all__ = ["InferType"]

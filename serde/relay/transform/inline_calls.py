@@ -8,11 +8,9 @@ from typing import ClassVar
 
 from serde.core.limits import MAX_NODES
 from serde.errors import LimitError, Unsupported
-from serde.relay.ir.bodies import all_nodes, instantiate, map_bodies
-from serde.relay.ir.dims import SymDim
+from serde.relay.ir import RefRead, RefWrite, SymDim, all_nodes, instantiate, map_bodies
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from serde.relay.ir.module import IRModule, callees_first, find_callees, recursive_functions
-from serde.relay.ir.refs import RefRead, RefWrite
 from serde.relay.ir.types import FuncType, TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, kinds, post_order, rebuild, rewrite_function
 from serde.relay.transform.base import FunctionPass, Pass

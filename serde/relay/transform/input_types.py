@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
 from serde.errors import OptionError, RelayError, TypeInferenceError
-from serde.relay.ir.dims import Dim, SymDim, substitute
-from serde.relay.ir.expr import Attrs, Call, Expr, Function, Var
-from serde.relay.ir.module import IRModule
+from serde.relay.ir import Attrs, Call, Dim, Expr, Function, IRModule, SymDim, Var, substitute
 from serde.relay.ir.types import TensorType, Type, accepts, substitute_type
 from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.transform.infer_type import InferType

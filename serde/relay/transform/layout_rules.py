@@ -11,10 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, Tuple
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.shapes import layout_axes, normalize_axis
+from serde.relay.ir import Call, Dim, Expr, OpDef, Tuple, call, layout_axes, normalize_axis
 from serde.relay.ir.traits import Layout, SameAxes
 from serde.relay.ir.types import TensorType, TupleType
 

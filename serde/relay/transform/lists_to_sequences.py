@@ -8,6 +8,7 @@ from functools import cache
 from typing import ClassVar, Final
 
 from serde.errors import TypeInferenceError, VerifyError
+from serde.relay.ir import IRModule, RefCreate, RefRead, RefWrite, all_nodes, carried, infer_module
 from serde.relay.ir.adt import (
     Clause,
     Constructor,
@@ -17,12 +18,8 @@ from serde.relay.ir.adt import (
     PatternTuple,
     PatternVar,
 )
-from serde.relay.ir.bodies import all_nodes, carried
 from serde.relay.ir.compare import structural_equal
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Let, TupleGetItem, Var, const
-from serde.relay.ir.infer import infer_module
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import (
     GlobalTypeVar,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from serde.relay.ir import Any, Dim, OpDef, TensorType, TupleType, call, free_vars, post_order
 from serde.relay.ir.bodies import substitute
-from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Let, Tuple, Var
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.types import TensorType, TupleType
-from serde.relay.ir.visit import free_vars, post_order
 from serde.relay.transform.fold_shape import shape_value
 
 __all__ = ["as_scan"]

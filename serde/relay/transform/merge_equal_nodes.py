@@ -8,11 +8,8 @@ from typing import Any as AnyValue, ClassVar
 
 import numpy as np
 
+from serde.relay.ir import InRange, OpDef, SequenceType, has_trait, rewrite_function
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from serde.relay.ir.registry import OpDef, has_trait
-from serde.relay.ir.traits import InRange
-from serde.relay.ir.types import SequenceType
-from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import is_unrepeatable
 

@@ -8,12 +8,9 @@ from typing import Final
 
 from serde.core.report import Report
 from serde.errors import TypeInferenceError
-from serde.relay.ir.bodies import carried
+from serde.relay.ir import RelayModel, TypeOnly, call, carried, infer_call, set_type, trait_of
 from serde.relay.ir.dims import Any, Dim, SymDim, product, substitute, symbol
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import call, infer_call, set_type, trait_of
-from serde.relay.ir.traits import TypeOnly
 from serde.relay.ir.types import TensorType, TupleType, Type, substitute_type
 from serde.relay.ir.visit import children, post_order, rebuild
 from serde.relay.op.index.slicing import FAR
@@ -373,16 +370,16 @@ def _holders(
     exact: list[int] = []
     free = False
     count: Dim = 1
-    for place, (code, dim) in enumerate(zip(codes, after, strict=True)):
+    for index, (code, dim) in enumerate(zip(codes, after, strict=True)):
         is_literal = isinstance(code, int) and (code > 0 or (code == 0 and allowzero))
         free = free or not is_literal
         if count in rows:
             if not is_literal and dim == length and not exact:
                 return None
             if is_literal and code == length:
-                exact.append(place)
+                exact.append(index)
             elif isinstance(code, int) and not free and count == rows[0] and code % length == 0:
-                fitting.append(place)
+                fitting.append(index)
         count = count * dim
     return exact or (fitting if -1 not in codes else [])
 
@@ -405,12 +402,12 @@ def _slice(attrs: Attrs, shape: Sequence[Dim], lengths: Mapping[str, int]) -> Ma
     over = [axis % len(shape) for axis in attrs["axes"] or range(len(end))]
     axes = {axis for axis, _, _ in _opened(shape, lengths)}
     new = list(end)
-    for place, axis in enumerate(over):
-        stride = strides[place] if place < len(strides) else 1
+    for index, axis in enumerate(over):
+        stride = strides[index] if index < len(strides) else 1
         length = substitute(shape[axis], lengths)
-        whole = isinstance(length, int) and length <= end[place] < FAR
-        if axis in axes and begin[place] == 0 and stride == 1 and whole:
-            new[place] = -1 if attrs["slice_mode"] == "size" else FAR
+        whole = isinstance(length, int) and length <= end[index] < FAR
+        if axis in axes and begin[index] == 0 and stride == 1 and whole:
+            new[index] = -1 if attrs["slice_mode"] == "size" else FAR
     return {} if tuple(new) == tuple(end) else {"end": tuple(new)}
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from serde.relay.ir.bodies import all_nodes, carried
-from serde.relay.ir.dims import SymDim
+from serde.relay.ir import OpDef, SymDim, all_nodes, carried, children, has_trait, post_order
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.traits import Decompresses, Foreign, Random, Trait
-from serde.relay.ir.visit import children, post_order
 
 __all__ = [
     "closed_nodes", "compressed", "has_symbol", "is_random", "is_unrepeatable", "must_wait",

@@ -9,10 +9,8 @@ import numpy as np
 
 from serde.core.weights import Array
 from serde.errors import TypeInferenceError
+from serde.relay.ir import OpDef, TensorType, call, called_name, rewrite_function, use_counts
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, const
-from serde.relay.ir.registry import OpDef, call, called_name
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite_function, use_counts
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["QuantizedAsFloat"]

@@ -9,9 +9,7 @@ from typing import Any as AnyValue, ClassVar, Final
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Call, Constant, Expr, Function
-from serde.relay.ir.registry import call, called_name
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Constant, Expr, Function, TensorType, call, called_name
 from serde.relay.ir.visit import rewrite_function, use_counts
 from serde.relay.transform.base import FunctionPass
 

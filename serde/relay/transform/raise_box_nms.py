@@ -14,11 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from serde.core.weights import Array, Weight
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import Dim, OpDef, TensorType, call, post_order
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, const
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import post_order
 from serde.relay.transform.compose import Match, Pattern, same_calls
 
 __all__ = ["box_nms_patterns"]

@@ -11,11 +11,8 @@ from typing import Any as AnyValue, ClassVar, Final
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import Dim, OpDef, TensorType, call, get, is_float
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, Var, const
-from serde.relay.ir.registry import OpDef, call, get
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import kinds, post_order
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.compose import Compose, Match, Pattern

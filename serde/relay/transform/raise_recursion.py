@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.errors import RelayError
+from serde.relay.ir import Any, IRModule, OpDef, call, infer_function
 from serde.relay.ir.bodies import all_nodes, map_bodies, substitute
-from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -30,9 +30,6 @@ from serde.relay.ir.expr import (
     Var,
     const,
 )
-from serde.relay.ir.infer import infer_function
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import SequenceType, TensorType, accepts
 from serde.relay.ir.visit import children, free_vars, kinds, post_order, rewrite, rewrite_function
 from serde.relay.transform.base import Pass

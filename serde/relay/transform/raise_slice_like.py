@@ -7,10 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.traits import Reshape
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Constant, Expr, Function, OpDef, Reshape, TensorType, Tuple, call
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import FunctionPass
 

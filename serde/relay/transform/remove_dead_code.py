@@ -6,14 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from serde.relay.ir.adt import Constructor
-from serde.relay.ir.bodies import all_nodes
+from serde.relay.ir import Constructor, IRModule, OpDef, RefWrite, all_nodes, children, rewrite
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.refs import RefWrite
-from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import RefType, TensorType, walk_type
-from serde.relay.ir.visit import children, rewrite
 from serde.relay.transform.base import FunctionPass, Pass
 from serde.relay.transform.dead_state import without_dead_states
 

@@ -6,11 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from serde.relay.ir.dims import Any
+from serde.relay.ir import Any, Elementwise, OpDef, Reshape, TensorType, call, has_trait
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
-from serde.relay.ir.registry import OpDef, call, has_trait
-from serde.relay.ir.traits import Elementwise, Reshape
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import has_kind, rewrite_function
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.unbroadcast import UNIFORM, flag_again, unbroadcast

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from serde.errors import OptionError
+from serde.relay.ir import Expr, RelayModel, Var
 from serde.relay.ir.bodies import substitute
-from serde.relay.ir.expr import Expr, Var
-from serde.relay.ir.model import RelayModel
 from serde.relay.transform.infer_type import InferType
 
 __all__ = ["rename"]

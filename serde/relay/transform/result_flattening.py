@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from serde.relay.ir.expr import Expr, Tuple, TupleGetItem
-from serde.relay.ir.leaves import output_names
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import TupleType
+from serde.relay.ir import Expr, RelayModel, Tuple, TupleGetItem, TupleType, output_names
 from serde.relay.ir.unique_names import UniqueNames
 
 __all__ = ["flatten_results"]

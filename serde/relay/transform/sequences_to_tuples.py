@@ -8,18 +8,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from serde.relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    If,
-    Let,
-    Tuple,
-    TupleGetItem,
-    Var,
-    const,
-)
+from serde.relay.ir import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.ir.visit import post_order, rewrite_function

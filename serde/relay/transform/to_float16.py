@@ -10,12 +10,9 @@ import numpy as np
 
 from serde.core.weights import Array, Weight
 from serde.errors import TypeInferenceError
+from serde.relay.ir import Float32, IRModule, OpDef, RelayModel, call, infer_call, trait_of
 from serde.relay.ir.bodies import carried, inner_first, map_bodies
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef, call, infer_call, trait_of
-from serde.relay.ir.traits import Float32
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order, rebuild, rewrite
 from serde.relay.transform.base import FunctionPass

@@ -8,10 +8,7 @@ import numpy as np
 
 from serde.core.weights import Array
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Call, Constant, Expr
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Call, Constant, Expr, OpDef, TensorType, call
 
 __all__ = ["UNIFORM", "flag_again", "unbroadcast"]
 

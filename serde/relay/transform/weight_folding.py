@@ -8,14 +8,10 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from serde.core import ArrayWeight, FileWeight, Report, Weight
 from serde.core.limits import CHUNK_BYTES, MAX_WEIGHT_GROWTH, budget, current_limits
-from serde.core.report import Report
-from serde.core.weights import ArrayWeight, FileWeight, Weight
+from serde.relay.ir import OpDef, RelayModel, Reshape, TensorType, has_trait
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef, has_trait
-from serde.relay.ir.traits import Reshape
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.relay.run.computed import ComputedWeight
 from serde.relay.run.cost import fixed_bytes, work

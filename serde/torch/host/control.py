@@ -12,9 +12,7 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, If, Tuple, TupleGetItem
-from serde.relay.ir.infer import infer_if
-from serde.relay.ir.types import join_types
+from serde.relay.ir import Expr, If, Tuple, TupleGetItem, infer_if, join_types
 from serde.torch.aliases import Storage, Values
 from serde.torch.changes import Cell
 from serde.torch.host.registry import evaluates

@@ -11,9 +11,7 @@ from typing import Any as AnyValue, Final
 import serde.relay as relay
 from serde.core.limits import budget
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Any, Expr, call
 from serde.torch.host.numbers import add, both, equals
 from serde.torch.host.registry import evaluates
 from serde.torch.host.values import DynamicEntries, as_sequence, element_type, is_dynamic

@@ -14,11 +14,8 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Call, Expr, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir import Any, Call, Expr, OpDef, TupleGetItem, Var, call, post_order
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, join_types
-from serde.relay.ir.visit import post_order
 from serde.relay.op.control.body import close
 from serde.torch.aliases import Storage
 from serde.torch.changes import Cell

@@ -15,8 +15,7 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call, tensor_type
 from serde.torch.host.registry import evaluates
 from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.promotion import category

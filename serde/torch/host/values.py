@@ -7,9 +7,7 @@ from typing import Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import SequenceType, TensorType, join_types
+from serde.relay.ir import Expr, SequenceType, TensorType, call, join_types
 from serde.torch.import_context import ImportContext
 
 __all__ = ["UNINITIALIZED", "DynamicEntries", "as_sequence", "element_type", "is_dynamic"]

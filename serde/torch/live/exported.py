@@ -10,8 +10,7 @@ from typing import Any as AnyValue
 
 from serde.core.optional import require
 from serde.errors import FormatError
-from serde.relay.ir.dims import Dim, substitute
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Dim, TensorType, substitute
 from serde.torch.arguments import Call
 from serde.torch.dimensions import Range, fixed_symbols, parse_dim
 from serde.torch.model import OWN_NAMESPACES, Argument, Graph, Input, Node, Ref, TorchModel

@@ -11,15 +11,13 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Call, Expr, call, is_float, tensor_type
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.torch.export_context import number_of
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import as_float
 from serde.torch.ops.elementwise.paired import round_once
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
+from serde.torch.ops.table import OPS, Export, Import, Scalar, Value
 from serde.torch.ops.written import FIRST_BIT, in_computed_dtype
 from serde.walk.pairs import reads, writes
 from serde.walk.takes import FLOATS, SIGNED, Fact, Takes
@@ -29,29 +27,24 @@ FLOAT32 = np.dtype(np.float32)
 
 
 @OPS.imports("aten::log_sigmoid_forward")
-def import_log_sigmoid_forward(ctx: ImportContext, self: Expr) -> tuple[Expr, Expr]:
+def import_log_sigmoid_forward(ctx: Import, self: Expr) -> tuple[Expr, Expr]:
     """The second result is for training alone, and without elements on the CPU."""
     return call("serde.log_sigmoid", self), relay.zeros((0,), ctx.dtype(self))
 
 
 @OPS.imports("aten::leaky_relu")
-def import_leaky_relu(ctx: ImportContext, self: Expr, *, negative_slope: Scalar = 0.01) -> Expr:
+def import_leaky_relu(ctx: Import, self: Expr, *, negative_slope: Scalar = 0.01) -> Expr:
     return relay.nn.leaky_relu(self, alpha=as_float(negative_slope))
 
 
 @OPS.exports("nn.leaky_relu", takes=Takes(data=FLOATS))
-def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
+def export_leaky_relu(ctx: Export, data: Value, *, alpha: float) -> Value:
     return ctx.call("F.leaky_relu", data, alpha)
 
 
 @OPS.imports("aten::rrelu", ignored=("generator",))
 def import_rrelu(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    lower: Scalar = 1 / 8,
-    upper: Scalar = 1 / 3,
-    training: bool = False,
+    ctx: Import, self: Expr, *, lower: Scalar = 1 / 8, upper: Scalar = 1 / 3, training: bool = False
 ) -> Expr:
     if training:
         raise Unsupported("slopes that are drawn in training", hint="call eval() before")
@@ -60,7 +53,7 @@ def import_rrelu(
 
 @OPS.imports("aten::elu")
 def import_elu(
-    ctx: ImportContext, self: Expr, *, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1
+    ctx: Import, self: Expr, *, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1
 ) -> Expr:
     below, whole, inner = map(as_float, (alpha, scale, input_scale))
     if inner == 1:
@@ -79,14 +72,12 @@ def import_elu(
 
 
 @OPS.imports("aten::celu")
-def import_celu(ctx: ImportContext, self: Expr, *, alpha: Scalar = 1.0) -> Expr:
+def import_celu(ctx: Import, self: Expr, *, alpha: Scalar = 1.0) -> Expr:
     return call("serde.celu", self, alpha=as_float(alpha))
 
 
 @OPS.imports("aten::softplus")
-def import_softplus(
-    ctx: ImportContext, self: Expr, *, beta: Scalar = 1, threshold: Scalar = 20
-) -> Expr:
+def import_softplus(ctx: Import, self: Expr, *, beta: Scalar = 1, threshold: Scalar = 20) -> Expr:
     """Above the threshold it is the identity, in float32 without a difference from 20 on."""
     if (beta, threshold) == (1, 20) and ctx.dtype(self) != "float64":
         return call("serde.softplus", self)
@@ -101,7 +92,7 @@ def import_softplus(
 
 
 @OPS.imports("aten::hardshrink")
-def import_hardshrink(ctx: ImportContext, self: Expr, *, lambd: Scalar = 0.5) -> Expr:
+def import_hardshrink(ctx: Import, self: Expr, *, lambd: Scalar = 0.5) -> Expr:
     """What is no number stays, as in PyTorch."""
     zero = ctx.scalar(0, ctx.dtype(self))
     near = relay.less_equal(relay.abs(self), ctx.scalar(lambd, ctx.dtype(self)))
@@ -109,7 +100,7 @@ def import_hardshrink(ctx: ImportContext, self: Expr, *, lambd: Scalar = 0.5) ->
 
 
 @OPS.imports("aten::softshrink")
-def import_softshrink(ctx: ImportContext, self: Expr, *, lambd: Scalar = 0.5) -> Expr:
+def import_softshrink(ctx: Import, self: Expr, *, lambd: Scalar = 0.5) -> Expr:
     """What is no number stays, as in PyTorch."""
     limit = ctx.scalar(lambd, ctx.dtype(self))
     near = relay.less_equal(relay.abs(self), limit)
@@ -118,20 +109,20 @@ def import_softshrink(ctx: ImportContext, self: Expr, *, lambd: Scalar = 0.5) ->
 
 
 @OPS.imports("aten::threshold")
-def import_threshold(ctx: ImportContext, self: Expr, *, threshold: Scalar, value: Scalar) -> Expr:
+def import_threshold(ctx: Import, self: Expr, *, threshold: Scalar, value: Scalar) -> Expr:
     dtype = ctx.dtype(self)
     below = relay.less_equal(self, ctx.scalar(threshold, dtype))
     return relay.where(below, ctx.scalar(value, dtype), self)
 
 
 @OPS.imports("aten::glu")
-def import_glu(ctx: ImportContext, self: Expr, *, dim: int = -1) -> Expr:
+def import_glu(ctx: Import, self: Expr, *, dim: int = -1) -> Expr:
     one, gate = relay.split(self, 2, axis=ctx.axis(self, dim))
     return round_once(ctx, lambda x, y: relay.multiply(x, relay.sigmoid(y)), one, gate)
 
 
 @OPS.imports("aten::prelu")
-def import_prelu(ctx: ImportContext, self: Expr, weight: Expr) -> Expr:
+def import_prelu(ctx: Import, self: Expr, weight: Expr) -> Expr:
     """One slope serves all elements, several are one for each index of axis 1."""
     type_, slopes = ctx.type(self), ctx.type(weight)
     if type_.rank > 1 and slopes.shape == (type_.shape[1],):
@@ -140,12 +131,12 @@ def import_prelu(ctx: ImportContext, self: Expr, weight: Expr) -> Expr:
 
 
 @OPS.imports("aten::_prelu_kernel")
-def import_prelu_kernel(ctx: ImportContext, self: Expr, weight: Expr) -> Expr:
+def import_prelu_kernel(ctx: Import, self: Expr, weight: Expr) -> Expr:
     above = relay.greater(self, ctx.scalar(0, ctx.dtype(self)))
     return relay.where(above, self, relay.multiply(self, weight))
 
 
-def _normalize(ctx: ImportContext, self: Expr, *, op: str, dim: int, dtype: DType = None) -> Expr:
+def _normalize(ctx: Import, self: Expr, *, op: str, dim: int, dtype: DType = None) -> Expr:
     """Return a softmax in a dtype, if there is one; what has no axis or no element is simple."""
     x = self if dtype is None else ctx.cast(self, dtype.name)
     axis, type_ = ctx.axis(x, dim), ctx.type(x)
@@ -161,7 +152,7 @@ OPS.imports("aten::log_softmax", "aten::special_log_softmax")(
 
 
 @OPS.imports("aten::_safe_softmax")
-def import_safe_softmax(ctx: ImportContext, self: Expr, *, dim: int, dtype: DType = None) -> Expr:
+def import_safe_softmax(ctx: Import, self: Expr, *, dim: int, dtype: DType = None) -> Expr:
     """Zeros where nothing but minus infinity is to be chosen from."""
     x = self if dtype is None else ctx.cast(self, dtype.name)
     kind = ctx.dtype(x)
@@ -170,9 +161,7 @@ def import_safe_softmax(ctx: ImportContext, self: Expr, *, dim: int, dtype: DTyp
     return relay.where(none, ctx.scalar(0, kind), _normalize(ctx, x, op="nn.softmax", dim=dim))
 
 
-def _import_widened(
-    ctx: ImportContext, self: Expr, *, op: str, dim: int, half_to_float: bool
-) -> Expr:
+def _import_widened(ctx: Import, self: Expr, *, op: str, dim: int, half_to_float: bool) -> Expr:
     return _normalize(ctx, self, op=op, dim=dim, dtype=FLOAT32 if half_to_float else None)
 
 
@@ -181,9 +170,7 @@ OPS.imports("aten::_log_softmax")(partial(_import_widened, op="nn.log_softmax"))
 
 
 @OPS.imports("aten::clamp", "aten::clip")
-def import_clamp(
-    ctx: ImportContext, self: Expr, min: Expr | None = None, max: Expr | None = None
-) -> Expr:
+def import_clamp(ctx: Import, self: Expr, min: Expr | None = None, max: Expr | None = None) -> Expr:
     """Where both limits cross, the upper one holds."""
     given = [each for each in (min, max) if each is not None]
     if not given:
@@ -193,7 +180,7 @@ def import_clamp(
     return _clip(ctx, ctx.cast(self, dtype), low, high)
 
 
-def _clip(ctx: ImportContext, x: Expr, low: Expr | None, high: Expr | None) -> Expr:
+def _clip(ctx: Import, x: Expr, low: Expr | None, high: Expr | None) -> Expr:
     known = [
         np.asarray(end) if each is None else ctx.known(each)
         for each, end in ((low, -math.inf), (high, math.inf))
@@ -206,25 +193,23 @@ def _clip(ctx: ImportContext, x: Expr, low: Expr | None, high: Expr | None) -> E
 
 
 @OPS.imports("aten::clamp_min")
-def import_clamp_min(ctx: ImportContext, self: Expr, min: Expr) -> Expr:
+def import_clamp_min(ctx: Import, self: Expr, min: Expr) -> Expr:
     return import_clamp(ctx, self, min)
 
 
 @OPS.imports("aten::clamp_max")
-def import_clamp_max(ctx: ImportContext, self: Expr, max: Expr) -> Expr:
+def import_clamp_max(ctx: Import, self: Expr, max: Expr) -> Expr:
     return import_clamp(ctx, self, None, max)
 
 
 @OPS.imports("aten::hardtanh")
-def import_hardtanh(
-    ctx: ImportContext, self: Expr, *, min_val: Scalar = -1, max_val: Scalar = 1
-) -> Expr:
+def import_hardtanh(ctx: Import, self: Expr, *, min_val: Scalar = -1, max_val: Scalar = 1) -> Expr:
     dtype = ctx.dtype(self)
     return _clip(ctx, self, ctx.scalar(min_val, dtype), ctx.scalar(max_val, dtype))
 
 
 @OPS.exports("clip")
-def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) -> Value:
+def export_clip(ctx: Export, data: Value, *, a_min: float, a_max: float) -> Value:
     """Limits of integers are integers; one that is infinite is left out.
 
     Of 64 bits without a sign, the first one is turned over and back again.
@@ -250,7 +235,7 @@ def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) 
 _SELU = {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}
 
 
-def _export_with_alpha(ctx: ExportContext, data: Value, *, target: str, alpha: float) -> Value:
+def _export_with_alpha(ctx: Export, data: Value, *, target: str, alpha: float) -> Value:
     return ctx.call(target, data, alpha=alpha) if alpha != 1 else ctx.call(target, data)
 
 
@@ -266,7 +251,7 @@ def _has_channels(node: Call) -> bool:
 
 
 @OPS.exports("nn.prelu", when=_has_channels, ignored=("axis",))
-def export_prelu(ctx: ExportContext, data: Value, alpha: Value) -> Value:
+def export_prelu(ctx: Export, data: Value, alpha: Value) -> Value:
     (count,) = ctx.type(alpha).shape
     if ctx.is_weight(alpha) and isinstance(count, int):
         return ctx.layer("nn.PReLU", (data,), {"weight": alpha}, num_parameters=count)
@@ -274,20 +259,20 @@ def export_prelu(ctx: ExportContext, data: Value, alpha: Value) -> Value:
 
 
 @OPS.exports("serde.hardmax")
-def export_hardmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
+def export_hardmax(ctx: Export, data: Value, *, axis: int) -> Value:
     place = ctx.method(data, "argmax", axis, keepdim=True)
     return ctx.method(ctx.call("torch.zeros_like", data), "scatter", axis, place, 1.0)
 
 
 @OPS.exports("serde.gelu")
-def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
+def export_gelu(ctx: Export, data: Value, *, approximate: str) -> Value:
     if approximate == "none":
         return ctx.call("F.gelu", data)
     return ctx.call("F.gelu", data, approximate=approximate)
 
 
 @OPS.exports("serde.selu")
-def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) -> Value:
+def export_selu(ctx: Export, data: Value, *, alpha: float, gamma: float) -> Value:
     """PyTorch has it with the constants of the paper."""
     if {"alpha": alpha, "gamma": gamma} == _SELU:
         return ctx.call("F.selu", data)
@@ -295,7 +280,7 @@ def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) 
 
 
 @OPS.exports("serde.softplus")
-def export_softplus(ctx: ExportContext, data: Value) -> Value:
+def export_softplus(ctx: Export, data: Value) -> Value:
     """Above a threshold PyTorch returns the data: at 20 that is as near as float32 can tell."""
     if ctx.type(data).dtype == "float64":
         return ctx.call("F.softplus", data, threshold=40.0)
@@ -303,7 +288,7 @@ def export_softplus(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.exports("serde.swish")
-def export_swish(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
+def export_swish(ctx: Export, data: Value, *, alpha: float) -> Value:
     if alpha == 1:
         return ctx.call("F.silu", data)
     gate = ctx.call("torch.sigmoid", ctx.infix("*", alpha, data))
@@ -311,12 +296,12 @@ def export_swish(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
 
 
 @OPS.exports("serde.swiglu")
-def export_swiglu(ctx: ExportContext, gate: Value, value: Value, *, alpha: float) -> Value:
+def export_swiglu(ctx: Export, gate: Value, value: Value, *, alpha: float) -> Value:
     return ctx.infix("*", export_swish(ctx, gate, alpha=alpha), value)
 
 
 @OPS.exports("serde.shrink")
-def export_shrink(ctx: ExportContext, data: Value, *, lambd: float, bias: float) -> Value:
+def export_shrink(ctx: Export, data: Value, *, lambd: float, bias: float) -> Value:
     """NaN, which PyTorch's forms keep, becomes zero."""
     lowered = ctx.infix("-", data, bias) if bias else data
     raised = ctx.infix("+", data, bias) if bias else data

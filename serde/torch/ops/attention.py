@@ -10,11 +10,9 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.dims import same_length
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call, same_length
 from serde.torch.ops.norm.layer import import_layer_norm
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.torch.ops.table import OPS, Export, Import, Value
 
 _OF_QUERIES, _OF_KEYS, _OF_ALL = range(3)
 """What a mask is of: (queries, keys), (batch, keys), or (batch, heads, queries, keys)."""
@@ -24,7 +22,7 @@ def _linear(x: Expr, weight: Expr, bias: Expr) -> Expr:
     return relay.nn.bias_add(relay.nn.dense(x, weight, units=None), bias, axis=-1)
 
 
-def _split_heads(ctx: ImportContext, x: Expr, heads: int) -> Expr:
+def _split_heads(ctx: Import, x: Expr, heads: int) -> Expr:
     """Return (batch, heads, rows, width of a head)."""
     (width,) = ctx.static_lengths(x, [2])
     sizes = [ctx.size(x, 0), ctx.size(x, 1), heads, width // heads]
@@ -33,7 +31,7 @@ def _split_heads(ctx: ImportContext, x: Expr, heads: int) -> Expr:
 
 
 def _project(
-    ctx: ImportContext, given: tuple[Expr, Expr, Expr], weight: Expr, bias: Expr, heads: int
+    ctx: Import, given: tuple[Expr, Expr, Expr], weight: Expr, bias: Expr, heads: int
 ) -> list[Expr]:
     """Return queries, keys and values by heads; their weights lie behind each other."""
     weights = relay.split(weight, 3, axis=0)
@@ -44,7 +42,7 @@ def _project(
     ]
 
 
-def _seen(ctx: ImportContext, mask: Expr, mask_type: int | None) -> Expr:
+def _seen(ctx: Import, mask: Expr, mask_type: int | None) -> Expr:
     """Return where a mask lets keys be seen, broadcast to (batch, heads, queries, keys)."""
     hidden = mask
     if ctx.dtype(mask) != "bool":
@@ -59,7 +57,7 @@ def _seen(ctx: ImportContext, mask: Expr, mask_type: int | None) -> Expr:
     return relay.logical_not(hidden)
 
 
-def _weigh(ctx: ImportContext, query: Expr, key: Expr, seen: Expr | None) -> Expr:
+def _weigh(ctx: Import, query: Expr, key: Expr, seen: Expr | None) -> Expr:
     """Return the weights of keys; those of a query that sees none are no numbers."""
     (width,) = ctx.static_lengths(query, [3])
     dtype = ctx.dtype(query)
@@ -74,7 +72,7 @@ def _weigh(ctx: ImportContext, query: Expr, key: Expr, seen: Expr | None) -> Exp
 
 @OPS.imports("aten::_native_multi_head_attention")
 def import_native_attention(
-    ctx: ImportContext,
+    ctx: Import,
     query: Expr,
     key: Expr,
     value: Expr,
@@ -110,7 +108,7 @@ def import_native_attention(
 
 @OPS.imports("aten::_transformer_encoder_layer_fwd")
 def import_encoder_layer(
-    ctx: ImportContext,
+    ctx: Import,
     src: Expr,
     qkv_weight: Expr,
     qkv_bias: Expr,
@@ -151,7 +149,7 @@ def import_encoder_layer(
     return x if norm_first else normalise(x, norm_weight_2, norm_bias_2)
 
 
-def _merge(ctx: ImportContext, x: Expr, rank: int) -> Expr:
+def _merge(ctx: Import, x: Expr, rank: int) -> Expr:
     """Return a tensor with four axes, those in front of the last three as one."""
     missing = rank - ctx.type(x).rank
     if missing > 0:
@@ -164,7 +162,7 @@ def _merge(ctx: ImportContext, x: Expr, rank: int) -> Expr:
     return relay.reshape(x, ctx.shape_vector([-1, *tail]))
 
 
-def _broadcast_front(ctx: ImportContext, x: Expr, front: list[int]) -> Expr:
+def _broadcast_front(ctx: Import, x: Expr, front: list[int]) -> Expr:
     """Return a tensor whose first axes have given lengths."""
     rank = len(front) + 2
     missing = rank - ctx.type(x).rank
@@ -177,7 +175,7 @@ def _broadcast_front(ctx: ImportContext, x: Expr, front: list[int]) -> Expr:
 
 
 def attend(
-    ctx: ImportContext,
+    ctx: Import,
     query: Expr,
     key: Expr,
     value: Expr,
@@ -216,7 +214,7 @@ def attend(
     return relay.reshape(found, ctx.shape_vector([*head, ctx.size(value, -1)]))
 
 
-def _align(ctx: ImportContext, *operands: Expr) -> list[Expr]:
+def _align(ctx: Import, *operands: Expr) -> list[Expr]:
     """Return tensors whose batches are alike, but for heads of keys that queries share.
 
     Raises:
@@ -235,7 +233,7 @@ def _align(ctx: ImportContext, *operands: Expr) -> list[Expr]:
     return [_broadcast_front(ctx, x, wanted) for x in operands]
 
 
-def _arrange_mask(ctx: ImportContext, mask: Expr, query: Expr, rank: int) -> Expr:
+def _arrange_mask(ctx: Import, mask: Expr, query: Expr, rank: int) -> Expr:
     """Return a mask that broadcasts to (batch, heads, queries, keys)."""
     if rank <= 4:
         return mask
@@ -248,7 +246,7 @@ def _arrange_mask(ctx: ImportContext, mask: Expr, query: Expr, rank: int) -> Exp
 
 @OPS.imports("aten::scaled_dot_product_attention", ignored=("enable_gqa",))
 def import_attention(
-    ctx: ImportContext,
+    ctx: Import,
     query: Expr,
     key: Expr,
     value: Expr,
@@ -264,12 +262,7 @@ def import_attention(
 
 
 def _log_sum(
-    ctx: ImportContext,
-    query: Expr,
-    key: Expr,
-    mask: Expr | None,
-    is_causal: bool,
-    scale: float | None,
+    ctx: Import, query: Expr, key: Expr, mask: Expr | None, is_causal: bool, scale: float | None
 ) -> Expr:
     """Return the logarithm of the sum of a query's exponentials, in float32 at least."""
     (width,) = ctx.static_lengths(query, [-1])
@@ -296,7 +289,7 @@ def _log_sum(
 
 @OPS.imports("aten::_scaled_dot_product_flash_attention_for_cpu")
 def import_attention_for_cpu(
-    ctx: ImportContext,
+    ctx: Import,
     query: Expr,
     key: Expr,
     value: Expr,
@@ -319,7 +312,7 @@ def import_attention_for_cpu(
     ignored=("return_debug_mask", "compute_log_sumexp"),
 )  # fmt: skip
 def import_fused_attention(
-    ctx: ImportContext,
+    ctx: Import,
     query: Expr,
     key: Expr,
     value: Expr,
@@ -339,7 +332,7 @@ def import_fused_attention(
 
 @OPS.imports("aten::_scaled_dot_product_attention_math", ignored=("enable_gqa",))
 def import_attention_math(
-    ctx: ImportContext,
+    ctx: Import,
     query: Expr,
     key: Expr,
     value: Expr,
@@ -365,7 +358,7 @@ def import_attention_math(
 
 @OPS.exports("serde.attention")
 def export_attention(
-    ctx: ExportContext,
+    ctx: Export,
     query: Value,
     key: Value,
     value: Value,

@@ -6,22 +6,21 @@ from typing import Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.torch.ops.reduce.norm import vector_norm
-from serde.torch.ops.table import OPS, ImportContext, SymInt
+from serde.torch.ops.table import OPS, Import, SymInt
 
 _MODES: Final = ("sum", "mean", "max")
 
 
 @OPS.imports("aten::embedding", ignored=("padding_idx", "scale_grad_by_freq", "sparse"))
-def import_embedding(ctx: ImportContext, weight: Expr, indices: Expr) -> Expr:
+def import_embedding(ctx: Import, weight: Expr, indices: Expr) -> Expr:
     """The row for padding is a row like others; it has no gradient."""
     return relay.take(weight, indices, axis=0, mode="fast")
 
 
 def build_bags(
-    ctx: ImportContext,
+    ctx: Import,
     weight: Expr,
     indices: Expr,
     offsets: Expr | None,
@@ -53,7 +52,7 @@ def build_bags(
 
 @OPS.imports("aten::embedding_bag", ignored=("scale_grad_by_freq", "sparse"))
 def import_embedding_bag(
-    ctx: ImportContext,
+    ctx: Import,
     weight: Expr,
     indices: Expr,
     offsets: Expr,
@@ -76,7 +75,7 @@ def import_embedding_bag(
     ignored=("scale_grad_by_freq", "sparse"),
 )  # fmt: skip
 def import_inner_embedding_bag(
-    ctx: ImportContext,
+    ctx: Import,
     weight: Expr,
     indices: Expr,
     offsets: Expr,
@@ -96,7 +95,7 @@ def import_inner_embedding_bag(
 
 @OPS.imports("aten::embedding_renorm")
 def import_embedding_renorm(
-    ctx: ImportContext, self: Expr, indices: Expr, *, max_norm: float, norm_type: float
+    ctx: Import, self: Expr, indices: Expr, *, max_norm: float, norm_type: float
 ) -> Expr:
     """Rows that are looked up are brought to `max_norm` where they are longer."""
     dtype = ctx.dtype(self)
@@ -116,7 +115,7 @@ def import_embedding_renorm(
 
 @OPS.imports("aten::embedding_dense_backward")
 def import_embedding_backward(
-    ctx: ImportContext,
+    ctx: Import,
     grad_output: Expr,
     indices: Expr,
     *,

@@ -11,13 +11,11 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, call, is_float
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import PLACEMENT
 from serde.torch.ops.shape.create import DType, Size, fill
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.ops.written import cast
 from serde.walk.pairs import reads
 
@@ -25,7 +23,7 @@ DRAWN = (*PLACEMENT, "generator")
 """Arguments that say where a tensor lies, and whose numbers it holds."""
 
 
-def _draw(ctx: ImportContext, op: str, size: Sequence[SymInt], dtype: str) -> Expr:
+def _draw(ctx: Import, op: str, size: Sequence[SymInt], dtype: str) -> Expr:
     """Return numbers of the unit distribution, whose lengths may be computed."""
     dims = [ctx.dim(each) for each in size]
     if all(isinstance(dim, int) for dim in dims):
@@ -33,7 +31,7 @@ def _draw(ctx: ImportContext, op: str, size: Sequence[SymInt], dtype: str) -> Ex
     return call(op, fill(ctx, size, ctx.scalar(0, dtype)), dtype=dtype)
 
 
-def _draw_like(ctx: ImportContext, op: str, like: Expr, dtype: DType = None) -> Expr:
+def _draw_like(ctx: Import, op: str, like: Expr, dtype: DType = None) -> Expr:
     kind = ctx.dtype(like) if dtype is None else dtype.name
     shape = ctx.type(like).concrete_shape
     if shape is not None:
@@ -43,11 +41,11 @@ def _draw_like(ctx: ImportContext, op: str, like: Expr, dtype: DType = None) -> 
 
 def _register_unit(name: str, op: str) -> None:
     @OPS.imports(f"aten::{name}", ignored=DRAWN)
-    def import_drawn(ctx: ImportContext, *, size: Size, dtype: DType = None) -> Expr:
+    def import_drawn(ctx: Import, *, size: Size, dtype: DType = None) -> Expr:
         return _draw(ctx, op, size, ctx.default_dtype if dtype is None else dtype.name)
 
     @OPS.imports(f"aten::{name}_like", ignored=DRAWN)
-    def import_drawn_like(ctx: ImportContext, self: Expr, *, dtype: DType = None) -> Expr:
+    def import_drawn_like(ctx: Import, self: Expr, *, dtype: DType = None) -> Expr:
         return _draw_like(ctx, op, self, dtype)
 
 
@@ -55,7 +53,7 @@ _register_unit("rand", "serde.random_uniform")
 _register_unit("randn", "serde.random_normal")
 
 
-def _as_integers(ctx: ImportContext, unit: Expr, low: SymInt, high: SymInt, dtype: str) -> Expr:
+def _as_integers(ctx: Import, unit: Expr, low: SymInt, high: SymInt, dtype: str) -> Expr:
     """Return numbers from 0 to 1 in float64 as integers from `low` to below `high`."""
     first, last = (ctx.scalar(each, "float64") for each in (low, high))
     span = relay.subtract(last, first)
@@ -64,7 +62,7 @@ def _as_integers(ctx: ImportContext, unit: Expr, low: SymInt, high: SymInt, dtyp
 
 @OPS.imports("aten::randint", ignored=DRAWN)
 def import_randint(
-    ctx: ImportContext, *, high: SymInt, size: Size, low: SymInt = 0, dtype: DType = None
+    ctx: Import, *, high: SymInt, size: Size, low: SymInt = 0, dtype: DType = None
 ) -> Expr:
     unit = _draw(ctx, "serde.random_uniform", size, "float64")
     return _as_integers(ctx, unit, low, high, "int64" if dtype is None else dtype.name)
@@ -72,56 +70,56 @@ def import_randint(
 
 @OPS.imports("aten::randint_like", ignored=DRAWN)
 def import_randint_like(
-    ctx: ImportContext, self: Expr, *, high: SymInt, low: SymInt = 0, dtype: DType = None
+    ctx: Import, self: Expr, *, high: SymInt, low: SymInt = 0, dtype: DType = None
 ) -> Expr:
     unit = _draw_like(ctx, "serde.random_uniform", ctx.cast(self, "float64"))
     return _as_integers(ctx, unit, low, high, ctx.dtype(self) if dtype is None else dtype.name)
 
 
 @OPS.imports("aten::randperm", ignored=DRAWN)
-def import_randperm(ctx: ImportContext, *, n: SymInt, dtype: DType = None) -> Expr:
+def import_randperm(ctx: Import, *, n: SymInt, dtype: DType = None) -> Expr:
     """The order of numbers that are drawn."""
     unit = _draw(ctx, "serde.random_uniform", (n,), "float64")
     return relay.argsort(unit, axis=0, dtype="int64" if dtype is None else dtype.name)
 
 
 @OPS.imports("aten::bernoulli.p", ignored=DRAWN)
-def import_bernoulli_of(ctx: ImportContext, self: Expr, *, p: float = 0.5) -> Expr:
+def import_bernoulli_of(ctx: Import, self: Expr, *, p: float = 0.5) -> Expr:
     unit = _draw_like(ctx, "serde.random_uniform", ctx.cast(self, "float32"))
     return relay.cast(relay.less(unit, ctx.scalar(p, "float32")), ctx.dtype(self))
 
 
 @OPS.imports("aten::bernoulli.Tensor", ignored=DRAWN)
-def import_bernoulli_by(ctx: ImportContext, self: Expr, p: Expr) -> Expr:
+def import_bernoulli_by(ctx: Import, self: Expr, p: Expr) -> Expr:
     unit = _draw_like(ctx, "serde.random_uniform", ctx.cast(self, "float32"))
     return relay.cast(relay.less(unit, ctx.cast(p, "float32")), ctx.dtype(self))
 
 
-def _normal(ctx: ImportContext, mean: Expr, std: Expr, like: Expr) -> Expr:
+def _normal(ctx: Import, mean: Expr, std: Expr, like: Expr) -> Expr:
     """Return numbers around the means, shaped as these and the deviations broadcast."""
     unit = _draw_like(ctx, "serde.random_normal", like)
     return relay.add(relay.multiply(unit, std), mean)
 
 
 @OPS.imports("aten::normal.Tensor_Tensor", ignored=DRAWN)
-def import_normal(ctx: ImportContext, mean: Expr, std: Expr) -> Expr:
+def import_normal(ctx: Import, mean: Expr, std: Expr) -> Expr:
     one, two = ctx.promote(mean, std)
     return _normal(ctx, one, two, relay.add(one, two))
 
 
 @OPS.imports("aten::normal.Tensor_float", ignored=DRAWN)
-def import_normal_around(ctx: ImportContext, mean: Expr, *, std: float = 1.0) -> Expr:
+def import_normal_around(ctx: Import, mean: Expr, *, std: float = 1.0) -> Expr:
     return _normal(ctx, mean, ctx.scalar(std, ctx.dtype(mean)), mean)
 
 
 @OPS.imports("aten::normal.float_Tensor", ignored=DRAWN)
-def import_normal_of(ctx: ImportContext, std: Expr, *, mean: float) -> Expr:
+def import_normal_of(ctx: Import, std: Expr, *, mean: float) -> Expr:
     return _normal(ctx, ctx.scalar(mean, ctx.dtype(std)), std, std)
 
 
 @OPS.imports("aten::normal.float_float", ignored=DRAWN)
 def import_normal_sized(
-    ctx: ImportContext, *, mean: float, std: float, size: Size, dtype: DType = None
+    ctx: Import, *, mean: float, std: float, size: Size, dtype: DType = None
 ) -> Expr:
     kind = ctx.default_dtype if dtype is None else dtype.name
     unit = _draw(ctx, "serde.random_normal", size, kind)
@@ -130,14 +128,14 @@ def import_normal_sized(
 
 @OPS.imports("aten::normal", "aten::normal_functional", ignored=DRAWN)
 def import_normal_functional(
-    ctx: ImportContext, self: Expr, *, mean: float = 0.0, std: float = 1.0
+    ctx: Import, self: Expr, *, mean: float = 0.0, std: float = 1.0
 ) -> Expr:
     unit = _draw_like(ctx, "serde.random_normal", self)
     return relay.add(scale(ctx, unit, std), ctx.scalar(mean, ctx.dtype(self)))
 
 
 @OPS.imports("aten::exponential", ignored=DRAWN)
-def import_exponential(ctx: ImportContext, self: Expr, *, lambd: float = 1.0) -> Expr:
+def import_exponential(ctx: Import, self: Expr, *, lambd: float = 1.0) -> Expr:
     """The logarithm of what is left of 1."""
     unit = _draw_like(ctx, "serde.random_uniform", self)
     if not lambd > 0:
@@ -146,15 +144,13 @@ def import_exponential(ctx: ImportContext, self: Expr, *, lambd: float = 1.0) ->
 
 
 @OPS.imports("aten::log_normal", ignored=DRAWN)
-def import_log_normal(
-    ctx: ImportContext, self: Expr, *, mean: float = 1.0, std: float = 2.0
-) -> Expr:
+def import_log_normal(ctx: Import, self: Expr, *, mean: float = 1.0, std: float = 2.0) -> Expr:
     return relay.exp(import_normal_functional(ctx, self, mean=mean, std=std))
 
 
 @OPS.imports("aten::multinomial", ignored=DRAWN)
 def import_multinomial(
-    ctx: ImportContext, self: Expr, *, num_samples: SymInt, replacement: bool = False
+    ctx: Import, self: Expr, *, num_samples: SymInt, replacement: bool = False
 ) -> Expr:
     """Without replacement, the greatest of the weights over exponential numbers."""
     count = ctx.fixed(num_samples)
@@ -172,7 +168,7 @@ def import_multinomial(
 
 
 @OPS.imports("aten::dropout")
-def import_dropout(ctx: ImportContext, input: Expr, *, p: float, train: bool) -> Expr:
+def import_dropout(ctx: Import, input: Expr, *, p: float, train: bool) -> Expr:
     """What is kept in training is scaled up."""
     if not train:
         return relay.nn.dropout(input, rate=p)
@@ -189,7 +185,7 @@ def _check_rate(rate: float) -> None:
         raise Unsupported(f"dropout of a part of {rate}")
 
 
-def _drop(ctx: ImportContext, x: Expr, rate: float) -> tuple[Expr, Expr]:
+def _drop(ctx: Import, x: Expr, rate: float) -> tuple[Expr, Expr]:
     if not is_float(ctx.dtype(x)):
         raise Unsupported(f"dropout of {ctx.dtype(x)}")
     _check_rate(rate)
@@ -203,14 +199,14 @@ def _drop(ctx: ImportContext, x: Expr, rate: float) -> tuple[Expr, Expr]:
 
 @OPS.imports("aten::native_dropout")
 def import_native_dropout(
-    ctx: ImportContext, input: Expr, *, p: float, train: bool | None
+    ctx: Import, input: Expr, *, p: float, train: bool | None
 ) -> tuple[Expr, Expr]:
     if train or train is None:
         return _drop(ctx, input, p)
     return input, relay.ones_like(ctx.cast(input, "bool"))
 
 
-def _kept(ctx: ImportContext, x: Expr, rate: float, features: bool) -> Expr:
+def _kept(ctx: Import, x: Expr, rate: float, features: bool) -> Expr:
     """Return which elements, or which channels of samples, are kept."""
     like = ctx.cast(x, "float32")
     if features:
@@ -220,7 +216,7 @@ def _kept(ctx: ImportContext, x: Expr, rate: float, features: bool) -> Expr:
 
 
 @OPS.imports("aten::feature_dropout")
-def import_feature_dropout(ctx: ImportContext, input: Expr, *, p: float, train: bool) -> Expr:
+def import_feature_dropout(ctx: Import, input: Expr, *, p: float, train: bool) -> Expr:
     """Whole channels are dropped."""
     if not train or p == 0:
         return input
@@ -235,7 +231,7 @@ SATURATION = -1.7580993408473766
 
 def _register_alpha(op: str, features: bool) -> None:
     @OPS.imports(op)
-    def import_alpha_dropout(ctx: ImportContext, input: Expr, *, p: float, train: bool) -> Expr:
+    def import_alpha_dropout(ctx: Import, input: Expr, *, p: float, train: bool) -> Expr:
         """Dropped elements are saturated; mean and variance are kept."""
         if not train or p == 0:
             return input
@@ -251,7 +247,7 @@ _register_alpha("aten::feature_alpha_dropout", features=True)
 
 
 @OPS.imports("aten::geometric", ignored=DRAWN)
-def import_geometric(ctx: ImportContext, self: Expr, *, p: float) -> Expr:
+def import_geometric(ctx: Import, self: Expr, *, p: float) -> Expr:
     if not 0 < p < 1:
         raise Unsupported(f"trials that succeed with a probability of {p}")
     unit = _draw_like(ctx, "serde.random_uniform", ctx.cast(self, "float64"))
@@ -261,9 +257,7 @@ def import_geometric(ctx: ImportContext, self: Expr, *, p: float) -> Expr:
 
 
 @OPS.imports("aten::cauchy", ignored=DRAWN)
-def import_cauchy(
-    ctx: ImportContext, self: Expr, *, median: float = 0.0, sigma: float = 1.0
-) -> Expr:
+def import_cauchy(ctx: Import, self: Expr, *, median: float = 0.0, sigma: float = 1.0) -> Expr:
     unit = _draw_like(ctx, "serde.random_uniform", self)
     dtype = ctx.dtype(self)
     angle = scale(ctx, relay.subtract(unit, ctx.scalar(0.5, dtype)), math.pi)
@@ -272,7 +266,7 @@ def import_cauchy(
 
 @OPS.imports("aten::native_dropout_backward")
 def import_native_dropout_backward(
-    ctx: ImportContext, grad_output: Expr, mask: Expr, *, scale: float
+    ctx: Import, grad_output: Expr, mask: Expr, *, scale: float
 ) -> Expr:
     """The mask is scaled as a tensor of the gradient's dtype by a number with a fraction."""
     factors = ctx.promote(ctx.cast(mask, ctx.dtype(grad_output)), ctx.number(scale))
@@ -285,7 +279,7 @@ OPS.pairs(
 )
 
 
-def _scaled(ctx: ExportContext, target: str, factor: float, offset: float) -> Value:
+def _scaled(ctx: Export, target: str, factor: float, offset: float) -> Value:
     type_ = ctx.result_type()
     drawn = ctx.call(target, ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))
     if factor != 1:
@@ -294,35 +288,31 @@ def _scaled(ctx: ExportContext, target: str, factor: float, offset: float) -> Va
 
 
 @OPS.exports("serde.random_uniform", ignored=("shape", "dtype"))
-def export_random_uniform(
-    ctx: ExportContext, like: Value | None, *, low: float, high: float
-) -> Value:
+def export_random_uniform(ctx: Export, like: Value | None, *, low: float, high: float) -> Value:
     return _scaled(ctx, "torch.rand", high - low, low)
 
 
 @OPS.exports("serde.random_normal", ignored=("shape", "dtype"))
-def export_random_normal(
-    ctx: ExportContext, like: Value | None, *, mean: float, scale: float
-) -> Value:
+def export_random_normal(ctx: Export, like: Value | None, *, mean: float, scale: float) -> Value:
     return _scaled(ctx, "torch.randn", scale, mean)
 
 
 @OPS.exports("serde.bernoulli", ignored=("dtype",))
-def export_bernoulli(ctx: ExportContext, probs: Value) -> Value:
+def export_bernoulli(ctx: Export, probs: Value) -> Value:
     own = ctx.type(probs).dtype
     return cast(ctx, ctx.call("torch.bernoulli", probs), ctx.result_type().dtype, own)
 
 
 @OPS.exports("serde.multinomial")
 def export_multinomial(
-    ctx: ExportContext, logits: Value, *, sample_size: int, dtype: np.dtype[AnyValue]
+    ctx: Export, logits: Value, *, sample_size: int, dtype: np.dtype[AnyValue]
 ) -> Value:
     probs = ctx.call("F.softmax", cast(ctx, logits, "float32"), dim=-1)
     drawn = ctx.call("torch.multinomial", probs, sample_size, replacement=True)
     return cast(ctx, drawn, dtype.name, "int64")
 
 
-def _export_each(ctx: ExportContext, rate: Value, *, target: str) -> Value:
+def _export_each(ctx: Export, rate: Value, *, target: str) -> Value:
     return ctx.call(target, ctx.method(rate, "expand", ctx.sizes(ctx.result_type().shape)))
 
 
@@ -332,18 +322,18 @@ for _name, _target in {"gamma": "torch._standard_gamma", "poisson": "torch.poiss
 
 @OPS.exports("random.threefry_generate")
 def export_threefry_generate(
-    ctx: ExportContext, key: Value, *, out_shape: tuple[int, ...]
+    ctx: Export, key: Value, *, out_shape: tuple[int, ...]
 ) -> tuple[Value, ...]:
     return ctx.call_tuple(ctx.helper("threefry_generate"), key, list(out_shape), outputs=2)
 
 
 @OPS.exports("random.threefry_split")
-def export_threefry_split(ctx: ExportContext, key: Value) -> tuple[Value, ...]:
+def export_threefry_split(ctx: Export, key: Value) -> tuple[Value, ...]:
     return ctx.call_tuple(ctx.helper("threefry_split"), key, outputs=2)
 
 
 def _export_threefry(
-    ctx: ExportContext, key: Value, one: Value, two: Value, *, name: str, out_shape: tuple[int, ...]
+    ctx: Export, key: Value, one: Value, two: Value, *, name: str, out_shape: tuple[int, ...]
 ) -> tuple[Value, ...]:
     helper = ctx.helper(f"threefry_{name}")
     return ctx.call_tuple(helper, key, one, two, list(out_shape), outputs=2)
@@ -355,6 +345,6 @@ for _name in ("uniform", "normal"):
 
 @OPS.exports("random.multinomial")
 def export_random_multinomial(
-    ctx: ExportContext, key: Value, probs: Value, *, num_samples: int
+    ctx: Export, key: Value, probs: Value, *, num_samples: int
 ) -> tuple[Value, ...]:
     return ctx.call_tuple(ctx.helper("threefry_multinomial"), key, probs, num_samples, outputs=2)

@@ -20,12 +20,12 @@ from typing import Any as AnyValue, Final
 import numpy as np
 
 from serde.relay.ir.schema import attribute_converter
-from serde.torch.export_context import ExportContext, Value
-from serde.torch.import_context import ImportContext, Scalar, SymInt
+from serde.torch.export_context import ExportContext as Export, Value
+from serde.torch.import_context import ImportContext as Import, Scalar, SymInt
 from serde.walk.table import ConverterTable
 
 __all__ = [
-    "DTYPE_CODES", "OPS", "ExportContext", "ImportContext", "Scalar", "SymInt", "Value",
+    "DTYPE_CODES", "OPS", "Export", "Import", "Scalar", "SymInt", "Value",
 ]  # fmt: skip
 
 

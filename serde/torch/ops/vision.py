@@ -11,18 +11,16 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Dim, Expr, call
 from serde.relay.op.vision.aligned import AlignedRegions
 from serde.relay.op.vision.regions import RoiAlign
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.lengths import broadcast, reshape, sizes_of
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 
 
 @OPS.imports("torchvision::nms")
-def import_nms(ctx: ImportContext, dets: Expr, scores: Expr, *, iou_threshold: float) -> Expr:
+def import_nms(ctx: Import, dets: Expr, scores: Expr, *, iou_threshold: float) -> Expr:
     """Boxes that stay, the best first."""
     rows = call(
         "serde.non_max_suppression",
@@ -34,18 +32,18 @@ def import_nms(ctx: ImportContext, dets: Expr, scores: Expr, *, iou_threshold: f
     return relay.squeeze(cut(ctx, rows, 1, 2, 3), axis=(1,))
 
 
-def _column(ctx: ImportContext, rois: Expr, place: int) -> Expr:
+def _column(ctx: Import, rois: Expr, place: int) -> Expr:
     """Return one number of each region."""
     return relay.squeeze(cut(ctx, rois, 1, place, place + 1), axis=(1,))
 
 
-def _images(ctx: ImportContext, rois: Expr) -> Expr:
+def _images(ctx: Import, rois: Expr) -> Expr:
     """Return the number of the image of each region."""
     return ctx.cast(_column(ctx, rois, 0), "int64")
 
 
 def _align(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     rois: Expr,
     pooled_size: tuple[int, int],
@@ -68,7 +66,7 @@ def _align(
 
 @OPS.imports("torchvision::roi_align")
 def import_roi_align(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     rois: Expr,
     *,
@@ -83,7 +81,7 @@ def import_roi_align(
 
 
 def _bins(
-    ctx: ImportContext, rois: Expr, axis: int, count: int, length: int, scale: float, extra: int
+    ctx: Import, rois: Expr, axis: int, count: int, length: int, scale: float, extra: int
 ) -> Expr:
     """Return which elements of an axis are in each bin of each region: ``(n, count, length)``.
 
@@ -117,7 +115,7 @@ def _bins(
 
 @OPS.imports("torchvision::roi_pool")
 def import_roi_pool(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     rois: Expr,
     *,
@@ -147,7 +145,7 @@ def import_roi_pool(
     return pooled, relay.where(empty, relay.const(-1, "int32"), places)
 
 
-def _channel_mapping(ctx: ImportContext, rois: Expr, channels: int, size: tuple[int, int]) -> Expr:
+def _channel_mapping(ctx: Import, rois: Expr, channels: int, size: tuple[int, int]) -> Expr:
     """Return from which channel each bin of each region is read."""
     places = allocation.arange(channels, dtype=np.int32).reshape(1, -1, *size)
     wanted: list[SymInt] = [ctx.size(rois, 0), *places.shape[1:]]
@@ -156,7 +154,7 @@ def _channel_mapping(ctx: ImportContext, rois: Expr, channels: int, size: tuple[
 
 @OPS.imports("torchvision::ps_roi_align")
 def import_ps_roi_align(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     rois: Expr,
     *,
@@ -176,7 +174,7 @@ def import_ps_roi_align(
 
 @OPS.imports("torchvision::ps_roi_pool")
 def import_ps_roi_pool(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     rois: Expr,
     *,
@@ -207,7 +205,7 @@ def import_ps_roi_pool(
 
 @OPS.imports("torchvision::deform_conv2d")
 def import_deform_conv2d(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr,
     offset: Expr,
@@ -242,7 +240,7 @@ def import_deform_conv2d(
 
 @OPS.exports("vision.all_class_non_max_suppression")
 def export_all_class_non_max_suppression(
-    ctx: ExportContext,
+    ctx: Export,
     boxes: Value,
     scores: Value,
     max_output_boxes_per_class: Value,
@@ -258,14 +256,14 @@ def export_all_class_non_max_suppression(
 
 
 @OPS.exports("vision.roi_align")
-def export_roi_align(ctx: ExportContext, data: Value, rois: Value, *, roi: RoiAlign) -> Value:
+def export_roi_align(ctx: Export, data: Value, rois: Value, *, roi: RoiAlign) -> Value:
     options = *ctx.sizes(roi.pooled_size), roi.spatial_scale, roi.sample_ratio, roi.mode == "avg"
     return ctx.call(ctx.helper("align_regions"), data, rois, *options)
 
 
 @OPS.exports("serde.roi_align")
 def export_serde_roi_align(
-    ctx: ExportContext, data: Value, rois: Value, images: Value, *, roi: AlignedRegions
+    ctx: Export, data: Value, rois: Value, images: Value, *, roi: AlignedRegions
 ) -> Value:
     options = (
         *roi.pooled_size,
@@ -279,12 +277,7 @@ def export_serde_roi_align(
 
 @OPS.exports("vision.roi_pool")
 def export_roi_pool(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
+    ctx: Export, data: Value, rois: Value, *, pooled_size: tuple[Dim, ...], spatial_scale: float
 ) -> Value:
     name = ctx.helper("pool_regions")
     return ctx.call(name, data, rois, *ctx.sizes(pooled_size), spatial_scale)

@@ -9,9 +9,7 @@ from typing import Any as AnyValue, Final, TypeAlias
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir import Dim, TensorType, TupleType, Type, is_float
 from serde.torch.export_context import ExportContext, Value
 
 __all__ = [

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from serde.core.limits import MAX_RANK, budget
-from serde.relay.ir.dims import Dim, substitute
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Dim, TensorType, substitute
 from serde.torch.dimensions import Range, fixed_symbols, parse_dim
 from serde.torch.model import OWN_NAMESPACES, Argument, Graph, Input, Node, Ref
 from serde.torch.pt2.arguments import CONSTANTS, decode

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any as AnyValue
 
+from serde.core import Weight, require
 from serde.core.allocation import allow_growth
-from serde.core.optional import require
-from serde.core.weights import Weight
 from serde.errors import FormatError
 from serde.torch.model import Argument, Node, Ref
 from serde.torch.script.packed import unpack_params, unpack_tensor

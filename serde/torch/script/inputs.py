@@ -8,8 +8,7 @@ from typing import Any as AnyValue
 
 from serde.core.optional import require
 from serde.errors import CheckError, OptionError
-from serde.relay.ir.dims import DimLike
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import DimLike, TensorType
 from serde.torch.model import Argument, Input, Node, Ref
 
 __all__ = ["Inputs", "call_script"]

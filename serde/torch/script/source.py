@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue, Final
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.optional import require
+from serde.core import pause_garbage_collection, require
 from serde.engine.base import first_line
 from serde.errors import FormatError, OptionError
 from serde.torch.model import TRAINING_NOTE, TorchModel

@@ -9,9 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.limits import MAX_NESTING, MAX_RANK
+from serde.core import MAX_NESTING, MAX_RANK, FileWeight, OpenFile, Weight
 from serde.core.parsing import nesting_depth, parse_json
-from serde.core.weights import FileWeight, OpenFile, Weight
 from serde.errors import FormatError
 from serde.io.contained import member_path
 from serde.relay.ir.dims import Any, symbol

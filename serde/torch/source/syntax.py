@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.limits import MAX_NESTING
+from serde.core import MAX_NESTING, pause_garbage_collection
 from serde.errors import FormatError
 
 __all__ = ["MAX_SOURCE_BYTES", "Unit", "assigned", "last_reads", "leaves", "loads"]

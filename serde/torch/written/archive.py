@@ -10,8 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.limits import budget
-from serde.core.optional import require
+from serde.core import budget, require
 from serde.errors import LimitError, OptionError, Unsupported
 from serde.io.atomic import atomic_write
 from serde.relay.ir.dims import SymDim

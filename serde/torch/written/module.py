@@ -10,8 +10,7 @@ import sys
 from types import ModuleType
 from typing import Any as AnyValue
 
-from serde.core.optional import require
-from serde.core.weights import Weight
+from serde.core import Weight, require
 from serde.errors import ConverterBug
 from serde.torch.program import TorchProgram
 from serde.torch.written.source import module_of, write_source

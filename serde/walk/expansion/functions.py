@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 
 import serde.relay as relay
-from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, tensor_type
-from serde.relay.ir.precision import number_like
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, Function, Tuple, TupleGetItem, Var, call, number_like, tensor_type
 from serde.relay.ir.types import TensorType
 
 __all__ = ["arctan2", "greatest_divisor", "has_sign", "log_add_exp"]

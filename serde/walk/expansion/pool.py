@@ -10,10 +10,7 @@ from typing import Any as AnyValue, Literal
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype, lowest
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, split_padding
+from serde.relay.ir import Expr, as_dtype, call, is_float, lowest, split_padding, tensor_type
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import LAST, sliced
 

@@ -7,8 +7,7 @@ from typing import Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, Tuple
-from serde.relay.ir.registry import get
+from serde.relay.ir import Expr, Tuple, get
 from serde.relay.op.recurrent.gates import count_directions
 from serde.walk.expansion.tensors import fixed_shape
 

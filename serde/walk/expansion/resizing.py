@@ -12,9 +12,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array, dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
+from serde.relay.ir import Dim, Expr, as_dtype, tensor_type
 from serde.relay.op.image.interpolation import Interpolation
 from serde.walk.expansion.tensors import fixed_shape
 
@@ -57,7 +55,7 @@ def image_expansion(
         outside: Expr | None = None
         for index, axis in enumerate(axes):
             how.draw(after[index])
-            positions = how.places(before[index], after[index], ends[index], ends[ndim + index])
+            positions = how.positions(before[index], after[index], ends[index], ends[ndim + index])
             result = _interpolate(result, axis, how.taps(positions, before[index]), repeats)
             mask = (positions < 0) | (positions > before[index] - 1)
             if how.mode == "tf_crop_and_resize" and mask.any():

@@ -13,10 +13,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype, number_like
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, as_dtype, is_float, number_like, tensor_type
 from serde.relay.op.image.crop import CropAndResize
 from serde.relay.op.image.grid import GridSample
 from serde.relay.op.image.interpolation import cubic_weights

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import serde.relay as relay
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir import Call, Constant, Expr, Function, OpDef, Tuple, TupleGetItem, Var
 from serde.relay.ir.visit import children, post_order, rewrite_function
 from serde.relay.transform.base import FunctionPass
 

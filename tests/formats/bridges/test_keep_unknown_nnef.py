@@ -96,6 +96,7 @@ def test_kept_it_needs_types(folder: Path) -> None:
         serde.to_relay(folder, keep_unknown=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["a", "wobble"])
 def test_kept_it_is_run_by_a_kernel(folder: Path, name: str, kernel: None) -> None:
     found = serde.to_relay(folder, keep_unknown=True, result_types={name: "float32[2,3]"})
@@ -111,6 +112,7 @@ def test_without_a_kernel_nothing_runs_it(folder: Path) -> None:
         run(found.mod["main"], [X])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("strict", [False, True])
 def test_kept_it_comes_through_text(folder: Path, strict: bool) -> None:
     found = serde.to_relay(folder, keep_unknown=True, result_types=TOLD)
@@ -249,6 +251,7 @@ def test_a_function_writes_an_operator(tmp_path: Path) -> None:
     np.testing.assert_allclose(run(again.mod["main"], [X]), want, rtol=1e-6)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("function", "message"),
     [

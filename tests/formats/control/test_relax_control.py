@@ -53,6 +53,7 @@ def _check_decay(count: int | None, *, given: bool = False, asks: bool = False) 
     np.testing.assert_allclose(stack, expected[1], rtol=1e-5)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("count", "given", "asks"),
     [

@@ -34,6 +34,7 @@ CONV: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
 SAME = [("image", [1, 1]), ("image", [2, 3]), ("line", [1]), ("line", [2]), ("volume", [2, 1, 2])]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("target", ["iOS15", "iOS17"])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("name", CONV)

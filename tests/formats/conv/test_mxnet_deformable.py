@@ -59,6 +59,7 @@ def convolution(mx: Any, inputs: dict[str, np.ndarray], attrs: dict[str, Any]) -
     return build(*(mx.sym.var(name) for name in inputs), no_bias="bias" not in inputs, **attrs)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("attrs", [SMALL, WHOLE], ids=["small", "whole"])

@@ -239,6 +239,7 @@ NUMBERS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.sparse(3)
 @NUMBERS
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", SCALAR)

@@ -32,6 +32,8 @@ def node(name: str, *inputs: Any, **attrs: Any) -> Any:
     return getattr(home, name)(*inputs, **attrs)
 
 
+@pytest.mark.sparse(3)
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("scalar", "is_int"), [(2, True), (2.5, False), (2.5, True)])
 @pytest.mark.parametrize(
     "dtype", ["float16", "float32", "float64", "uint8", "int32", "int64", "bool"]

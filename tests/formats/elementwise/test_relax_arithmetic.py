@@ -155,6 +155,7 @@ UNARY = [
 ]
 
 
+@pytest.mark.sparse(2)
 @pytest.mark.wide
 @pytest.mark.parametrize("op", UNARY)
 def test_functions_of_halves(op: str) -> None:

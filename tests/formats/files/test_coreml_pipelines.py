@@ -148,6 +148,7 @@ def thresholds(iou: float, least: float) -> dict[str, np.ndarray]:
     return {name: np.array([value], np.float32) for name, value in named.items()}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("per_class", [True, False])
 @pytest.mark.parametrize(("iou", "least"), [(0.3, 0.4), (0.05, 0.7), (1.0, 0.0), (0.3, 9.0)])
 def test_a_detector(per_class: bool, iou: float, least: float, tmp_path: Path) -> None:

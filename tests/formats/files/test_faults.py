@@ -179,6 +179,8 @@ def test_data_of_others_is_never_written_over(stride: int, folder: Path, faults:
         assert data.read_text() == "mine", fault
 
 
+@pytest.mark.sparse(3)
+@pytest.mark.wide
 @pytest.mark.parametrize(("kind", "stride"), STRIDES)
 def test_a_kill_leaves_old_or_new(kind: str, stride: int, folder: Path, faults: Faults) -> None:
     if kind in ("onnx to library", "nothing to library"):

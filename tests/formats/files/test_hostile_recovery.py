@@ -247,6 +247,7 @@ def contents(root: Path, skip: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("change", cases(CHANGES))
 def test_a_plan_of_others_moves_nothing(tmp_path: Path, change: Change) -> None:
     begun = Begun(tmp_path)

@@ -163,6 +163,7 @@ SPARE = (
 MOMENTS = [(kind, number) for kind, count in COUNTS.items() for number in range(count)]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.thin(3)
 @pytest.mark.parametrize(("kind", "number"), MOMENTS)
 @pytest.mark.parametrize(

@@ -282,6 +282,7 @@ def test_the_undamaged_file_loads(case, tmp_path):
     assert outcome(case, tmp_path / case.name, case.make())[0] is None
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 @pytest.mark.thin(2)
 def test_damage_is_refused_or_harmless(case, tmp_path, attack):

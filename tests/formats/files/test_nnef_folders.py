@@ -125,6 +125,7 @@ def test_written_again(
     assert agree(khronos.run(target, list(case.inputs.values()), scratch), case.expected) == ""
 
 
+@pytest.mark.sparse(4)
 @pytest.mark.parametrize("opset", [13, 17])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.wide

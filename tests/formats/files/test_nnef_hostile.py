@@ -305,6 +305,7 @@ def test_archives_that_are_refused(case: str, tmp_path: Path) -> None:
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.wide
 def test_an_archive_that_unpacks_without_measure(tmp_path: Path) -> None:
     plain = pack(write_folder(tmp_path / "net"), tmp_path / "net.tar", mode="w").read_bytes()
     info = tarfile.TarInfo("zeros.dat")

@@ -533,6 +533,7 @@ def test_without_a_path_the_result_is_a_graph_of_the_package() -> None:
 # What the package is needed for.
 
 
+@pytest.mark.wide
 def test_writing_needs_no_package(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['nnef'] = sys.modules['_nnef'] = None\n"

@@ -291,6 +291,7 @@ def test_truncated(place: Path, part: int) -> None:
     refuses(place / "m.onnx", FormatError)
 
 
+@pytest.mark.wide
 def test_a_compressed_file_is_not_unpacked(place: Path) -> None:
     (place / "m.onnx").write_bytes(gzip.compress(bytes(2**28), 1))
     refuses(place / "m.onnx", FormatError)

@@ -306,6 +306,7 @@ def test_shared_bytes_are_one_range_and_overlapping_ones_are_written(tmp_path: P
     codec.load(tmp_path / "m.onnx")
 
 
+@pytest.mark.wide
 def test_saving_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     source = write_nnef(tmp_path)
     link(source, tmp_path / "m.onnx")

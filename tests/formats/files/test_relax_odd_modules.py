@@ -115,6 +115,7 @@ def _refusal(module: tvm.IRModule) -> str:
 ODD = random.Random(29).sample(list(product(KINDS, PLACES, BOUND)), 3000)
 
 
+@pytest.mark.sparse(4)
 @pytest.mark.parametrize(
     ("kind", "place", "bound"),
     [

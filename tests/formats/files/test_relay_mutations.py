@@ -71,6 +71,7 @@ def check(source: str, place: re.Pattern[str]) -> None:
     assert error is None or (exit_code(error) == 3 and place.match(str(error))), error
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", first_of(range(COUNT), range(60)))
 def test_text_with_slips(seed: int) -> None:
     rng = random.Random(seed)

@@ -242,6 +242,7 @@ def test_a_pickle_in_place_of_a_weight_is_its_bytes(tmp_path: Path) -> None:
     assert not made.exists()
 
 
+@pytest.mark.wide
 def test_torch_is_not_imported() -> None:
     program = (
         "import sys; sys.modules['torch'] = None\n"

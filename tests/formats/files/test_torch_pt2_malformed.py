@@ -91,6 +91,7 @@ def survive(tmp_path: Path, data: bytes) -> None:
 SEEDS = [pytest.param(seed, marks=[] if seed < 120 else [pytest.mark.wide]) for seed in range(900)]
 
 
+@pytest.mark.sparse(4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_changed_bytes(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
@@ -104,6 +105,7 @@ def test_changed_bytes(tmp_path: Path, seed: int) -> None:
     survive(tmp_path, bytes(data))
 
 
+@pytest.mark.sparse(4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_changed_json(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
@@ -251,6 +253,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     tracemalloc.stop()
 
 
+@pytest.mark.wide
 def test_a_member_that_unpacks_to_more_than_it_says(tmp_path: Path) -> None:
     data = bytearray(bomb(64 * 2**20))
     struct.pack_into("<L", data, central(bytes(data), "any/data/weights/weight_0") + 24, 864)

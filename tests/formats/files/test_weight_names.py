@@ -72,6 +72,7 @@ def _exported(name: str, folder: Path) -> tuple[Path, Any, Any]:
     return folder / "m-symbol.json", data.astype("float32"), result
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", sorted(NETS))
 def test_names_and_bytes_stay_through_a_chain(name: str, tmp_path: Path) -> None:
     source, data, expected = _exported(name, tmp_path)

@@ -112,6 +112,7 @@ def same_program(shape: tuple[Any, ...], **options: Any) -> Any:
     return program(dims, **options)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("precision", ["float32", "float16"])
 @pytest.mark.parametrize("case", ASKED)
 @pytest.mark.thin(2)

@@ -49,6 +49,7 @@ def test_quadratic(attrs: dict[str, float], dtype: str) -> None:
     agree(sym.contrib.quadratic(x, **attrs), {"x": of(dtype)})
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("attrs", [{}, {"rtol": 0.5, "atol": 0.1}], ids=str)
 @pytest.mark.parametrize("apart", [0, 1])

@@ -51,6 +51,7 @@ def target(mx: Any, **attrs: Any) -> Any:
     return mx.sym.Group(list(mx.sym.contrib.MultiBoxTarget(*operands, **attrs)))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("grid", first_of([None, 6], [6]), ids=["any", "grid"])
 @pytest.mark.parametrize("counts", first_of([[3], [4, 0, 1], [0, 0], [2, 5]], [[4, 0, 1]]), ids=str)
 @pytest.mark.parametrize("attrs", [

@@ -122,6 +122,7 @@ def test_all_fragments_have_cases() -> None:
     assert {each.op for each in CASES.values()} - declared == set(FRAGMENTS) - declared
 
 
+@pytest.mark.sparse(4)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.wide
 def test_shapes_agree(filled: Filled, request: pytest.FixtureRequest) -> None:
@@ -133,6 +134,7 @@ def test_shapes_agree(filled: Filled, request: pytest.FixtureRequest) -> None:
     assert shapes == [each.shape for each in filled.expected]
 
 
+@pytest.mark.sparse(4)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.wide
 def test_khronos_agrees(
@@ -147,6 +149,7 @@ def test_khronos_agrees(
     assert agree(found, filled.expected) == ""
 
 
+@pytest.mark.sparse(4)
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("name", first_of(NAMES, FIRST))
 def test_read(filled: Filled, request: pytest.FixtureRequest) -> None:
@@ -155,6 +158,7 @@ def test_read(filled: Filled, request: pytest.FixtureRequest) -> None:
     assert agree(found, filled.expected) == ""
 
 
+@pytest.mark.sparse(4)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.wide
 def test_read_from_memory(filled: Filled, request: pytest.FixtureRequest) -> None:
@@ -167,6 +171,7 @@ def test_read_from_memory(filled: Filled, request: pytest.FixtureRequest) -> Non
     assert repr(graph) == before
 
 
+@pytest.mark.sparse(4)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.wide
 def test_written_again(
@@ -186,6 +191,7 @@ def test_written_again(
         assert agree(khronos.run(target, arguments, scratch), filled.expected) == ""
 
 
+@pytest.mark.sparse(4)
 @pytest.mark.parametrize("opset", [13, 17])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.wide

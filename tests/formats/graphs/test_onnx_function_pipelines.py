@@ -107,6 +107,7 @@ def _fused(mod: IRModule) -> list[Function]:
     return [n for n in nodes if isinstance(n, Function) and n.attrs.get("Primitive")]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("net", NETS)
 def test_fused_functions_are_local_functions(net: str, opset: int) -> None:

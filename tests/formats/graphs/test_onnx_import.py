@@ -371,6 +371,7 @@ def test_operators_before_version_7_name_the_axis() -> None:
     np.testing.assert_array_equal(run(proto, x=x, b=b)[0], x + b[:, None])
 
 
+@pytest.mark.wide
 def test_convert_rewrites_for_another_version(tmp_path: Path) -> None:
     onnx.save(weighted(np.arange(3, dtype=np.float32), as_input=False), tmp_path / "a.onnx")
     report = serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", opset=13, check=True)

@@ -408,6 +408,7 @@ def test_a_deep_tree_is_walked_by_a_loop() -> None:
     assert len(serde.export_model(model, format="onnx").graph.node) < 30
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("targets", [[[0, 1, 2]] * 3, [[0], [1], [2]], [[0, 1], [2], [1]]])
 @pytest.mark.parametrize("based", [False, True])

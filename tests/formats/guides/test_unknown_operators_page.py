@@ -58,6 +58,7 @@ EXPECTED = {
 QUICK = ("onnx_example.py", "writing_example.py")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.wide) for n in EXPECTED]
 )

@@ -80,6 +80,7 @@ def test_lighting(mx: Any, dtype: str) -> None:
 FACTORS = [(1.0, 1.0), (0.3, 0.3), (1.7, 1.7)]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", [*DTYPES, "int32"])
 @pytest.mark.parametrize(("low", "high"), FACTORS)
 @pytest.mark.parametrize("name", ["brightness", "contrast", "saturation"])

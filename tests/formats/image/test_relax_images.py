@@ -230,6 +230,7 @@ def _suppression(limit: int, form: str) -> relay.Function:
     )
 
 
+@pytest.mark.sparse(2)
 @_WIDE
 @pytest.mark.parametrize(
     ("top_k", "limit", "force"), [(-1, 3, False), (7, -1, True), (12, 0, True)]

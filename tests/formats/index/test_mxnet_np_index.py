@@ -69,6 +69,7 @@ PICKED: list[tuple[np.ndarray, np.ndarray, Attrs]] = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("data", "index", "attrs"), PICKED)
 def test_pick(data: np.ndarray, index: np.ndarray, attrs: Attrs) -> None:
     check("pick", [data, index], attrs, numpy=False, returns=True)
@@ -364,6 +365,7 @@ BY_TENSOR: list[tuple[np.ndarray, np.ndarray, list[int], Attrs]] = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("data", "values", "obj", "attrs"), BY_TENSOR)
 def test_insert_at_a_tensor(
     data: np.ndarray, values: np.ndarray, obj: list[int], attrs: Attrs
@@ -452,6 +454,7 @@ OPEN: list[tuple[str, list[np.ndarray], dict[str, tuple[int | str, ...]], Attrs]
 ]  # fmt: skip
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("op", "arrays", "shapes", "attrs"), OPEN)
 def test_open_lengths(
     op: str, arrays: list[np.ndarray], shapes: dict[str, tuple[int | str, ...]], attrs: Attrs

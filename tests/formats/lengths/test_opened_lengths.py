@@ -193,6 +193,7 @@ def test_what_holds_a_batch_is_named(name: str, given: Any, tmp_path: Path) -> N
     )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("suffix", ["-symbol.json", ".nnef", ".mlpackage", ".relay"])
 def test_a_batch_follows_in_every_format(suffix: str, tmp_path: Path) -> None:
     path = build("pooled", _GRAPHS["pooled"], tmp_path)
@@ -208,6 +209,7 @@ def test_a_batch_follows_in_every_format(suffix: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(run(target, x), by_entries(path, x, 0), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.wide
 def test_the_length_of_a_sequence_follows(tmp_path: Path) -> None:
     text = _GRAPHS["attention"]
     path = build("attention", text, tmp_path)

@@ -128,6 +128,7 @@ def test_triangles(
     agree(symbol, {"a": triangular(*batch, 4, 4), "b": b}, tolerance=TOLERANCE["float32"])
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", [1, 2, 5, 12])
 @pytest.mark.parametrize("batch", BATCHES)
@@ -163,6 +164,7 @@ def test_signs_of_lq(mx: Any, rows: list[list[float]]) -> None:
     agree(symbol, {"a": np.array(rows, np.float32)})
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", [1, 2, 5, 12])
 @pytest.mark.parametrize("batch", BATCHES)

@@ -59,6 +59,7 @@ def net(shape: tuple[int, ...], bias: bool, transposed: bool, path: Path) -> np.
     return draw.normal(size=shape).astype(np.float32)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("shape", "bias", "transposed"), CASES)
 @pytest.mark.thin(2)
 def test_runtimes_agree(

@@ -402,6 +402,7 @@ def test_a_symbol_with_the_file_of_its_parameters(mx, symbol, values, tmp_path, 
     check(model, values)
 
 
+@pytest.mark.wide
 def test_weights_are_read_whole_while_a_net_runs(mx: ModuleType) -> None:
     """A convolution's first inference moves its weights about in their own memory."""
     wanted = np.arange(256 * 256 * 9, dtype=np.float32).reshape(256, 256, 3, 3)

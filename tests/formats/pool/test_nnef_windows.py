@@ -308,6 +308,7 @@ AGAIN: dict[str, tuple[Callable[..., Expr], list[tuple[int, ...]]]] = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", AGAIN)
 def test_windows_stay_whole(name: str, tmp_path: Path) -> None:
     """What is written and read is written the same again, and has the operators that it had."""

@@ -108,6 +108,7 @@ def test_codes_that_stay_are_integers(tmp_path: Path) -> None:
     _agrees(_model(body), tmp_path / "net")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32"])
 @pytest.mark.parametrize("per_row", [False, True])
 def test_weights_are_stored_as_codes(tmp_path: Path, dtype: str, per_row: bool) -> None:

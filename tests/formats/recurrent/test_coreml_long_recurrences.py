@@ -70,6 +70,7 @@ def inputs(steps: int, lengths: bool) -> dict[str, np.ndarray]:
     return {"x": x, **ends}
 
 
+@pytest.mark.sparse(2)
 @pytest.mark.parametrize("target", ["iOS15", "iOS17", "iOS18"])
 @pytest.mark.parametrize("length", [UNROLLED + 5, "T"], ids=["fixed", "open"])
 @pytest.mark.parametrize("name", LAYERS)

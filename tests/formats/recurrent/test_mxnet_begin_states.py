@@ -254,6 +254,7 @@ def loops_in_loops(depth: int) -> Any:
     return group(*loop)
 
 
+@pytest.mark.wide
 def test_many_loops_in_loops() -> None:
     """Were a body walked once for its lengths and once for its value, these would take days.
 

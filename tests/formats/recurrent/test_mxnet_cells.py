@@ -77,6 +77,7 @@ def compared(net: Any, inputs: dict[str, np.ndarray], path: Path, shapes: dict[s
     same([run(model.main, arguments, mod=model.mod)], expected, 1e-5)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("batch", [2, "batch"])
 @pytest.mark.parametrize("cell", CELLS)
 def test_unrolled_cell(cell: str, batch: int | str, tmp_path: Path) -> None:
@@ -85,6 +86,7 @@ def test_unrolled_cell(cell: str, batch: int | str, tmp_path: Path) -> None:
     compared(Unrolled(build()), {"data": x}, tmp_path, {"data": (batch, 5, *shape)})
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("batch", [2, "batch"])
 @pytest.mark.parametrize("cell", ["lstm", "bidirectional"])
 def test_unrolled_cell_of_some_length(cell: str, batch: int | str, tmp_path: Path) -> None:

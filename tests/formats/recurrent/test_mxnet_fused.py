@@ -132,6 +132,7 @@ def test_fused_conv_with_a_sum(
     fused_conv(dtype, plus=plus, behind=behind, calibrated=calibrated, bias=False, reverse=reverse)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize(("channels", "attrs"), [
     (6, {"stride": 2, "pad": 1}), (6, {"dilate": 2}), (4, {"num_group": 4}), (8, {"num_group": 4}),

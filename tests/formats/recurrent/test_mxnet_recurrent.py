@@ -109,6 +109,7 @@ def _assert_all_close(found: list[np.ndarray], expected: list[np.ndarray]) -> No
         np.testing.assert_allclose(ours, theirs, **TOLERANCE)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("state_outputs", [False, True])
 @pytest.mark.parametrize("layers", [1, 3])
 @pytest.mark.parametrize("directions", [1, 2])
@@ -288,6 +289,7 @@ def test_a_stack_comes_back_as_one(
     _assert_all_close(found, expected)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("shape", [(TIME, BATCH, INPUT), ("t", "n", INPUT)])
 @pytest.mark.parametrize("layout", ["TNC", "NTC"])
 @pytest.mark.parametrize("layer", ["RNN", "LSTM", "GRU"])

@@ -67,6 +67,7 @@ RESHAPES: list[tuple[Shape, str, bool]] = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("shape", "codes", "reverse"), RESHAPES)
 def test_npx_reshape(shape: Shape, codes: str, reverse: bool) -> None:
     check("_npx_reshape", [numbers(shape)], {"newshape": codes, "reverse": reverse}, returns=True)
@@ -302,6 +303,7 @@ OPEN: list[tuple[str, Shape, tuple[int | str, ...], Attrs, int]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("op", "shape", "open_shape", "attrs", "outputs"), OPEN)
 def test_open_lengths(
     op: str, shape: Shape, open_shape: tuple[int | str, ...], attrs: Attrs, outputs: int

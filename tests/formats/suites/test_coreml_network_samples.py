@@ -53,6 +53,7 @@ def test_gaps_name_cases() -> None:
     assert unknown_gaps("coreml-network", {each.id for each in samples()}) == []
 
 
+@pytest.mark.sparse(3)
 @pytest.mark.parametrize(("name", "given", "target"), samples())
 @pytest.mark.thin(2)
 def test_network_agrees_with_kernel(name: str, given: Sample, target: str) -> None:

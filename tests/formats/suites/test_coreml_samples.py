@@ -73,6 +73,7 @@ def held(array: np.ndarray, target: str) -> np.ndarray:
     return array.astype(dtype)
 
 
+@pytest.mark.sparse(3)
 @pytest.mark.parametrize(("name", "given", "target"), samples())
 @pytest.mark.thin(2)
 def test_coreml_agrees_with_kernel(

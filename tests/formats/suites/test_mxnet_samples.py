@@ -56,6 +56,7 @@ def test_gaps_name_cases() -> None:
     assert unknown_gaps("mxnet-sample", {each.id for each in samples()}) == []
 
 
+@pytest.mark.sparse(2)
 @pytest.mark.parametrize(("name", "given"), samples())
 def test_mxnet_agrees_with_kernel(name: str, given: Sample) -> None:
     try:

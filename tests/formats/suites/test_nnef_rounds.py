@@ -48,6 +48,8 @@ def again(source: Path, target: Path) -> str:
     return (target / "graph.nnef").read_text()
 
 
+@pytest.mark.sparse(3)
+@pytest.mark.thin(2)
 @pytest.mark.thin(3)
 @pytest.mark.parametrize(("name", "given"), SAMPLES)
 def test_a_second_round_gives_the_text_of_the_first(

@@ -37,6 +37,7 @@ def test_gaps_name_samples() -> None:
     assert len(GAPS) == sum(map(len, REFUSED.values()))
 
 
+@pytest.mark.sparse(2)
 @pytest.mark.parametrize(("name", "given", "reason"), samples(refused=False))
 @pytest.mark.thin(2)
 def test_nnef_agrees_with_kernel(name: str, given: Sample, reason: str, tmp_path: Path) -> None:

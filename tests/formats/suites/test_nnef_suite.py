@@ -33,6 +33,7 @@ def test_gaps_name_cases() -> None:
     assert unknown_gaps("onnx-nnef", {each.name for each in COUNTED}) == []
 
 
+@pytest.mark.sparse(3)
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("case", suite_cases("onnx-nnef", COUNTED))
 def test_written_right(case: SuiteCase, tmp_path: Path) -> None:

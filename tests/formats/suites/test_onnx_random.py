@@ -57,6 +57,7 @@ def test_generation_takes_each_branch(name: str, count: int, opset: int) -> None
         np.testing.assert_array_equal(actual, wanted)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("name", KEYS)
 def test_split_takes_each_branch(name: str, opset: int) -> None:
@@ -66,6 +67,7 @@ def test_split_takes_each_branch(name: str, opset: int) -> None:
         np.testing.assert_array_equal(actual, wanted)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_uniform_numbers_are_equal(dtype: str, opset: int) -> None:

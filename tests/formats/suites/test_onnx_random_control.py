@@ -8,6 +8,7 @@ from support.random_control import ProgramMaker
 from support.tiers import first_of
 
 
+@pytest.mark.sparse(4)
 @pytest.mark.wide
 @pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize("seed", first_of(range(25), range(8)))

@@ -75,10 +75,12 @@ def samples() -> list[Any]:
     return found
 
 
+@pytest.mark.wide
 def test_gaps_name_cases() -> None:
     assert unknown_gaps("onnx-sample", {each.id for each in samples()}) == []
 
 
+@pytest.mark.sparse(3)
 @pytest.mark.parametrize(("name", "given", "opset"), samples())
 def test_runtime_agrees_with_kernel(name: str, given: Sample, opset: int) -> None:
     if OLD_RUNTIME and name in OLD_FAULTS:

@@ -73,12 +73,14 @@ def test_import(case: SuiteCase) -> None:
     check_import(case)
 
 
+@pytest.mark.sparse(3)
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("case", chosen("onnx-import-frozen"))
 def test_import_with_constants(case: SuiteCase) -> None:
     check_import(frozen(case))
 
 
+@pytest.mark.sparse(3)
 @pytest.mark.parametrize("case", chosen("onnx-again"))
 def test_import_and_export(case: SuiteCase) -> None:
     pytest.importorskip("onnxruntime")
@@ -95,6 +97,7 @@ MXNET_LACKS = re.compile(
 """Why cases are refused: dtypes, sequences, bits, and lengths that are not known beforehand."""
 
 
+@pytest.mark.sparse(3)
 @pytest.mark.wide
 @pytest.mark.parametrize("case", chosen("onnx-mxnet"))
 def test_import_and_mxnet(case: SuiteCase) -> None:

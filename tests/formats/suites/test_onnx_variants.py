@@ -78,6 +78,7 @@ def compare(built: BuiltSample, opset: int, tolerance: float) -> None:
         np.testing.assert_allclose(each, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.sparse(4)
 @pytest.mark.parametrize("opset", list(OPSETS.values()), ids=list(OPSETS))
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
@@ -98,6 +99,7 @@ def test_other_dtypes(name: str, number: int, dtype: str, opset: int) -> None:
     compare(built, opset, {"float16": 2e-3, "float64": 1e-12}.get(dtype, 1e-6))
 
 
+@pytest.mark.sparse(2)
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("shared", [True, False], ids=["shared", "apart"])
 @pytest.mark.parametrize("opset", list(OPSETS.values()), ids=list(OPSETS))

@@ -66,6 +66,7 @@ def test_interpreter_equals_kernels(seed: int) -> None:
     assert problem is None, f"seed {seed}: {problem}\n{made.model.mod.astext()}"
 
 
+@pytest.mark.thin(2)
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("strict", [False, True], ids=["dialect", "strict"])
 @pytest.mark.parametrize("seed", SEEDS)

@@ -54,6 +54,7 @@ def test_gaps_name_samples() -> None:
     assert len(GAPS) == sum(map(len, REFUSED.values()))
 
 
+@pytest.mark.sparse(2)
 @pytest.mark.parametrize(("name", "given", "reason"), samples(refused=False))
 def test_tvm_agrees_with_kernel(name: str, given: Sample, reason: str) -> None:
     judge(name, given)

@@ -26,6 +26,7 @@ NETS = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", NETS)
 def test_net_is_right_with_one_transpose(name: str, tmp_path: Path) -> None:
     mx = import_mxnet()

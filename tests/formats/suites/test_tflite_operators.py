@@ -100,6 +100,7 @@ def test_what_is_read_agrees_with_litert(
     compare(found[: len(expected)], expected)
 
 
+@pytest.mark.sparse(2)
 @pytest.mark.parametrize("name", params(5))
 @pytest.mark.thin(2)
 def test_what_is_written_agrees_with_litert(name: str, tmp_path: Path) -> None:

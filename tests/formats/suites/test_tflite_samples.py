@@ -19,6 +19,7 @@ SAMPLES = [
 ]
 
 
+@pytest.mark.sparse(2)
 @pytest.mark.parametrize(("name", "given"), SAMPLES)
 @pytest.mark.thin(2)
 def test_litert_agrees_with_kernel(name: str, given: Sample, tmp_path: Path) -> None:

@@ -6,10 +6,8 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.elementwise import like
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.shapes import is_float
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, as_dtype, is_float, tensor_type
 from serde.walk.expansion.tensors import along
 from serde.walk.pairs import pair, reads, writes
 from serde.walk.takes import FLOATS as REALS, Takes
@@ -18,19 +16,19 @@ Gelu = Literal["EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"]
 
 
 @OPS.imports("clamped_relu", since=(1, 17))
-def import_clamped_relu(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
+def import_clamped_relu(ctx: Import, x: Expr, *, alpha: float, beta: float) -> Expr:
     return relay.minimum(relay.nn.leaky_relu(x, alpha=alpha), like(ctx, x, beta))
 
 
 @OPS.imports("thresholded_relu", since=(1, 17))
-def import_thresholded_relu(ctx: ImportContext, x: Expr, *, alpha: float) -> Expr:
+def import_thresholded_relu(ctx: Import, x: Expr, *, alpha: float) -> Expr:
     """The threshold itself passes; in Relay, as in ONNX, it does not."""
     bound = like(ctx, x, alpha)
     return relay.where(relay.greater_equal(x, bound), x, like(ctx, x, 0))
 
 
 @OPS.imports("prelu", since=(1, 17))
-def import_prelu(ctx: ImportContext, x: Expr, alpha: Expr) -> Expr:
+def import_prelu(ctx: Import, x: Expr, alpha: Expr) -> Expr:
     return relay.nn.prelu(x, as_dtype(alpha, ctx.type(x).dtype), axis=1)
 
 
@@ -42,18 +40,18 @@ def _has_channels(node: Call) -> bool:
 
 
 @OPS.imports("linear_activation", since=(1, 17))
-def import_linear_activation(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
+def import_linear_activation(ctx: Import, x: Expr, *, alpha: float, beta: float) -> Expr:
     return relay.add(relay.multiply(x, like(ctx, x, alpha)), like(ctx, x, beta))
 
 
 @OPS.imports("scaled_tanh", since=(1, 17))
-def import_scaled_tanh(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
+def import_scaled_tanh(ctx: Import, x: Expr, *, alpha: float, beta: float) -> Expr:
     inner = relay.tanh(relay.multiply(x, like(ctx, x, beta)))
     return relay.multiply(inner, like(ctx, x, alpha))
 
 
 @OPS.imports("softplus_parametric", since=(1, 17))
-def import_softplus_parametric(ctx: ImportContext, x: Expr, alpha: Expr, beta: Expr) -> Expr:
+def import_softplus_parametric(ctx: Import, x: Expr, alpha: Expr, beta: Expr) -> Expr:
     """Factors lie along the second axis."""
     type_ = ctx.type(x)
     outer, inner = (along(as_dtype(each, type_.dtype), type_.rank, 1) for each in (alpha, beta))
@@ -65,20 +63,20 @@ QUICK = 1.702
 
 
 @OPS.imports("gelu")
-def import_gelu(ctx: ImportContext, x: Expr, *, mode: Gelu = "EXACT") -> Expr:
+def import_gelu(ctx: Import, x: Expr, *, mode: Gelu = "EXACT") -> Expr:
     if mode == "SIGMOID_APPROXIMATION":
         return relay.serde.swish(x, alpha=QUICK)
     return relay.serde.gelu(x, approximate="tanh" if mode == "TANH_APPROXIMATION" else "none")
 
 
 @OPS.exports("serde.gelu")
-def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
+def export_gelu(ctx: Export, data: Value, *, approximate: str) -> Value:
     mode: Gelu = "TANH_APPROXIMATION" if approximate == "tanh" else "EXACT"
     return ctx.emit("gelu", x=data, mode=mode)
 
 
 @OPS.exports("serde.swish", takes=Takes(alpha=QUICK))
-def export_swish(ctx: ExportContext, data: Value) -> Value:
+def export_swish(ctx: Export, data: Value) -> Value:
     return ctx.emit("gelu", x=data, mode="SIGMOID_APPROXIMATION")
 
 

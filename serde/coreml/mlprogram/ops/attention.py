@@ -10,10 +10,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.operators import HALVES
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.shapes import is_float
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, as_dtype, is_float, tensor_type
 from serde.walk.expansion.tensors import fixed_shape
 from serde.walk.takes import Takes
 
@@ -30,7 +28,7 @@ def _four_axes(x: Expr, rank: int) -> Expr:
 
 @OPS.imports("scaled_dot_product_attention", since=18)
 def import_scaled_dot_product_attention(
-    ctx: ImportContext, query: Expr, key: Expr, value: Expr, attn_mask: Expr | None = None
+    ctx: Import, query: Expr, key: Expr, value: Expr, attn_mask: Expr | None = None
 ) -> Expr:
     """Any number of axes lie between the batch and the last two; Relay has one, the heads."""
     type_ = ctx.type(query)
@@ -64,7 +62,7 @@ def _says(node: Call) -> bool:
 
 @OPS.exports("serde.attention", since=18, takes=Takes(query=HALVES, softcap=None), when=_says)
 def export_attention(
-    ctx: ExportContext,
+    ctx: Export,
     query: Value,
     key: Value,
     value: Value,

@@ -11,22 +11,18 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.operators import NUMBERS, cast_to, compute_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import transpose
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.coreml.mlprogram.tensor_lists import give_shape, is_shapeless, operand_of
 from serde.errors import Unsupported
-from serde.relay.ir.bodies import instantiate
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir import Any, Dim, TensorType, Type, call, infer_function, infer_if, instantiate
 from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var, tensor_type
-from serde.relay.ir.infer import infer_function, infer_if
 from serde.relay.ir.leaves import leaves
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType, Type
 from serde.relay.op.control.body import join, results
 from serde.walk.export_context import Writing
 
 
 @OPS.imports("cond")
-def import_cond(ctx: ImportContext, pred: Expr) -> list[Expr]:
+def import_cond(ctx: Import, pred: Expr) -> list[Expr]:
     """A condition that is known leaves its branch only."""
     known = ctx.known(pred)
     if known is not None and known.size == 1:
@@ -52,7 +48,7 @@ def _alike(yes: Sequence[Expr], no: Sequence[Expr]) -> list[list[Expr]]:
 
 
 @OPS.imports("while_loop")
-def import_while_loop(ctx: ImportContext, *loop_vars: Expr) -> list[Expr]:
+def import_while_loop(ctx: Import, *loop_vars: Expr) -> list[Expr]:
     """The condition is a block of its own: it is asked before the loop, and at its end."""
     given = list(loop_vars)
     types = [ctx.type(each) for each in given]
@@ -89,7 +85,7 @@ def _give_shape(value: Expr, later: Type) -> Expr:
 
 
 def _note_bounds(
-    ctx: ImportContext, state: Sequence[Var], test: Function, captured: Sequence[Expr]
+    ctx: Import, state: Sequence[Var], test: Function, captured: Sequence[Expr]
 ) -> None:
     """Record what variables of a loop are less than whenever its body runs."""
     values = dict[Expr, Expr](zip(test.params[len(state) :], captured, strict=True))
@@ -138,7 +134,7 @@ def _make_loop_body(
 
 @OPS.exports("serde.loop")
 def export_loop(
-    ctx: ExportContext,
+    ctx: Export,
     limit: Value | None,
     going: Value | None,
     state: tuple[Value, ...],
@@ -205,7 +201,7 @@ def _as_length(limit: Expr) -> Expr:
 
 @OPS.exports("serde.scan")
 def export_scan(
-    ctx: ExportContext,
+    ctx: Export,
     state: tuple[Value, ...],
     scanned: tuple[Value, ...],
     captures: tuple[Value, ...],
@@ -270,7 +266,7 @@ _SMALL = 10
 _ONE = relay.const(np.ones(1, np.int32))
 
 
-def _length(ctx: ExportContext, x: Value, axis: int) -> Value:
+def _length(ctx: Export, x: Value, axis: int) -> Value:
     """Return the length of an axis, a vector of one int32, wherever it comes from."""
     dim = ctx.type(x).shape[axis]
     if isinstance(dim, int):
@@ -286,13 +282,13 @@ def _row_first(type_: TensorType, axis: int) -> TensorType:
     return TensorType(dims, type_.dtype)
 
 
-def _move_stack_axis(ctx: ExportContext, stack: Value, axis: int) -> Value:
+def _move_stack_axis(ctx: Export, stack: Value, axis: int) -> Value:
     order = list(range(1, ctx.type(stack).rank))
     order.insert(axis % ctx.type(stack).rank, 0)
     return transpose(ctx, stack, order)
 
 
-def _zeros(ctx: ExportContext, type_: TensorType, total: Value) -> Value:
+def _zeros(ctx: Export, type_: TensorType, total: Value) -> Value:
     """Return a stack of zeros with a row for each slice; a large one is no part of the file."""
     lengths = type_.shape
     if isinstance(type_.size, int) and type_.size < _SMALL:
@@ -305,7 +301,7 @@ def _zeros(ctx: ExportContext, type_: TensorType, total: Value) -> Value:
     return cast_to(ctx, made, type_.dtype)
 
 
-def _slice(ctx: ExportContext, x: Value, place: Value, axis: int) -> Value:
+def _slice(ctx: Export, x: Value, place: Value, axis: int) -> Value:
     """Return the slice of a tensor at a place, which is within it."""
 
     def taken(data: Expr, index: Expr) -> Expr:
@@ -314,7 +310,7 @@ def _slice(ctx: ExportContext, x: Value, place: Value, axis: int) -> Value:
     return ctx.spell(taken, x, place)
 
 
-def _put_at(ctx: ExportContext, stack: Value, place: Value, row: Value) -> Value:
+def _put_at(ctx: Export, stack: Value, place: Value, row: Value) -> Value:
     """Return a stack with a row at a place."""
 
     def put(data: Expr, index: Expr, update: Expr) -> Expr:
@@ -332,20 +328,18 @@ def _first(stack: Expr, count: Expr) -> Expr:
 
 
 @OPS.imports("read_state", since=18)
-def import_read_state(ctx: ImportContext, *, input: str) -> Expr:
+def import_read_state(ctx: Import, *, input: str) -> Expr:
     return ctx.read_state(input)
 
 
 @OPS.imports("write_state", since=18)
-def import_write_state(ctx: ImportContext, data: Expr, *, input: str) -> list[Expr]:
+def import_write_state(ctx: Import, data: Expr, *, input: str) -> list[Expr]:
     ctx.write_state(input, data)
     return []
 
 
 @OPS.imports("classify")
-def import_classify(
-    ctx: ImportContext, probabilities: Expr, *, classes: tuple[str | int, ...]
-) -> Expr:
+def import_classify(ctx: Import, probabilities: Expr, *, classes: tuple[str | int, ...]) -> Expr:
     """The tensor of probabilities stands for the dictionary; the class follows from it."""
     ctx.note_labels(classes)
     return probabilities

@@ -7,12 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Expr, as_dtype, call, split_padding
 from serde.relay.lowering.conv import (
     CONVOLUTIONS,
     TRANSPOSED,
@@ -87,7 +84,7 @@ def to_relay_padding(
 
 
 def window_lengths(
-    ctx: ImportContext, x: Expr, rank: int, strides: Sequence[int], pad_type: Padding
+    ctx: Import, x: Expr, rank: int, strides: Sequence[int], pad_type: Padding
 ) -> tuple[int, ...]:
     """Return the lengths that the padding of windows depends on, or zeros if on none."""
     if pad_type in ("same", "same_lower") and any(stride != 1 for stride in strides):
@@ -102,7 +99,7 @@ def to_mil_pads(padding: Sequence[int], rank: int) -> list[int]:
 
 
 def _cast_parameters(
-    ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None
+    ctx: Import, x: Expr, weight: Expr, bias: Expr | None
 ) -> tuple[Expr, Expr | None]:
     """Return parameters in the dtype of the data: from iOS17 on they may have another."""
     dtype = ctx.type(x).dtype
@@ -111,7 +108,7 @@ def _cast_parameters(
 
 @OPS.imports("conv", since=(1, 17))
 def import_conv(
-    ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None = None, *, conv: ConvAttributes
+    ctx: Import, x: Expr, weight: Expr, bias: Expr | None = None, *, conv: ConvAttributes
 ) -> Expr:
     """Padding that keeps the length over the stride depends on the length where there is one."""
     channels, _, *kernel = ctx.static_shape(weight, at_least=2)
@@ -137,7 +134,7 @@ def import_conv(
 
 @OPS.imports("conv_quantized")
 def import_conv_quantized(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weight: Expr,
     bias: Expr | None,
@@ -165,12 +162,12 @@ def import_conv_quantized(
     return import_conv(ctx, x, weight, None, conv=conv)
 
 
-def _may_be_parameters(ctx: ExportContext, *values: Value | None) -> bool:
+def _may_be_parameters(ctx: Export, *values: Value | None) -> bool:
     """Whether values are constants, or the target takes others for parameters too."""
     return ctx.version >= 17 or all(each is None or each.is_constant for each in values)
 
 
-def _add_bias(ctx: ExportContext, result: Value, bias: Value | None) -> Value:
+def _add_bias(ctx: Export, result: Value, bias: Value | None) -> Value:
     return (
         result
         if bias is None
@@ -180,7 +177,7 @@ def _add_bias(ctx: ExportContext, result: Value, bias: Value | None) -> Value:
 
 @OPS.exports(*CONVOLUTIONS, when=is_on_floats)
 def export_conv(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
+    ctx: Export, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
     """Padding goes pair by pair, before and after each axis."""
     if not weight.is_constant and any(each != 1 for each in conv.dilation):
@@ -205,7 +202,7 @@ OPS.expands(*CONVOLUTIONS)(convolution_on_floats("float32"))
 
 @OPS.imports("conv_transpose", since=(1, 17))
 def import_conv_transpose(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weight: Expr,
     bias: Expr | None = None,
@@ -254,7 +251,7 @@ def import_conv_transpose(
 
 @OPS.exports(*TRANSPOSED, takes=Takes(output_padding=all_are(0)), when=is_on_floats)
 def export_conv_transpose(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
+    ctx: Export, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
     if not _may_be_parameters(ctx, weight):
         raise Unsupported(

@@ -19,13 +19,9 @@ from serde.coreml.mlprogram.operators import (
     emit_in,
 )
 from serde.coreml.mlprogram.ops.shape.arrange import spread, spread_as
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import broadcast, is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Expr, TensorType, broadcast, call, is_float, tensor_type
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.pairs import reads, writes
 from serde.walk.takes import FLOATS as REALS, Takes
@@ -77,12 +73,12 @@ LOGICAL = ("logical_and", "logical_or", "logical_xor")
 Name = Literal["bool", "fp16", "fp32", "int8", "int16", "int32", "uint8", "uint16"]
 
 
-def like(ctx: ImportContext, x: Expr, value: float) -> Expr:
+def like(ctx: Import, x: Expr, value: float) -> Expr:
     """Return a number in the dtype of a tensor."""
     return relay.Constant(np.array(value, numpy_dtype(ctx.type(x).dtype)))
 
 
-def _export_function(ctx: ExportContext, data: Value, *, op: str) -> Value:
+def _export_function(ctx: Export, data: Value, *, op: str) -> Value:
     return emit_in(ctx, NUMBERS if op in OF_INTEGERS else FLOATS, op, {"x": data})
 
 
@@ -96,17 +92,17 @@ for _op in ("erf", "exp", "tanh"):
 
 
 @OPS.exports("logical_not")
-def export_logical_not(ctx: ExportContext, data: Value) -> Value:
+def export_logical_not(ctx: Export, data: Value) -> Value:
     type_ = ctx.type(data)
     found = ctx.emit("logical_not", TensorType(type_.shape, "bool"), x=ctx.cast(data, "bool"))
     return ctx.cast(found, type_.dtype)
 
 
-def _import_arithmetic(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
+def _import_arithmetic(ctx: Import, x: Expr, y: Expr, *, target: str) -> Expr:
     return call(target, *promote(ctx, x, y))
 
 
-def promote(ctx: ImportContext, x: Expr, y: Expr) -> tuple[Expr, Expr]:
+def promote(ctx: Import, x: Expr, y: Expr) -> tuple[Expr, Expr]:
     """Return two tensors in the wider of their dtypes; floats are wider than integers.
 
     Raises:
@@ -122,11 +118,11 @@ def promote(ctx: ImportContext, x: Expr, y: Expr) -> tuple[Expr, Expr]:
     return relay.cast(x, wide), relay.cast(y, wide)
 
 
-def _export_binary(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+def _export_binary(ctx: Export, lhs: Value, rhs: Value, *, op: str) -> Value:
     return emit_in(ctx, NUMBERS, op, {"x": lhs, "y": rhs})
 
 
-def _export_comparison(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+def _export_comparison(ctx: Export, lhs: Value, rhs: Value, *, op: str) -> Value:
     dtype = compute_dtype(ctx, ctx.type(lhs).dtype, NUMBERS)
     return ctx.emit(op, x=cast_to(ctx, lhs, dtype), y=cast_to(ctx, rhs, dtype))
 
@@ -142,7 +138,7 @@ OPS.imports("pow")(partial(_import_arithmetic, target="power"))
 
 
 @OPS.exports("power")
-def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_power(ctx: Export, lhs: Value, rhs: Value) -> Value:
     """MIL does not say what integers to negative powers are, which Relay cuts towards zero."""
     known = rhs.data is not None and bool((rhs.data >= 0).all())
     if known or not ctx.type(lhs).dtype.startswith("int"):
@@ -160,7 +156,7 @@ def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return ctx.spell(cut, lhs, rhs, powers)
 
 
-def _export_logical(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+def _export_logical(ctx: Export, lhs: Value, rhs: Value, *, op: str) -> Value:
     truth = [ctx.cast(x, "bool") for x in (lhs, rhs)]
     result = ctx.result_type()
     found = ctx.emit(op, TensorType(result.shape, "bool"), x=truth[0], y=truth[1])
@@ -173,14 +169,14 @@ for _op in LOGICAL:
 
 
 @OPS.imports("real_div")
-def import_real_div(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+def import_real_div(ctx: Import, x: Expr, y: Expr) -> Expr:
     """Integers are divided as floats and cut towards zero."""
     x, y = promote(ctx, x, y)
     return relay.divide(x, y)
 
 
 @OPS.exports("divide")
-def export_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_divide(ctx: Export, lhs: Value, rhs: Value) -> Value:
     """Of integers Relay cuts towards zero: a division of magnitudes, with the sign put back."""
     if is_float(ctx.type(lhs).dtype):
         return ctx.emit("real_div", x=lhs, y=rhs)
@@ -193,7 +189,7 @@ def export_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
 
 
 @OPS.imports("floor_div")
-def import_floor_div(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+def import_floor_div(ctx: Import, x: Expr, y: Expr) -> Expr:
     x, y = promote(ctx, x, y)
     if is_float(ctx.type(x).dtype):
         return relay.floor(relay.divide(x, y))
@@ -201,7 +197,7 @@ def import_floor_div(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
 
 
 @OPS.exports("floor_divide")
-def export_floor_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_floor_divide(ctx: Export, lhs: Value, rhs: Value) -> Value:
     return emit_in(ctx, NUMBERS, "floor_div", {"x": lhs, "y": rhs})
 
 
@@ -218,40 +214,40 @@ OPS.expands("mod", "trunc_mod")(_magnitudes(relay.floor_mod))
 
 
 @OPS.imports("inverse", since=(1, 17))
-def import_inverse(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-4) -> Expr:
+def import_inverse(ctx: Import, x: Expr, *, epsilon: float = 1e-4) -> Expr:
     return relay.divide(like(ctx, x, 1), relay.add(x, like(ctx, x, epsilon)))
 
 
 @OPS.imports("log", since=(1, 17))
-def import_log(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-45) -> Expr:
+def import_log(ctx: Import, x: Expr, *, epsilon: float = 1e-45) -> Expr:
     """What is added is nothing in float16, and the least float32, which only saves log(0)."""
     offset = like(ctx, x, epsilon)
     return relay.log(relay.add(x, offset) if ctx.constant(offset) else x)
 
 
 @OPS.imports("rsqrt", since=(1, 17))
-def import_rsqrt(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-12) -> Expr:
+def import_rsqrt(ctx: Import, x: Expr, *, epsilon: float = 1e-12) -> Expr:
     offset = like(ctx, x, epsilon)
     return relay.rsqrt(relay.add(x, offset) if ctx.constant(offset) else x)
 
 
 @OPS.imports("square")
-def import_square(ctx: ImportContext, x: Expr) -> Expr:
+def import_square(ctx: Import, x: Expr) -> Expr:
     return relay.multiply(x, x)
 
 
 @OPS.imports("exp2")
-def import_exp2(ctx: ImportContext, x: Expr) -> Expr:
+def import_exp2(ctx: Import, x: Expr) -> Expr:
     return relay.power(like(ctx, x, 2), x)
 
 
 @OPS.imports("threshold")
-def import_threshold(ctx: ImportContext, x: Expr, *, alpha: float) -> Expr:
+def import_threshold(ctx: Import, x: Expr, *, alpha: float) -> Expr:
     return relay.maximum(x, like(ctx, x, alpha))
 
 
 @OPS.exports("clip")
-def export_clip(ctx: ExportContext, a: Value, *, a_min: float, a_max: float) -> Value:
+def export_clip(ctx: Export, a: Value, *, a_min: float, a_max: float) -> Value:
     if not is_float(ctx.type(a).dtype):
         ends = [np.array(end) for end in clip_limits(numpy_dtype(ctx.type(a).dtype), a_min, a_max)]
         return ctx.spell(
@@ -266,18 +262,18 @@ def export_clip(ctx: ExportContext, a: Value, *, a_min: float, a_max: float) -> 
 
 
 @OPS.exports("negative")
-def export_negative(ctx: ExportContext, data: Value) -> Value:
+def export_negative(ctx: Export, data: Value) -> Value:
     return ctx.emit("mul", x=data, y=ctx.const(-1, ctx.type(data).dtype))
 
 
 @OPS.imports("select")
-def import_select(ctx: ImportContext, cond: Expr, a: Expr, b: Expr) -> Expr:
+def import_select(ctx: Import, cond: Expr, a: Expr, b: Expr) -> Expr:
     a, b = promote(ctx, a, b)
     return relay.where(cond, a, b)
 
 
 @OPS.exports("where")
-def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
+def export_where(ctx: Export, condition: Value, x: Value, y: Value) -> Value:
     """MIL takes truth values alone, and what is chosen among must span the result."""
     a, b = x, y
     result = ctx.result_type()
@@ -290,17 +286,17 @@ def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Va
 
 
 @OPS.imports("identity")
-def import_identity(ctx: ImportContext, x: Expr) -> Expr:
+def import_identity(ctx: Import, x: Expr) -> Expr:
     return x
 
 
 @OPS.imports("cast", since=(1, 17))
-def import_cast(ctx: ImportContext, x: Expr, *, dtype: Name) -> Expr:
+def import_cast(ctx: Import, x: Expr, *, dtype: Name) -> Expr:
     return relay.cast(x, DTYPES[dtype])
 
 
 @OPS.exports("cast")
-def export_cast(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+def export_cast(ctx: Export, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     """Integers of 64 bits are held in 32, so that a cast between the two is nothing."""
     held = {"int64": "int32", "float64": "float32"}
     source = held.get(ctx.type(data).dtype, ctx.type(data).dtype)

@@ -5,20 +5,16 @@ from __future__ import annotations
 import serde.relay as relay
 from serde.coreml.mlprogram.operators import NUMBERS, cast_to, compute_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import expand_dims, reshape, squeeze
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Dim, Expr, TensorType, call, is_float
 
 WHOLE = ("nchw,nwhu->nchu", "chw,whr->chr")
 """The equations of MIL's einsum."""
 
 
 @OPS.imports("linear", since=1)
-def import_linear_v1(ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+def import_linear_v1(ctx: Import, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     found = call("nn.dense", x, weight, units=ctx.type(weight).shape[0])
     if bias is None:
         return found
@@ -26,7 +22,7 @@ def import_linear_v1(ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | Non
 
 
 @OPS.imports("linear", since=17)
-def import_linear(ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+def import_linear(ctx: Import, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """Weights may be of another dtype, and are brought into that of the data."""
     dtype = ctx.type(x).dtype
     parts = [weight] if bias is None else [weight, bias]
@@ -35,9 +31,7 @@ def import_linear(ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None =
 
 
 @OPS.exports("nn.dense", ignored=("units", "out_dtype"))
-def export_dense(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
-) -> Value:
+def export_dense(ctx: Export, data: Value, weight: Value, bias: Value | None = None) -> Value:
     """MIL has dense layers of constant weights, for data of up to three axes."""
     constant = weight.is_constant and (bias is None or bias.is_constant)
     alike = ctx.type(data).dtype == ctx.type(weight).dtype == ctx.result_type().dtype
@@ -50,7 +44,7 @@ def export_dense(
 
 
 def _product(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     y: Value,
     type_: TensorType,
@@ -68,7 +62,7 @@ def _product(
 
 @OPS.imports("matmul", since=(1, 17))
 def import_matmul(
-    ctx: ImportContext, x: Expr, y: Expr, *, transpose_x: bool = False, transpose_y: bool = False
+    ctx: Import, x: Expr, y: Expr, *, transpose_x: bool = False, transpose_y: bool = False
 ) -> Expr:
     """A constant side may be of another dtype, and is brought into that of the other."""
     if ctx.type(x).dtype != ctx.type(y).dtype:
@@ -93,14 +87,14 @@ def _transpose_matrices(x: Expr, rank: int) -> Expr:
 @OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
 @OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
 def export_batch_matmul(
-    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
+    ctx: Export, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     turned = {"turn_x": transpose_a, "turn_y": transpose_b}
     return _product(ctx, tensor_a, tensor_b, ctx.result_type(), **turned)
 
 
 @OPS.exports("serde.matmul")
-def export_matmul_of_stacks(ctx: ExportContext, a: Value, b: Value) -> Value:
+def export_matmul_of_stacks(ctx: Export, a: Value, b: Value) -> Value:
     """A vector is a row on the left and a column on the right, whose axis then goes."""
     left, right, result = ctx.type(a).rank, ctx.type(b).rank, ctx.result_type()
     dims: list[Dim] = list(result.shape)
@@ -118,7 +112,7 @@ def export_matmul_of_stacks(ctx: ExportContext, a: Value, b: Value) -> Value:
 
 
 @OPS.exports("nn.bias_add")
-def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) -> Value:
+def export_bias_add(ctx: Export, data: Value, bias: Value, *, axis: int) -> Value:
     rank = ctx.type(data).rank
     following = rank - 1 - axis % rank
     shape = [*ctx.type(bias).shape, *[1] * following]
@@ -130,7 +124,7 @@ def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) 
 
 
 @OPS.imports("einsum")
-def import_einsum(ctx: ImportContext, *values: Expr, equation: str) -> Expr:
+def import_einsum(ctx: Import, *values: Expr, equation: str) -> Expr:
     """Axes of length 1 are spread over those of the other side."""
     terms = equation.replace(" ", "").partition("->")[0].split(",")
     lengths: dict[str, Dim] = {}
@@ -166,7 +160,7 @@ def _is_whole(node: Call) -> bool:
 
 
 @OPS.exports("einsum", when=_is_whole)
-def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str) -> Value:
+def export_einsum(ctx: Export, data: tuple[Value, ...], *, equation: str) -> Value:
     """Any letters will do."""
     whole = next(
         (each for each in WHOLE if _normalize_equation(each) == _normalize_equation(equation)), None

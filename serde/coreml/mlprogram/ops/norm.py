@@ -9,12 +9,10 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.coreml.mlprogram.ops.elementwise import like
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, TupleGetItem, tensor_type
+from serde.relay.ir import Expr, TupleGetItem, call, normalize_axes, normalize_axis, tensor_type
 from serde.relay.ir.precision import as_dtype, limits, wide_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.op.norm.bodies import batch_norm_body, standardize
 from serde.relay.op.norm.layer import StashedNorm
 from serde.relay.op.norm.plain import ChannelNorm
@@ -22,17 +20,17 @@ from serde.walk.expansion.tensors import along
 from serde.walk.takes import Takes, at, ranks
 
 
-def _ones(ctx: ImportContext, like_: Expr, shape: Sequence[int]) -> Expr:
+def _ones(ctx: Import, like_: Expr, shape: Sequence[int]) -> Expr:
     return relay.Constant(allocation.ones(shape, numpy_dtype(ctx.type(like_).dtype)))
 
 
-def _zeros(ctx: ImportContext, like_: Expr, shape: Sequence[int]) -> Expr:
+def _zeros(ctx: Import, like_: Expr, shape: Sequence[int]) -> Expr:
     return relay.Constant(allocation.zeros(shape, numpy_dtype(ctx.type(like_).dtype)))
 
 
 @OPS.imports("batch_norm", since=(1, 17))
 def import_batch_norm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     mean: Expr,
     variance: Expr,
@@ -50,7 +48,7 @@ def import_batch_norm(
     return relay.nn.batch_norm(x, scale, offset, centre, spread, epsilon=epsilon)[0]
 
 
-def _epsilon(ctx: ExportContext, epsilon: float, like_: Value) -> Value:
+def _epsilon(ctx: Export, epsilon: float, like_: Value) -> Value:
     """Return an epsilon in the dtype of a value; the least number there is for one too small.
 
     A transformer's 1e-12 is nothing in float16, and what is constant would be divided by it.
@@ -62,7 +60,7 @@ def _epsilon(ctx: ExportContext, epsilon: float, like_: Value) -> Value:
 
 @OPS.exports("nn.batch_norm", takes=Takes(data=ranks(3, 5), axis=at(1)))
 def export_batch_norm(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     gamma: Value,
     beta: Value,
@@ -96,7 +94,7 @@ def export_batch_norm(
 
 @OPS.imports("instance_norm", since=(1, 17))
 def import_instance_norm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     gamma: Expr | None = None,
     beta: Expr | None = None,
@@ -111,7 +109,7 @@ def import_instance_norm(
 
 @OPS.exports("nn.instance_norm", takes=Takes(data=ranks(3, 4), axis=at(1)))
 def export_instance_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
     """Factors that are computed come after the norm: MIL wants constants."""
     inside = _takes_factors(ctx, data, [gamma, beta])
@@ -129,7 +127,7 @@ def export_instance_norm(
     )
 
 
-def _takes_factors(ctx: ExportContext, data: Value, vectors: Sequence[Value]) -> bool:
+def _takes_factors(ctx: Export, data: Value, vectors: Sequence[Value]) -> bool:
     """Whether MIL takes the factors of a norm as they are: constants of the dtype of the data."""
     dtypes = {ctx.type(each).dtype for each in vectors}
     mixed = dtypes - {ctx.type(data).dtype}
@@ -150,7 +148,7 @@ def _scale_and_shift(x: Expr, gamma: Expr | None, beta: Expr | None, axis: int) 
 
 @OPS.imports("layer_norm", since=(1, 17))
 def import_layer_norm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     gamma: Expr | None = None,
     beta: Expr | None = None,
@@ -193,7 +191,7 @@ def _unsqueeze_to_rank(x: Expr, rank: int, axes: Sequence[int]) -> Expr:
 
 
 def _layer_norm(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     gamma: Value | None,
     beta: Value | None,
@@ -228,7 +226,7 @@ def _layer_norm(
 
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
     axes = [normalize_axis(norm.axis, ctx.type(data).rank)]
     return _layer_norm(ctx, data, *norm.affine(gamma, beta), axes, norm.epsilon)
@@ -236,7 +234,7 @@ def export_layer_norm(
 
 @OPS.exports("serde.layer_norm")
 def export_serde_layer_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value | None = None, *, norm: StashedNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value | None = None, *, norm: StashedNorm
 ) -> list[Value]:
     """Mean and deviation are written beside the norm; what nothing reads is dropped again."""
     type_ = ctx.type(data)
@@ -256,7 +254,7 @@ def export_serde_layer_norm(
 
 
 @OPS.imports("l2_norm", since=(1, 17))
-def import_l2_norm(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-6) -> Expr:
+def import_l2_norm(ctx: Import, x: Expr, *, epsilon: float = 1e-6) -> Expr:
     """Over the last three axes; what Relay takes the greater of, MIL adds."""
     total = relay.sum(relay.multiply(x, x), axis=(-3, -2, -1), keepdims=True)
     return relay.divide(x, relay.sqrt(relay.add(total, like(ctx, x, epsilon))))
@@ -264,13 +262,7 @@ def import_l2_norm(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-6) -> Exp
 
 @OPS.imports("local_response_norm", since=(1, 17))
 def import_local_response_norm(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    size: int,
-    alpha: float = 1e-4,
-    beta: float = 0.75,
-    k: float = 1.0,
+    ctx: Import, x: Expr, *, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Expr:
     if size % 2 == 0:
         raise Unsupported(f"{size} neighbours: MIL does not say which side has one more")
@@ -279,6 +271,6 @@ def import_local_response_norm(
 
 @OPS.exports("nn.lrn", takes=Takes(data=ranks(3, 4), axis=at(1)))
 def export_lrn(
-    ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
+    ctx: Export, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:
     return ctx.emit("local_response_norm", x=data, size=size, alpha=alpha, beta=beta, k=bias)

@@ -17,13 +17,9 @@ from serde.coreml.mlprogram.ops.conv import (
     to_relay_padding,
     window_lengths,
 )
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, pool_dim, split_padding
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Dim, Expr, TensorType, call, is_float, pool_dim, split_padding
 from serde.walk.expansion.pool import pool_expansion
 
 Kind = Literal["max", "avg"]
@@ -83,7 +79,7 @@ class _Window:
         return self.attrs | {"padding": (*self.sides[0], *self.ends), "ceil_mode": True}
 
 
-def _convert_window(ctx: ImportContext, x: Expr, pool: PoolAttributes) -> _Window:
+def _convert_window(ctx: Import, x: Expr, pool: PoolAttributes) -> _Window:
     """Return a window, rounded up as MIL does where lengths or padding tell how.
 
     Raises:
@@ -161,14 +157,14 @@ def _extend_padding(attrs: dict[str, AnyValue], past: Sequence[int]) -> dict[str
 
 
 @OPS.imports("max_pool")
-def import_max_pool(ctx: ImportContext, x: Expr, *, pool: PoolAttributes) -> Expr:
+def import_max_pool(ctx: Import, x: Expr, *, pool: PoolAttributes) -> Expr:
     window = _convert_window(ctx, x, pool)
     return call(f"nn.max_pool{window.rank}d", x, **window.whole())
 
 
 @OPS.imports("avg_pool")
 def import_avg_pool(
-    ctx: ImportContext, x: Expr, *, pool: PoolAttributes, exclude_padding_from_average: bool = False
+    ctx: Import, x: Expr, *, pool: PoolAttributes, exclude_padding_from_average: bool = False
 ) -> Expr:
     """Padding counts, but what windows reach beyond it does not, as in PyTorch."""
     window = _convert_window(ctx, x, pool)
@@ -185,7 +181,7 @@ def import_avg_pool(
 
 
 @OPS.imports("l2_pool")
-def import_l2_pool(ctx: ImportContext, x: Expr, *, pool: PoolAttributes) -> Expr:
+def import_l2_pool(ctx: Import, x: Expr, *, pool: PoolAttributes) -> Expr:
     window = _convert_window(ctx, x, pool)
     return call("serde.lp_pool", x, p=2, **window.whole())
 
@@ -242,7 +238,7 @@ def _compute_missing_padding(
 
 
 def _convert_rounding(
-    ctx: ExportContext, data: Value, attrs: dict[str, AnyValue], *, counts_padding: bool = False
+    ctx: Export, data: Value, attrs: dict[str, AnyValue], *, counts_padding: bool = False
 ) -> dict[str, AnyValue]:
     """Return the padding of a window and whether lengths are rounded up.
 
@@ -263,13 +259,11 @@ def _convert_rounding(
     return {"pad": to_mil_pads(_extend_padding(attrs, spare)["padding"], rank), "ceil_mode": False}
 
 
-def export_max_pool(ctx: ExportContext, data: Value, *, pool: RelayPool) -> Value:
+def export_max_pool(ctx: Export, data: Value, *, pool: RelayPool) -> Value:
     return _emit_pool(ctx, "max_pool", data, vars(pool))
 
 
-def export_avg_pool(
-    ctx: ExportContext, data: Value, *, pool: RelayPool, count_include_pad: bool
-) -> Value:
+def export_avg_pool(ctx: Export, data: Value, *, pool: RelayPool, count_include_pad: bool) -> Value:
     return _emit_pool(
         ctx,
         "avg_pool",
@@ -281,7 +275,7 @@ def export_avg_pool(
 
 
 def _emit_pool(
-    ctx: ExportContext,
+    ctx: Export,
     op: str,
     data: Value,
     attrs: dict[str, AnyValue],
@@ -332,7 +326,7 @@ def _fits_euclidean(node: Call) -> bool:
 
 
 @OPS.exports("serde.lp_pool", when=_fits_euclidean, ignored=("layout",))
-def export_lp_pool(ctx: ExportContext, data: Value, *, p: int, pool: RelayPool) -> Value:
+def export_lp_pool(ctx: Export, data: Value, *, p: int, pool: RelayPool) -> Value:
     """One stride serves all axes."""
     strides = pool.strides * len(pool.pool_size) if len(pool.strides) == 1 else pool.strides
     return _emit_pool(ctx, "l2_pool", data, vars(pool) | {"strides": strides})

@@ -9,12 +9,9 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.coreml.mlprogram.operators import HALVES
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, as_dtype, call, tensor_type
 from serde.relay.op.random.seeded import RandomNormal, RandomUniform
 from serde.walk.takes import Takes
 
@@ -27,7 +24,7 @@ def _to_relay_seed(seed: int) -> float | None:
 
 
 def _draw(
-    ctx: ImportContext, name: str, shape: Expr, bounds: dict[str, float], dtype: str, seed: int
+    ctx: Import, name: str, shape: Expr, bounds: dict[str, float], dtype: str, seed: int
 ) -> Expr:
     """Return numbers of a shape, which may be computed."""
     attrs: dict[str, AnyValue] = {**bounds, "dtype": np.dtype(dtype), "seed": _to_relay_seed(seed)}
@@ -37,24 +34,19 @@ def _draw(
     return call(name, like, **attrs)
 
 
-def _dtype(ctx: ImportContext, *bounds: Expr | None) -> str:
+def _dtype(ctx: Import, *bounds: Expr | None) -> str:
     """Return the dtype of what bounds the numbers, which is that of the numbers too."""
     known = [ctx.type(each).dtype for each in bounds if each is not None]
     return known[0] if known else "float32"
 
 
-def _number(ctx: ImportContext, bound: Expr | None, default: float) -> float:
+def _number(ctx: Import, bound: Expr | None, default: float) -> float:
     return default if bound is None else float(ctx.constant(bound).item())
 
 
 @OPS.imports("random_uniform")
 def import_random_uniform(
-    ctx: ImportContext,
-    shape: Expr,
-    low: Expr | None = None,
-    high: Expr | None = None,
-    *,
-    seed: int = -1,
+    ctx: Import, shape: Expr, low: Expr | None = None, high: Expr | None = None, *, seed: int = -1
 ) -> Expr:
     bounds = {"low": _number(ctx, low, 0.0), "high": _number(ctx, high, 1.0)}
     return _draw(ctx, "serde.random_uniform", shape, bounds, _dtype(ctx, low, high), seed)
@@ -62,7 +54,7 @@ def import_random_uniform(
 
 @OPS.imports("random_normal")
 def import_random_normal(
-    ctx: ImportContext,
+    ctx: Import,
     shape: Expr,
     mean: Expr | None = None,
     stddev: Expr | None = None,
@@ -75,7 +67,7 @@ def import_random_normal(
 
 @OPS.imports("random_bernoulli")
 def import_random_bernoulli(
-    ctx: ImportContext, shape: Expr, prob: Expr | None = None, *, seed: int = -1
+    ctx: Import, shape: Expr, prob: Expr | None = None, *, seed: int = -1
 ) -> Expr:
     """One chance for all places."""
     dtype = _dtype(ctx, prob)
@@ -89,7 +81,7 @@ def import_random_bernoulli(
 
 @OPS.imports("random_categorical")
 def import_random_categorical(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     mode: Literal["logits", "probs"] = "logits",
@@ -112,7 +104,7 @@ def import_random_categorical(
 
 
 def _export_drawn(
-    ctx: ExportContext, op: str, like: Value | None, bounds: dict[str, float], seed: float | None
+    ctx: Export, op: str, like: Value | None, bounds: dict[str, float], seed: float | None
 ) -> Value:
     type_ = ctx.result_type()
     if type_.concrete_shape is not None:
@@ -136,7 +128,7 @@ def _to_mil_seed(seed: float | None) -> int:
 
 @OPS.exports("serde.random_uniform", takes=Takes(result=HALVES))
 def export_random_uniform(
-    ctx: ExportContext, like: Value | None = None, *, random: RandomUniform
+    ctx: Export, like: Value | None = None, *, random: RandomUniform
 ) -> Value:
     return _export_drawn(
         ctx, "random_uniform", like, {"low": random.low, "high": random.high}, random.seed
@@ -144,9 +136,7 @@ def export_random_uniform(
 
 
 @OPS.exports("serde.random_normal", takes=Takes(result=HALVES))
-def export_random_normal(
-    ctx: ExportContext, like: Value | None = None, *, random: RandomNormal
-) -> Value:
+def export_random_normal(ctx: Export, like: Value | None = None, *, random: RandomNormal) -> Value:
     return _export_drawn(
         ctx, "random_normal", like, {"mean": random.mean, "stddev": random.scale}, random.seed
     )
@@ -162,7 +152,7 @@ def expand_bernoulli(probs: Expr, *, dtype: AnyValue, seed: float | None) -> Exp
 
 @OPS.exports("serde.multinomial", takes=Takes(logits=HALVES))
 def export_multinomial(
-    ctx: ExportContext, logits: Value, *, sample_size: int, dtype: AnyValue, seed: float | None
+    ctx: Export, logits: Value, *, sample_size: int, dtype: AnyValue, seed: float | None
 ) -> Value:
     """MIL gives classes in the dtype of the logits."""
     type_ = ctx.type(logits)

@@ -7,12 +7,9 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.operators import NUMBERS, cast_to, compute_dtype, emit_in
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, reduced_axes
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, call, is_float, reduced_axes
 from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis
 from serde.walk.takes import Takes
 
@@ -40,7 +37,7 @@ EXTREMES = {"reduce_argmax": "argmax", "reduce_argmin": "argmin"}
 
 
 def _import_reduction(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     target: str,
@@ -53,7 +50,7 @@ def _import_reduction(
     return call(target, x, axis=wanted, keepdims=keep_dims)
 
 
-def _export_reduction(ctx: ExportContext, data: Value, *, op: str, reduction: ReducedAxes) -> Value:
+def _export_reduction(ctx: Export, data: Value, *, op: str, reduction: ReducedAxes) -> Value:
     axes = reduction.axes(ctx.type(data).rank)
     if not axes:
         return data
@@ -90,7 +87,7 @@ for _target, _op in TRUTH.items():
 
 
 def _import_extreme(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     target: str,
@@ -103,7 +100,7 @@ def _import_extreme(
 
 
 def _export_extreme(
-    ctx: ExportContext, data: Value, *, op: str, reduction: ReducedAxes, select_last_index: bool
+    ctx: Export, data: Value, *, op: str, reduction: ReducedAxes, select_last_index: bool
 ) -> Value:
     """MIL takes the first of equals."""
     (axis,) = reduction.axes(ctx.type(data).rank)

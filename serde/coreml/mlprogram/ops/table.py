@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any as AnyValue
 
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.import_context import ImportContext
+from serde.coreml.mlprogram.export_context import ExportContext as Export
+from serde.coreml.mlprogram.import_context import ImportContext as Import
 from serde.coreml.mlprogram.operators import CORE
 from serde.coreml.value import Value
 from serde.coreml.versions import CHANGES
-from serde.relay.ir.expr import Call, Expr, Var
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.visit import free_vars
+from serde.relay.ir import Call, Expr, OpDef, Var, free_vars
 from serde.walk.table import ConverterTable
 
 __all__ = [
-    "OPS", "ExportContext", "ImportContext", "Value", "constants_hold", "constants_of",
+    "OPS", "Export", "Import", "Value", "constants_hold", "constants_of",
     "emit_by_name",
 ]  # fmt: skip
 

@@ -8,10 +8,9 @@ from typing import Any as AnyValue, Literal
 import serde.relay as relay
 from serde.coreml.neuralnetwork.import_context import number
 from serde.coreml.neuralnetwork.message_view import MessageView
-from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.walk.pairs import reads
 
 Gelu = Literal["EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"]
@@ -27,7 +26,7 @@ PLAIN = {
 
 
 @LAYERS.imports("activation")
-def import_activation(ctx: ImportContext, x: Expr, *, function: MessageView) -> Expr:
+def import_activation(ctx: Import, x: Expr, *, function: MessageView) -> Expr:
     """Vectors of parameters go along the third axis from the last."""
     kind = function.kind()
     if kind in PLAIN:
@@ -58,7 +57,7 @@ def import_activation(ctx: ImportContext, x: Expr, *, function: MessageView) -> 
     raise Unsupported(f"function {kind or 'unknown'}")
 
 
-def _per_channel(ctx: ImportContext, part: MessageView, channels: object) -> Expr:
+def _per_channel(ctx: Import, part: MessageView, channels: object) -> Expr:
     length = ctx.length(part)
     if length not in (1, channels):
         raise Unsupported(f"{length} parameters for {channels} channels")
@@ -66,22 +65,20 @@ def _per_channel(ctx: ImportContext, part: MessageView, channels: object) -> Exp
 
 
 @LAYERS.imports("softmax")
-def import_softmax(ctx: ImportContext, x: Expr) -> Expr:
+def import_softmax(ctx: Import, x: Expr) -> Expr:
     ctx.at_least(x, 3)
     return relay.nn.softmax(x, axis=-3)
 
 
 @LAYERS.imports("gelu")
-def import_gelu(ctx: ImportContext, x: Expr, *, mode: Gelu = "EXACT") -> Expr:
+def import_gelu(ctx: Import, x: Expr, *, mode: Gelu = "EXACT") -> Expr:
     if mode == "SIGMOID_APPROXIMATION":
         return relay.serde.swish(x, alpha=1.702)
     return relay.serde.gelu(x, approximate="tanh" if mode == "TANH_APPROXIMATION" else "none")
 
 
 @LAYERS.imports("clampedReLU")
-def import_clamped_relu(
-    ctx: ImportContext, x: Expr, *, alpha: float = 0.0, beta: float = 0.0
-) -> Expr:
+def import_clamped_relu(ctx: Import, x: Expr, *, alpha: float = 0.0, beta: float = 0.0) -> Expr:
     return relay.minimum(relay.nn.leaky_relu(x, alpha=alpha), number(beta))
 
 
@@ -92,12 +89,12 @@ WITH = {"elu": "ELU", "leaky_relu": "leakyReLU"}
 """Operators of MIL with a slope, and the functions of a layer."""
 
 
-def _export_without(ctx: ExportContext, x: Value, *, function: str) -> Value:
+def _export_without(ctx: Export, x: Value, *, function: str) -> Value:
     fields: dict[str, AnyValue] = {function: {}}
     return ctx.layer("activation", x, **fields)
 
 
-def _export_with(ctx: ExportContext, x: Value, *, function: str, alpha: float) -> Value:
+def _export_with(ctx: Export, x: Value, *, function: str, alpha: float) -> Value:
     fields: dict[str, AnyValue] = {function: {"alpha": alpha}}
     return ctx.layer("activation", x, **fields)
 
@@ -109,29 +106,29 @@ for _name, _function in WITH.items():
 
 
 @LAYERS.exports("sigmoid_hard")
-def export_sigmoid_hard(ctx: ExportContext, x: Value, *, alpha: float, beta: float) -> Value:
+def export_sigmoid_hard(ctx: Export, x: Value, *, alpha: float, beta: float) -> Value:
     return ctx.layer("activation", x, sigmoidHard={"alpha": alpha, "beta": beta})
 
 
 @LAYERS.exports("prelu")
-def export_prelu(ctx: ExportContext, x: Value, alpha: Value) -> Value:
+def export_prelu(ctx: Export, x: Value, alpha: Value) -> Value:
     """The axis of the slopes is the third from the last, which in an image is MIL's second."""
     return ctx.layer("activation", x, PReLU={"alpha": ctx.parameter(alpha)})
 
 
 @LAYERS.exports("silu")
-def export_silu(ctx: ExportContext, x: Value) -> Value:
+def export_silu(ctx: Export, x: Value) -> Value:
     gate = ctx.layer("activation", x, sigmoid={})
     return ctx.layer("multiplyBroadcastable", x, gate)
 
 
 @LAYERS.exports("gelu")
-def export_gelu(ctx: ExportContext, x: Value, *, mode: Gelu = "EXACT") -> Value:
+def export_gelu(ctx: Export, x: Value, *, mode: Gelu = "EXACT") -> Value:
     return ctx.layer("gelu", x, mode=mode)
 
 
 @LAYERS.exports("softmax")
-def export_softmax(ctx: ExportContext, x: Value, *, axis: int = -1) -> Value:
+def export_softmax(ctx: Export, x: Value, *, axis: int = -1) -> Value:
     return ctx.layer("softmaxND", x, axis=axis)
 
 

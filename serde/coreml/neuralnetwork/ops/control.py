@@ -10,12 +10,10 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.neuralnetwork.import_context import number
 from serde.coreml.neuralnetwork.message_view import MessageView, layer_outputs, layers_of
-from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value
 from serde.errors import Unsupported
+from serde.relay.ir import Constant, Expr, If, TensorType, Tuple, TupleGetItem, Type, Var, call
 from serde.relay.ir.dims import Any as AnyDim
-from serde.relay.ir.expr import Constant, Expr, If, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType, Type
 from serde.relay.ir.visit import free_vars
 from serde.walk.assembly import closed_over
 from serde.walk.holes import Hole, Incomplete
@@ -24,12 +22,12 @@ _MOST_ITERATIONS = 2**63 - 1
 
 
 @LAYERS.imports("custom", ignored=["weights", "parameters", "description"])
-def import_custom(ctx: ImportContext, *xs: Expr, class_name: str = "") -> Expr:
+def import_custom(ctx: Import, *xs: Expr, class_name: str = "") -> Expr:
     """What it does is in the code of an app."""
     raise Unsupported(f"a layer of the user's class {class_name}")
 
 
-def _holds(ctx: ImportContext, condition: Expr) -> Expr:
+def _holds(ctx: Import, condition: Expr) -> Expr:
     """Return whether a tensor of one element is not about zero."""
     found = relay.greater(relay.abs(condition), number(1e-6))
     return relay.reshape(found, ()) if ctx.type(condition).rank else found
@@ -37,7 +35,7 @@ def _holds(ctx: ImportContext, condition: Expr) -> Expr:
 
 @LAYERS.imports("branch")
 def import_branch(
-    ctx: ImportContext,
+    ctx: Import,
     condition: Expr,
     *,
     if_branch: MessageView | None = None,
@@ -73,20 +71,20 @@ def import_branch(
 
 
 @LAYERS.imports("loopBreak")
-def import_loop_break(ctx: ImportContext) -> list[Expr]:
+def import_loop_break(ctx: Import) -> list[Expr]:
     ctx.end(again=False)
     return []
 
 
 @LAYERS.imports("loopContinue")
-def import_loop_continue(ctx: ImportContext) -> list[Expr]:
+def import_loop_continue(ctx: Import) -> list[Expr]:
     ctx.end(again=True)
     return []
 
 
 @LAYERS.imports("loop")
 def import_loop(
-    ctx: ImportContext,
+    ctx: Import,
     count: Expr | None = None,
     *,
     max_loop_iterations: int = 0,
@@ -140,7 +138,7 @@ def import_loop(
 class _Turn:
     """The networks of a loop, what there is before it, and all names that they give tensors."""
 
-    ctx: ImportContext
+    ctx: Import
     body: MessageView
     asks: MessageView | None
     condition: str
@@ -237,7 +235,7 @@ def _make_captured_params(
 
 
 @LAYERS.exports("cond")
-def export_cond(ctx: ExportContext, pred: Value) -> list[Value]:
+def export_cond(ctx: Export, pred: Value) -> list[Value]:
     """Both branches write tensors of the same names."""
     found = [Value(ctx.reserve(), type_) for type_ in ctx.types]
     names = [each.name for each in found]
@@ -251,7 +249,7 @@ def export_cond(ctx: ExportContext, pred: Value) -> list[Value]:
 
 
 @LAYERS.exports("while_loop")
-def export_while_loop(ctx: ExportContext, loop_vars: tuple[Value, ...]) -> list[Value]:
+def export_while_loop(ctx: Export, loop_vars: tuple[Value, ...]) -> list[Value]:
     """The variables are tensors that are there before, and that the body writes again."""
     condition, body = ctx.blocks
     names = list(body.inputs)

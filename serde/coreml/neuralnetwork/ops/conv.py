@@ -12,11 +12,9 @@ from serde.coreml.neuralnetwork.import_context import images
 from serde.coreml.neuralnetwork.layer_weights import LayerWeights
 from serde.coreml.neuralnetwork.layers import value_weight
 from serde.coreml.neuralnetwork.message_view import MessageView
-from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, Var
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, Var, call
 from serde.relay.run.computed import ComputedWeight
 
 
@@ -54,7 +52,7 @@ class Window:
     kind: Padding
     pad: tuple[int, ...]
 
-    def padding(self, ctx: ImportContext, x: Expr) -> tuple[int, ...]:
+    def padding(self, ctx: Import, x: Expr) -> tuple[int, ...]:
         """Return the padding as Relay has it; lengths are looked at where it depends on them."""
         rank, count = ctx.type(x).rank, len(self.kernel)
         lengths = (0,) * count
@@ -67,7 +65,7 @@ class Window:
 
 @LAYERS.imports("convolution")
 def import_convolution(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     w: Expr | None = None,
     *,
@@ -106,7 +104,7 @@ def import_convolution(
 
 
 def _convolve(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weight: Expr,
     window: Window,
@@ -128,7 +126,7 @@ def _convolve(
 
 
 def _crop(
-    ctx: ImportContext, x: Expr, window: Window, wanted: Sequence[int]
+    ctx: Import, x: Expr, window: Window, wanted: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return what a deconvolution leaves out at both ends, and what it adds at the far one."""
     kernel, stride, kind, pad = window.kernel, window.stride, window.kind, window.pad
@@ -191,7 +189,7 @@ class WindowAttributes3d:
 
 @LAYERS.imports("convolution3d")
 def import_convolution3d(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     output_channels: int = 0,
@@ -228,13 +226,13 @@ def border_amounts(pad: Sequence[int]) -> dict[str, AnyValue]:
     return {"border_amounts": [{"start_edge_size": a, "end_edge_size": b} for a, b in pairs]}
 
 
-def lifted_line(ctx: ExportContext, x: Value) -> Value:
+def lifted_line(ctx: Export, x: Value) -> Value:
     """Return a batch of lines as images of one row."""
     shape = [*x.type.shape[:2], 1, x.type.shape[2]]
     return ctx.layer("expandDims", x, of=TensorType(shape, x.type.dtype), axes=[2])
 
 
-def image_type(ctx: ExportContext) -> TensorType:
+def image_type(ctx: Export) -> TensorType:
     """Return the type of the result, of lines that of images of one row."""
     shape = ctx.result_type().shape
     return (
@@ -242,14 +240,14 @@ def image_type(ctx: ExportContext) -> TensorType:
     )
 
 
-def lowered_line(ctx: ExportContext, x: Value) -> Value:
+def lowered_line(ctx: Export, x: Value) -> Value:
     """Return images as what the operation gives: images, or lines that had one row."""
     return x if ctx.result_type().rank == 4 else ctx.layer("squeeze", x, axes=[2])
 
 
 @LAYERS.exports("conv")
 def export_conv(
-    ctx: ExportContext, x: Value, weight: Value, bias: Value | None = None, *, conv: ConvAttributes
+    ctx: Export, x: Value, weight: Value, bias: Value | None = None, *, conv: ConvAttributes
 ) -> Value:
     """A line is an image of one row."""
     if len(conv.strides) == 3:
@@ -263,7 +261,7 @@ def export_conv(
 
 @LAYERS.exports("conv_transpose")
 def export_conv_transpose(
-    ctx: ExportContext, x: Value, weight: Value, bias: Value | None = None, *, conv: ConvAttributes
+    ctx: Export, x: Value, weight: Value, bias: Value | None = None, *, conv: ConvAttributes
 ) -> Value:
     """Layers know no dilation here: zeros stand between the elements of a dilated weight."""
     weight = _dilate_weight(weight, conv.dilations)
@@ -273,7 +271,7 @@ def export_conv_transpose(
 
 
 def _plane(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     weight: Value,
     bias: Value | None,
@@ -305,7 +303,7 @@ def _plane(
     return lowered_line(ctx, found)
 
 
-def _bias_fields(ctx: ExportContext, bias: Value | None) -> dict[str, AnyValue]:
+def _bias_fields(ctx: Export, bias: Value | None) -> dict[str, AnyValue]:
     """Return the fields of a bias."""
     return {"has_bias": bias is not None, "bias": None if bias is None else ctx.parameter(bias)}
 
@@ -330,7 +328,7 @@ def volume_fields(
 
 
 def _volume(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     weight: Value,
     bias: Value | None,

@@ -15,12 +15,9 @@ from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.ops.elementwise import UNARY
 from serde.coreml.neuralnetwork.import_context import number
 from serde.coreml.neuralnetwork.message_view import MessageView
-from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, call, is_float
 from serde.walk.pairs import reads, writes
 
 SAME = (
@@ -58,12 +55,12 @@ LOGICAL = {"logical_and": "logicalAnd", "logical_or": "logicalOr", "logical_xor"
 
 
 def _import_compare(
-    ctx: ImportContext, x: Expr, y: Expr | None = None, *, target: str, alpha: float = 0.0
+    ctx: Import, x: Expr, y: Expr | None = None, *, target: str, alpha: float = 0.0
 ) -> Expr:
     return relay.cast(call(target, x, number(alpha) if y is None else y), "float32")
 
 
-def _import_logical(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
+def _import_logical(ctx: Import, x: Expr, y: Expr, *, target: str) -> Expr:
     return relay.cast(call(target, truth(x), truth(y)), "float32")
 
 
@@ -84,32 +81,32 @@ def truth(x: Expr) -> Expr:
 
 
 @LAYERS.imports("copy")
-def import_copy(ctx: ImportContext, x: Expr) -> Expr:
+def import_copy(ctx: Import, x: Expr) -> Expr:
     return x
 
 
 @LAYERS.imports("logicalNot")
-def import_logical_not(ctx: ImportContext, x: Expr) -> Expr:
+def import_logical_not(ctx: Import, x: Expr) -> Expr:
     return relay.cast(relay.equal(x, number(0)), "float32")
 
 
 @LAYERS.imports("exp2")
-def import_exp2(ctx: ImportContext, x: Expr) -> Expr:
+def import_exp2(ctx: Import, x: Expr) -> Expr:
     return relay.power(number(2), x)
 
 
 @LAYERS.imports("floorDivBroadcastable")
-def import_floor_div(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+def import_floor_div(ctx: Import, x: Expr, y: Expr) -> Expr:
     return relay.floor(relay.divide(x, y))
 
 
 @LAYERS.imports("clip")
-def import_clip(ctx: ImportContext, x: Expr, *, min_val: float = 0.0, max_val: float = 0.0) -> Expr:
+def import_clip(ctx: Import, x: Expr, *, min_val: float = 0.0, max_val: float = 0.0) -> Expr:
     return relay.minimum(relay.maximum(x, number(min_val)), number(max_val))
 
 
 @LAYERS.imports("whereBroadcastable")
-def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
+def import_where(ctx: Import, condition: Expr, x: Expr, y: Expr) -> Expr:
     return relay.where(truth(condition), x, y)
 
 
@@ -122,7 +119,7 @@ EPSILON = 1e-6
 
 @LAYERS.imports("unary")
 def import_unary_function(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     type: Function = "SQRT",
@@ -157,36 +154,36 @@ def _chain(xs: tuple[Expr, ...], operation: Callable[[Expr, Expr], Expr]) -> Exp
 
 
 @LAYERS.imports("add")
-def import_add(ctx: ImportContext, *xs: Expr, alpha: float = 0.0) -> Expr:
+def import_add(ctx: Import, *xs: Expr, alpha: float = 0.0) -> Expr:
     if len(xs) == 1:
         return relay.add(xs[0], number(alpha))
     return _chain(xs, relay.add)
 
 
 @LAYERS.imports("multiply")
-def import_multiply(ctx: ImportContext, *xs: Expr, alpha: float = 0.0) -> Expr:
+def import_multiply(ctx: Import, *xs: Expr, alpha: float = 0.0) -> Expr:
     if len(xs) == 1:
         return relay.multiply(xs[0], number(alpha))
     return _chain(xs, relay.multiply)
 
 
 @LAYERS.imports("average")
-def import_average(ctx: ImportContext, *xs: Expr) -> Expr:
+def import_average(ctx: Import, *xs: Expr) -> Expr:
     return relay.divide(_chain(xs, relay.add), number(len(xs)))
 
 
 @LAYERS.imports("max")
-def import_max(ctx: ImportContext, *xs: Expr) -> Expr:
+def import_max(ctx: Import, *xs: Expr) -> Expr:
     return _chain(xs, relay.maximum)
 
 
 @LAYERS.imports("min")
-def import_min(ctx: ImportContext, *xs: Expr) -> Expr:
+def import_min(ctx: Import, *xs: Expr) -> Expr:
     return _chain(xs, relay.minimum)
 
 
 def _align_parameters(
-    ctx: ImportContext, x: Expr, part: MessageView | None, shape: tuple[int, ...]
+    ctx: Import, x: Expr, part: MessageView | None, shape: tuple[int, ...]
 ) -> Expr:
     """Return parameters whose shape goes along the last three axes, channels first."""
     ctx.at_least(x, 3)
@@ -197,7 +194,7 @@ def _align_parameters(
 
 @LAYERS.imports("scale")
 def import_scale(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     shape_scale: tuple[int, ...] = (),
@@ -214,14 +211,14 @@ def import_scale(
 
 @LAYERS.imports("bias")
 def import_bias(
-    ctx: ImportContext, x: Expr, *, shape: tuple[int, ...] = (), bias: MessageView | None = None
+    ctx: Import, x: Expr, *, shape: tuple[int, ...] = (), bias: MessageView | None = None
 ) -> Expr:
     return relay.add(x, _align_parameters(ctx, x, bias, shape))
 
 
 @LAYERS.imports("cumSum")
 def import_cum_sum(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     axis_input: Expr | None = None,
     *,
@@ -260,19 +257,19 @@ COMMUTING = {"add": "add", "mul": "multiply"}
 """Operators of MIL with two tensors, and the layers that take a number for one of them."""
 
 
-def _export_plain(ctx: ExportContext, x: Value, *, layer: str) -> Value:
+def _export_plain(ctx: Export, x: Value, *, layer: str) -> Value:
     return ctx.layer(layer, x)
 
 
-def _export_function(ctx: ExportContext, x: Value, *, function: str) -> Value:
+def _export_function(ctx: Export, x: Value, *, function: str) -> Value:
     return ctx.layer("unary", x, type=function, scale=1.0)
 
 
-def _export_pair(ctx: ExportContext, x: Value, y: Value, *, layer: str) -> Value:
+def _export_pair(ctx: Export, x: Value, y: Value, *, layer: str) -> Value:
     return ctx.layer(layer, x, y)
 
 
-def _export_commuting(ctx: ExportContext, x: Value, y: Value, *, layer: str) -> Value:
+def _export_commuting(ctx: Export, x: Value, y: Value, *, layer: str) -> Value:
     """A number on either side is a parameter."""
     for one, other in ((x, y), (y, x)):
         number_ = _number(other, one)
@@ -281,7 +278,7 @@ def _export_commuting(ctx: ExportContext, x: Value, y: Value, *, layer: str) -> 
     return ctx.layer(f"{layer}Broadcastable", x, y)
 
 
-def _export_comparison(ctx: ExportContext, x: Value, y: Value, *, layer: str) -> Value:
+def _export_comparison(ctx: Export, x: Value, y: Value, *, layer: str) -> Value:
     bound = _number(y, x)
     if bound is not None and np.float32(bound) == bound:
         return ctx.layer(layer, x, alpha=bound)
@@ -304,7 +301,7 @@ for _name, _target in COMPARISONS.items():
 
 
 @LAYERS.exports("sub")
-def export_sub(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_sub(ctx: Export, x: Value, y: Value) -> Value:
     number_ = _number(y, x)
     if number_ is not None:
         return ctx.layer("add", x, alpha=-number_)
@@ -312,7 +309,7 @@ def export_sub(ctx: ExportContext, x: Value, y: Value) -> Value:
 
 
 @LAYERS.exports("pow")
-def export_pow(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_pow(ctx: Export, x: Value, y: Value) -> Value:
     if _number(x, y) == 2:
         return ctx.layer("exp2", y)
     power = _number(y, x)
@@ -322,12 +319,12 @@ def export_pow(ctx: ExportContext, x: Value, y: Value) -> Value:
 
 
 @LAYERS.exports("log")
-def export_log(ctx: ExportContext, x: Value, *, epsilon: float = 1e-45) -> Value:
+def export_log(ctx: Export, x: Value, *, epsilon: float = 1e-45) -> Value:
     return ctx.layer("unary", x, type="LOG", shift=epsilon, scale=1.0)
 
 
 @LAYERS.exports("rsqrt")
-def export_rsqrt(ctx: ExportContext, x: Value, *, epsilon: float = 1e-12) -> Value:
+def export_rsqrt(ctx: Export, x: Value, *, epsilon: float = 1e-12) -> Value:
     """A layer without a constant adds one of its own: then it is a power."""
     if epsilon:
         return ctx.layer("unary", x, type="RSQRT", epsilon=epsilon, scale=1.0)
@@ -335,17 +332,17 @@ def export_rsqrt(ctx: ExportContext, x: Value, *, epsilon: float = 1e-12) -> Val
 
 
 @LAYERS.exports("clip")
-def export_clip(ctx: ExportContext, x: Value, *, alpha: float, beta: float) -> Value:
+def export_clip(ctx: Export, x: Value, *, alpha: float, beta: float) -> Value:
     return ctx.layer("clip", x, min_val=alpha, max_val=beta)
 
 
 @LAYERS.exports("select")
-def export_select(ctx: ExportContext, cond: Value, a: Value, b: Value) -> Value:
+def export_select(ctx: Export, cond: Value, a: Value, b: Value) -> Value:
     return ctx.layer("whereBroadcastable", cond, a, b)
 
 
 @LAYERS.exports("cast")
-def export_cast(ctx: ExportContext, x: Value, *, dtype: str) -> Value:
+def export_cast(ctx: Export, x: Value, *, dtype: str) -> Value:
     """All numbers are float32: what the dtype cannot hold is cut off.
 
     Floats are cut towards zero; whole numbers are taken modulo the range of narrower ones.
@@ -374,7 +371,7 @@ def _range(dtype: str) -> tuple[int, int]:
 
 @LAYERS.exports("cumsum", since=13)
 def export_cumsum_v13(
-    ctx: ExportContext, x: Value, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
+    ctx: Export, x: Value, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
 ) -> Value:
     """Before iOS14, a product with a triangle of ones."""
     rank = x.type.rank
@@ -401,6 +398,6 @@ def _row(x: Value) -> TensorType:
 
 @LAYERS.exports("cumsum", since=14)
 def export_cumsum(
-    ctx: ExportContext, x: Value, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
+    ctx: Export, x: Value, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
 ) -> Value:
     return ctx.layer("cumSum", x, axis=axis, exclude_final_sum=exclusive, reverse=reverse)

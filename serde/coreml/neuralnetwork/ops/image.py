@@ -12,11 +12,9 @@ import serde.relay as relay
 from serde.coreml.neuralnetwork.import_context import images, number
 from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.conv import border_amounts, borders
-from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, call
 
 Upsampling = Literal["NN", "BILINEAR"]
 Grid = Literal["asymmetric", "align_corners", "half_pixel"]
@@ -52,7 +50,7 @@ def sampling(mode: MessageView | None) -> str:
 
 @LAYERS.imports("upsample")
 def import_upsample(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     scaling_factor: tuple[int, ...] = (1, 1),
@@ -78,11 +76,7 @@ def import_upsample(
 
 @LAYERS.imports("resizeBilinear")
 def import_resize_bilinear(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    target_size: tuple[int, ...] = (1, 1),
-    mode: MessageView | None = None,
+    ctx: Import, x: Expr, *, target_size: tuple[int, ...] = (1, 1), mode: MessageView | None = None
 ) -> Expr:
     """Modes differ in where the pixels of the result lie."""
     axes = tuple(range(len(ctx.at_least(x, 3)) - 2, ctx.type(x).rank))
@@ -104,7 +98,7 @@ def import_resize_bilinear(
 
 @LAYERS.imports("crop")
 def import_crop(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     like: Expr | None = None,
     *,
@@ -124,7 +118,7 @@ def import_crop(
 
 @LAYERS.imports("padding")
 def import_padding(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     constant: MessageView | None = None,
@@ -145,7 +139,7 @@ def import_padding(
 
 @LAYERS.imports("constantPad")
 def import_constant_pad(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     amounts: Expr | None = None,
     *,
@@ -178,9 +172,7 @@ def _to_length(pair: tuple[int, int], length: int) -> tuple[int, int]:
 
 
 @LAYERS.exports("pad")
-def export_pad(
-    ctx: ExportContext, x: Value, pad: Value, *, mode: str, constant_val: float = 0.0
-) -> Value:
+def export_pad(ctx: Export, x: Value, pad: Value, *, mode: str, constant_val: float = 0.0) -> Value:
     """What continues a tensor goes along its last two axes, of which there are three at least."""
     if mode == "constant" and pad.data is None:
         return ctx.layer("constantPad", x, pad, value=constant_val)
@@ -205,7 +197,7 @@ def export_pad(
 
 @LAYERS.imports("reorganizeData")
 def import_reorganize_data(
-    ctx: ImportContext, x: Expr, *, mode: Blocks = "SPACE_TO_DEPTH", block_size: int = 0
+    ctx: Import, x: Expr, *, mode: Blocks = "SPACE_TO_DEPTH", block_size: int = 0
 ) -> Expr:
     """A pixel shuffle keeps the channels apart; the other two have the block's place first."""
     data, restore = images(ctx, x)
@@ -227,7 +219,7 @@ BOXES = (
 
 @LAYERS.imports("cropResize")
 def import_crop_resize(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     boxes: Expr,
     *,
@@ -290,17 +282,17 @@ def _sampled_span(
 
 
 @LAYERS.exports("depth_to_space")
-def export_depth_to_space(ctx: ExportContext, x: Value, *, block_size: int) -> Value:
+def export_depth_to_space(ctx: Export, x: Value, *, block_size: int) -> Value:
     return ctx.layer("reorganizeData", x, mode="DEPTH_TO_SPACE", block_size=block_size)
 
 
 @LAYERS.exports("space_to_depth")
-def export_space_to_depth(ctx: ExportContext, x: Value, *, block_size: int) -> Value:
+def export_space_to_depth(ctx: Export, x: Value, *, block_size: int) -> Value:
     return ctx.layer("reorganizeData", x, mode="SPACE_TO_DEPTH", block_size=block_size)
 
 
 @LAYERS.exports("pixel_shuffle", since=14)
-def export_pixel_shuffle(ctx: ExportContext, x: Value, *, upscale_factor: int) -> Value:
+def export_pixel_shuffle(ctx: Export, x: Value, *, upscale_factor: int) -> Value:
     return ctx.layer("reorganizeData", x, mode="PIXEL_SHUFFLE", block_size=upscale_factor)
 
 
@@ -315,7 +307,7 @@ METHODS = {
 
 @LAYERS.exports("resize_bilinear")
 def export_resize_bilinear(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     *,
     target_size_height: int,
@@ -339,7 +331,7 @@ def export_resize_bilinear(
 
 @LAYERS.exports("upsample_bilinear")
 def export_upsample_bilinear(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     *,
     scale_factor_height: float,
@@ -356,7 +348,7 @@ def export_upsample_bilinear(
 
 @LAYERS.exports("upsample_nearest_neighbor")
 def export_upsample_nearest_neighbor(
-    ctx: ExportContext, x: Value, *, scale_factor_height: float, scale_factor_width: float
+    ctx: Export, x: Value, *, scale_factor_height: float, scale_factor_width: float
 ) -> Value:
     factors = [scale_factor_height, scale_factor_width]
     if all(factor == int(factor) for factor in factors):
@@ -367,7 +359,7 @@ def export_upsample_nearest_neighbor(
 
 @LAYERS.exports("crop_resize")
 def export_crop_resize(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     roi: Value,
     *,

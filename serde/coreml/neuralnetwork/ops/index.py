@@ -11,10 +11,9 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.coreml.neuralnetwork.import_context import number
-from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType
 from serde.relay.lowering.index import from_start
 from serde.relay.lowering.lengths import length_of
 
@@ -43,7 +42,7 @@ REDUCTIONS: Mapping[str, Literal["update", "add", "mul", "max", "min"]] = {
 }
 
 
-def _from_start(ctx: ImportContext, indices: Expr, data: Expr, axis: int) -> Expr:
+def _from_start(ctx: Import, indices: Expr, data: Expr, axis: int) -> Expr:
     """Return indices of an axis that are counted from its first entry."""
     return from_start(ctx.integers(indices), length_of(data, axis, "int32"))
 
@@ -56,37 +55,35 @@ def _invert_updates(values: Expr, mode: Scatter) -> Expr:
 
 
 @LAYERS.imports("gather")
-def import_gather(ctx: ImportContext, data: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+def import_gather(ctx: Import, data: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     return relay.serde.take(data, ctx.integers(indices), axis=ctx.axis(data, axis))
 
 
 @LAYERS.imports("gatherND")
-def import_gather_nd(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
+def import_gather_nd(ctx: Import, data: Expr, indices: Expr) -> Expr:
     return relay.serde.gather_nd(data, ctx.integers(indices))
 
 
 @LAYERS.imports("gatherAlongAxis")
-def import_gather_along_axis(
-    ctx: ImportContext, data: Expr, indices: Expr, *, axis: int = 0
-) -> Expr:
+def import_gather_along_axis(ctx: Import, data: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     place = ctx.axis(data, axis)
     return relay.gather(data, place, _from_start(ctx, indices, data, place))
 
 
 @LAYERS.imports("scatterAlongAxis")
 def import_scatter_along_axis(
-    ctx: ImportContext, data: Expr, indices: Expr, values: Expr, *, scatter: ScatterAttributes
+    ctx: Import, data: Expr, indices: Expr, values: Expr, *, scatter: ScatterAttributes
 ) -> Expr:
-    place = ctx.axis(data, scatter.axis)
-    indices = _from_start(ctx, indices, data, place)
+    axis = ctx.axis(data, scatter.axis)
+    indices = _from_start(ctx, indices, data, axis)
     return relay.scatter_elements(
-        data, indices, _invert_updates(values, scatter.mode), place, REDUCTIONS[scatter.mode]
+        data, indices, _invert_updates(values, scatter.mode), axis, REDUCTIONS[scatter.mode]
     )
 
 
 @LAYERS.imports("scatter")
 def import_scatter(
-    ctx: ImportContext, data: Expr, indices: Expr, slices: Expr, *, scatter: ScatterAttributes
+    ctx: Import, data: Expr, indices: Expr, slices: Expr, *, scatter: ScatterAttributes
 ) -> Expr:
     """The axis goes first while slices are written, whose own axis takes its place."""
     place, rank = ctx.axis(data, scatter.axis), ctx.type(data).rank
@@ -106,7 +103,7 @@ def import_scatter(
 
 @LAYERS.imports("scatterND")
 def import_scatter_nd(
-    ctx: ImportContext, data: Expr, indices: Expr, slices: Expr, *, mode: Scatter = "SCATTER_UPDATE"
+    ctx: Import, data: Expr, indices: Expr, slices: Expr, *, mode: Scatter = "SCATTER_UPDATE"
 ) -> Expr:
     rank = ctx.type(indices).rank
     depth = ctx.type(indices).shape[-1]
@@ -141,12 +138,12 @@ class SliceAttributes:
 
 @LAYERS.imports("sliceStatic")
 def import_slice_static(
-    ctx: ImportContext, x: Expr, *, begin_ids: tuple[int, ...] = (), cut: SliceAttributes
+    ctx: Import, x: Expr, *, begin_ids: tuple[int, ...] = (), cut: SliceAttributes
 ) -> Expr:
     return _slice(ctx, x, begin_ids, cut)
 
 
-def _slice(ctx: ImportContext, x: Expr, begins: tuple[int, ...], cut: SliceAttributes) -> Expr:
+def _slice(ctx: Import, x: Expr, begins: tuple[int, ...], cut: SliceAttributes) -> Expr:
     """Cut as Python does; a masked end goes as far as there is something."""
     rank = ctx.type(x).rank
     ends, steps = cut.end_ids, cut.strides or (1,) * rank
@@ -180,7 +177,7 @@ def _slice(ctx: ImportContext, x: Expr, begins: tuple[int, ...], cut: SliceAttri
 
 @LAYERS.imports("sliceDynamic")
 def import_slice_dynamic(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     begin: Expr,
     end: Expr | None = None,
@@ -225,7 +222,7 @@ def _open_bounds(bounds: Expr, masks: tuple[bool, ...], open_: AnyValue) -> Expr
 
 @LAYERS.imports("sliceBySize")
 def import_slice_by_size(
-    ctx: ImportContext, x: Expr, begin: Expr, *, size: int = 0, axis: int = 0
+    ctx: Import, x: Expr, begin: Expr, *, size: int = 0, axis: int = 0
 ) -> Expr:
     place = ctx.axis(x, axis)
     (first,) = ctx.whole(begin)
@@ -236,7 +233,7 @@ def import_slice_by_size(
 
 @LAYERS.imports("slidingWindows")
 def import_sliding_windows(
-    ctx: ImportContext, x: Expr, *, axis: int = 0, window_size: int = 1, step: int = 1
+    ctx: Import, x: Expr, *, axis: int = 0, window_size: int = 1, step: int = 1
 ) -> Expr:
     """The axis of a window's elements follows that of the windows."""
     place = ctx.axis(x, axis)
@@ -250,7 +247,7 @@ def import_sliding_windows(
 
 @LAYERS.imports("topK")
 def import_top_k(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     count: Expr | None = None,
     *,
@@ -267,16 +264,14 @@ def import_top_k(
 
 
 @LAYERS.imports("argSort")
-def import_arg_sort(
-    ctx: ImportContext, x: Expr, *, axis: int = 0, descending: bool = False
-) -> Expr:
+def import_arg_sort(ctx: Import, x: Expr, *, axis: int = 0, descending: bool = False) -> Expr:
     found = relay.argsort(x, axis=ctx.axis(x, axis), is_ascend=not descending, dtype="int32")
     return relay.cast(found, "float32")
 
 
 @LAYERS.imports("oneHot")
 def import_one_hot(
-    ctx: ImportContext,
+    ctx: Import,
     indices: Expr,
     size: Expr | None = None,
     *,
@@ -292,24 +287,20 @@ def import_one_hot(
 
 
 @LAYERS.imports("whereNonZero")
-def import_where_non_zero(ctx: ImportContext, x: Expr) -> Expr:
+def import_where_non_zero(ctx: Import, x: Expr) -> Expr:
     return relay.cast(relay.argwhere(x), "float32")
 
 
 @LAYERS.imports("rangeStatic")
 def import_range_static(
-    ctx: ImportContext,
-    *,
-    end_value: float = 0.0,
-    start_value: float = 0.0,
-    step_size_value: float = 0.0,
+    ctx: Import, *, end_value: float = 0.0, start_value: float = 0.0, step_size_value: float = 0.0
 ) -> Expr:
     return relay.const(allocation.arange(start_value, end_value, step_size_value, np.float32))
 
 
 @LAYERS.imports("rangeDynamic")
 def import_range_dynamic(
-    ctx: ImportContext,
+    ctx: Import,
     end: Expr | None = None,
     start: Expr | None = None,
     step: Expr | None = None,
@@ -325,13 +316,13 @@ def import_range_dynamic(
     return relay.arange(first, _scalar(ctx, end), by, "float32")
 
 
-def _scalar(ctx: ImportContext, x: Expr) -> Expr:
+def _scalar(ctx: Import, x: Expr) -> Expr:
     return ctx.fold(relay.reshape(x, ())) if ctx.type(x).rank else x
 
 
 @LAYERS.exports("gather")
 def export_gather(
-    ctx: ExportContext, x: Value, indices: Value, *, axis: int = 0, batch_dims: int = 0
+    ctx: Export, x: Value, indices: Value, *, axis: int = 0, batch_dims: int = 0
 ) -> Value:
     """One index has an axis here, which then goes."""
     if batch_dims:
@@ -345,26 +336,18 @@ def export_gather(
 
 
 @LAYERS.exports("gather_along_axis")
-def export_gather_along_axis(
-    ctx: ExportContext, x: Value, indices: Value, *, axis: int = 0
-) -> Value:
+def export_gather_along_axis(ctx: Export, x: Value, indices: Value, *, axis: int = 0) -> Value:
     return ctx.layer("gatherAlongAxis", x, indices, axis=axis)
 
 
 @LAYERS.exports("gather_nd")
-def export_gather_nd(ctx: ExportContext, x: Value, indices: Value) -> Value:
+def export_gather_nd(ctx: Export, x: Value, indices: Value) -> Value:
     return ctx.layer("gatherND", x, indices)
 
 
 @LAYERS.exports("scatter_along_axis")
 def export_scatter_along_axis(
-    ctx: ExportContext,
-    data: Value,
-    indices: Value,
-    updates: Value,
-    *,
-    axis: int = 0,
-    mode: str = "add",
+    ctx: Export, data: Value, indices: Value, updates: Value, *, axis: int = 0, mode: str = "add"
 ) -> Value:
     how = f"SCATTER_{mode.upper()}"
     return ctx.layer("scatterAlongAxis", data, indices, updates, axis=axis, mode=how)
@@ -372,7 +355,7 @@ def export_scatter_along_axis(
 
 @LAYERS.exports("scatter_nd")
 def export_scatter_nd(
-    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, mode: str = "add"
+    ctx: Export, data: Value, indices: Value, updates: Value, *, mode: str = "add"
 ) -> Value:
     how = f"SCATTER_{mode.upper()}"
     return ctx.layer("scatterND", data, indices, updates, mode=how)
@@ -380,7 +363,7 @@ def export_scatter_nd(
 
 @LAYERS.exports("slice_by_index")
 def export_slice_by_index(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     begin: Value,
     end: Value,
@@ -403,7 +386,7 @@ def export_slice_by_index(
 
 
 @LAYERS.exports("slice_by_size")
-def export_slice_by_size(ctx: ExportContext, x: Value, begin: Value, size: Value) -> Value:
+def export_slice_by_size(ctx: Export, x: Value, begin: Value, size: Value) -> Value:
     if begin.data is not None and not begin.data.any():
         end = size
     else:
@@ -413,22 +396,20 @@ def export_slice_by_size(ctx: ExportContext, x: Value, begin: Value, size: Value
 
 @LAYERS.exports("sliding_windows")
 def export_sliding_windows(
-    ctx: ExportContext, x: Value, *, axis: int, size: int, stride: int = 1
+    ctx: Export, x: Value, *, axis: int, size: int, stride: int = 1
 ) -> Value:
     return ctx.layer("slidingWindows", x, axis=axis, window_size=size, step=stride)
 
 
 @LAYERS.exports("topk")
 def export_topk(
-    ctx: ExportContext, x: Value, *, k: int = 1, axis: int = -1, ascending: bool = False
+    ctx: Export, x: Value, *, k: int = 1, axis: int = -1, ascending: bool = False
 ) -> tuple[Value, ...]:
     return ctx.layers("topK", [x], axis=axis, k=k, use_bottom_k=ascending)
 
 
 @LAYERS.exports("argsort")
-def export_argsort_v13(
-    ctx: ExportContext, x: Value, *, axis: int = -1, ascending: bool = False
-) -> Value:
+def export_argsort_v13(ctx: Export, x: Value, *, axis: int = -1, ascending: bool = False) -> Value:
     """Before iOS14, all that there are, in order."""
     length = x.type.shape[axis]
     if not isinstance(length, int):
@@ -438,17 +419,15 @@ def export_argsort_v13(
 
 
 @LAYERS.exports("argsort", since=14)
-def export_argsort(
-    ctx: ExportContext, x: Value, *, axis: int = -1, ascending: bool = False
-) -> Value:
+def export_argsort(ctx: Export, x: Value, *, axis: int = -1, ascending: bool = False) -> Value:
     return ctx.layer("argSort", x, axis=axis, descending=not ascending)
 
 
 @LAYERS.exports("non_zero")
-def export_non_zero(ctx: ExportContext, x: Value) -> Value:
+def export_non_zero(ctx: Export, x: Value) -> Value:
     return ctx.layer("whereNonZero", x)
 
 
 @LAYERS.exports("range_1d")
-def export_range_1d(ctx: ExportContext, end: Value, start: Value, step: Value) -> Value:
+def export_range_1d(ctx: Export, end: Value, start: Value, step: Value) -> Value:
     return ctx.layer("rangeDynamic", end, start, step)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
 from serde.coreml.neuralnetwork.layer_weights import LayerWeights
-from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType
 from serde.walk.takes import CONSTANT, Takes
 
 
 @LAYERS.imports("innerProduct", ignored=["int8_dynamic_quantize"])
 def import_inner_product(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     input_channels: int = 0,
@@ -41,7 +40,7 @@ def import_inner_product(
 
 
 def _take_columns(
-    ctx: ImportContext, indices: Expr, parameters: LayerWeights, shape: tuple[int, int]
+    ctx: Import, indices: Expr, parameters: LayerWeights, shape: tuple[int, int]
 ) -> Expr:
     """Return the columns of a matrix that indices name, along a new last axis."""
     table = relay.transpose(ctx.weight(parameters.weights, shape), axes=(1, 0))
@@ -53,12 +52,7 @@ def _take_columns(
 
 @LAYERS.imports("embedding")
 def import_embedding(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    input_dim: int = 0,
-    output_channels: int = 0,
-    parameters: LayerWeights,
+    ctx: Import, x: Expr, *, input_dim: int = 0, output_channels: int = 0, parameters: LayerWeights
 ) -> Expr:
     rank = ctx.type(x).rank
     if rank not in (4, 5):
@@ -71,12 +65,7 @@ def import_embedding(
 
 @LAYERS.imports("embeddingND")
 def import_embedding_nd(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    vocab_size: int = 0,
-    embedding_size: int = 0,
-    parameters: LayerWeights,
+    ctx: Import, x: Expr, *, vocab_size: int = 0, embedding_size: int = 0, parameters: LayerWeights
 ) -> Expr:
     rank = ctx.type(x).rank
     if rank < 2:
@@ -88,7 +77,7 @@ def import_embedding_nd(
 
 @LAYERS.imports("batchedMatmul", ignored=["int8_dynamic_quantize"])
 def import_batched_matmul(
-    ctx: ImportContext,
+    ctx: Import,
     a: Expr,
     b: Expr | None = None,
     *,
@@ -119,13 +108,13 @@ def import_batched_matmul(
     )
 
 
-def _transpose_matrices(ctx: ImportContext, x: Expr) -> Expr:
+def _transpose_matrices(ctx: Import, x: Expr) -> Expr:
     rank = ctx.type(x).rank
     return relay.transpose(x, axes=(*range(rank - 2), rank - 1, rank - 2))
 
 
 @LAYERS.imports("dot")
-def import_dot(ctx: ImportContext, x: Expr, y: Expr, *, cosine_similarity: bool = False) -> Expr:
+def import_dot(ctx: Import, x: Expr, y: Expr, *, cosine_similarity: bool = False) -> Expr:
     rank = len(ctx.at_least(x, 3))
     axis = (rank - 3,)
 
@@ -138,24 +127,24 @@ def import_dot(ctx: ImportContext, x: Expr, y: Expr, *, cosine_similarity: bool 
     return relay.divide(product(x, y), lengths)
 
 
-def _band(ctx: ImportContext, x: Expr, k: int, *, upper: bool) -> Expr:
+def _band(ctx: Import, x: Expr, k: int, *, upper: bool) -> Expr:
     ctx.at_least(x, 2)
     return relay.trilu(x, k, upper=upper)
 
 
 @LAYERS.imports("lowerTriangular")
-def import_lower_triangular(ctx: ImportContext, x: Expr, *, k: int = 0) -> Expr:
+def import_lower_triangular(ctx: Import, x: Expr, *, k: int = 0) -> Expr:
     return _band(ctx, x, k, upper=False)
 
 
 @LAYERS.imports("upperTriangular")
-def import_upper_triangular(ctx: ImportContext, x: Expr, *, k: int = 0) -> Expr:
+def import_upper_triangular(ctx: Import, x: Expr, *, k: int = 0) -> Expr:
     return _band(ctx, x, k, upper=True)
 
 
 @LAYERS.imports("matrixBandPart")
 def import_matrix_band_part(
-    ctx: ImportContext, x: Expr, *, num_lower: int = 0, num_upper: int = 0
+    ctx: Import, x: Expr, *, num_lower: int = 0, num_upper: int = 0
 ) -> Expr:
     if num_lower >= 0:
         x = _band(ctx, x, -num_lower, upper=True)
@@ -163,7 +152,7 @@ def import_matrix_band_part(
 
 
 @LAYERS.exports("linear")
-def export_linear(ctx: ExportContext, x: Value, weight: Value, bias: Value | None = None) -> Value:
+def export_linear(ctx: Export, x: Value, weight: Value, bias: Value | None = None) -> Value:
     units, entering = ctx.static_shape(weight, 2)
     return ctx.layer(
         "innerProduct",
@@ -178,7 +167,7 @@ def export_linear(ctx: ExportContext, x: Value, weight: Value, bias: Value | Non
 
 @LAYERS.exports("matmul")
 def export_matmul(
-    ctx: ExportContext, x: Value, y: Value, *, transpose_x: bool = False, transpose_y: bool = False
+    ctx: Export, x: Value, y: Value, *, transpose_x: bool = False, transpose_y: bool = False
 ) -> Value:
     """The matrix of a layer lies transposed in it."""
     if transpose_y and y.is_known and y.type.rank == 2 and not x.is_known and not transpose_x:
@@ -194,7 +183,7 @@ def export_matmul(
 
 
 @LAYERS.exports("einsum")
-def export_einsum(ctx: ExportContext, values: tuple[Value, ...], *, equation: str) -> Value:
+def export_einsum(ctx: Export, values: tuple[Value, ...], *, equation: str) -> Value:
     """Both of MIL's equations are products of stacks of matrices, whose height goes before them."""
     rank = ctx.result_type().rank
     order = [0, 2, 1, 3] if rank == 4 else [1, 0, 2]
@@ -215,6 +204,6 @@ def export_trilu(ctx: ProgramContext, data: Value, k: Value, *, upper: bool) -> 
 
 
 @LAYERS.exports("trilu")
-def export_triangle(ctx: ExportContext, x: Value, *, k: int, upper: bool) -> Value:
+def export_triangle(ctx: Export, x: Value, *, k: int, upper: bool) -> Value:
     """MIL's bands hold the main diagonal; a triangle begins at any."""
     return ctx.layer("upperTriangular" if upper else "lowerTriangular", x, k=k)

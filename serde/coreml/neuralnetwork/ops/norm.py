@@ -7,15 +7,14 @@ import math
 import serde.relay as relay
 from serde.coreml.neuralnetwork.import_context import images, number
 from serde.coreml.neuralnetwork.message_view import MessageView
-from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType
 
 
 @LAYERS.imports("batchnorm")
 def import_batchnorm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     channels: int = 0,
@@ -45,7 +44,7 @@ def import_batchnorm(
 
 @LAYERS.imports("mvn")
 def import_mvn(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     across_channels: bool = False,
@@ -62,7 +61,7 @@ def import_mvn(
 
 
 @LAYERS.imports("l2normalize")
-def import_l2normalize(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-6) -> Expr:
+def import_l2normalize(ctx: Import, x: Expr, *, epsilon: float = 1e-6) -> Expr:
     """The constant is added to the sum of squares, of which it is no lower bound."""
     rank = len(ctx.at_least(x, 3))
     total = relay.sum(relay.multiply(x, x), axis=tuple(range(rank - 3, rank)), keepdims=True)
@@ -71,7 +70,7 @@ def import_l2normalize(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-6) ->
 
 @LAYERS.imports("lrn")
 def import_lrn(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     alpha: float = 0.0,
@@ -85,7 +84,7 @@ def import_lrn(
 
 @LAYERS.imports("layerNormalization")
 def import_layer_normalization(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     normalized_shape: tuple[int, ...] = (),
@@ -101,7 +100,7 @@ def import_layer_normalization(
     return found[0]
 
 
-def _to_images(ctx: ExportContext, x: Value) -> tuple[Value, TensorType]:
+def _to_images(ctx: Export, x: Value) -> tuple[Value, TensorType]:
     """Return data with its channels third from the last, and the type of a norm of it."""
     shape = x.type.shape
     if len(shape) == 4:
@@ -117,7 +116,7 @@ TURNED = (0, 2, 1, 3, 4)
 """Five axes with depth before the channels, and back."""
 
 
-def _emit_norm(ctx: ExportContext, x: Value) -> Value:
+def _emit_norm(ctx: Export, x: Value) -> Value:
     """Return a norm with the axes that the data had."""
     if ctx.result_type().rank == 4:
         return x
@@ -128,7 +127,7 @@ def _emit_norm(ctx: ExportContext, x: Value) -> Value:
 
 @LAYERS.exports("batch_norm")
 def export_batch_norm(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     mean: Value,
     variance: Value,
@@ -156,7 +155,7 @@ def export_batch_norm(
 
 @LAYERS.exports("instance_norm")
 def export_instance_norm(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     gamma: Value | None = None,
     beta: Value | None = None,
@@ -182,7 +181,7 @@ def export_instance_norm(
 
 @LAYERS.exports("layer_norm")
 def export_layer_norm(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     gamma: Value | None = None,
     beta: Value | None = None,
@@ -211,7 +210,7 @@ def export_layer_norm(
     )
 
 
-def _standardize(ctx: ExportContext, x: Value, axes: list[int], epsilon: float) -> Value:
+def _standardize(ctx: Export, x: Value, axes: list[int], epsilon: float) -> Value:
     shape = [1 if axis in axes else dim for axis, dim in enumerate(x.type.shape)]
     small = TensorType(shape, x.type.dtype)
     middle = ctx.layer("reduceMean", x, of=small, axes=axes, keep_dims=True)
@@ -225,13 +224,7 @@ def _standardize(ctx: ExportContext, x: Value, axes: list[int], epsilon: float) 
 
 @LAYERS.exports("local_response_norm")
 def export_local_response_norm(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    size: int,
-    alpha: float = 1e-4,
-    beta: float = 0.75,
-    k: float = 1.0,
+    ctx: Export, x: Value, *, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Value:
     data, type_ = _to_images(ctx, x)
     return _emit_norm(

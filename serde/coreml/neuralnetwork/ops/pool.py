@@ -21,10 +21,9 @@ from serde.coreml.neuralnetwork.ops.conv import (
     pad_type,
     volume_fields,
 )
-from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.walk.takes import FLOATS, Takes
 
 Pool = Literal["MAX", "AVERAGE", "L2"]
@@ -40,7 +39,7 @@ def _global_pool(x: Expr, kind: Pool, axes: tuple[int, ...]) -> Expr:
 
 @LAYERS.imports("pooling")
 def import_pooling(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     type: Pool = "MAX",
@@ -93,11 +92,7 @@ def _pool(
 
 
 def _last_ends(
-    ctx: ImportContext,
-    x: Expr,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    pad: tuple[int, ...],
+    ctx: Import, x: Expr, kernel: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...]
 ) -> tuple[int, ...]:
     """Return the padding at the far ends that makes the last window hold the last pixel."""
     ends = []
@@ -112,7 +107,7 @@ def _last_ends(
 
 @LAYERS.imports("pooling3d")
 def import_pooling3d(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     type: Pool = "MAX",
@@ -126,7 +121,7 @@ def import_pooling3d(
 
 
 @LAYERS.imports("globalPooling3d")
-def import_global_pooling3d(ctx: ImportContext, x: Expr, *, type: Pool = "MAX") -> Expr:
+def import_global_pooling3d(ctx: Import, x: Expr, *, type: Pool = "MAX") -> Expr:
     return _global_pool(x, type, (2, 3, 4))
 
 
@@ -135,7 +130,7 @@ POOLS: dict[str, Pool] = {"avg_pool": "AVERAGE", "l2_pool": "L2", "max_pool": "M
 
 
 def _export_pool(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     *,
     kind: Pool,
@@ -147,7 +142,7 @@ def _export_pool(
     pad, strides = pool.pad, pool.strides
     if pool.ceil_mode:
         pad = tuple(
-            sides + (strides[place // 2] - 1 if place % 2 else 0) for place, sides in enumerate(pad)
+            sides + (strides[index // 2] - 1 if index % 2 else 0) for index, sides in enumerate(pad)
         )
     if len(strides) == 3:
         ctx.since(14, "pooling along three axes")
@@ -182,5 +177,5 @@ for _name, _kind in GLOBAL.items():
 
 
 @LAYERS.exports("global_pool")
-def export_global_pool(ctx: ExportContext, x: Value, *, kind: Pool) -> Value:
+def export_global_pool(ctx: Export, x: Value, *, kind: Pool) -> Value:
     return ctx.layer("pooling", x, type=kind, global_pooling=True, valid={"padding_amounts": {}})

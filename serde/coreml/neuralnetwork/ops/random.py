@@ -9,7 +9,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.coreml.neuralnetwork.import_context import number
-from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 
@@ -68,73 +68,67 @@ class BernoulliAttributes:
         return relay.const(np.float32(self.prob))
 
 
-def _fill_shape(ctx: ImportContext, shape: Expr) -> Expr:
+def _fill_shape(ctx: Import, shape: Expr) -> Expr:
     """Return a tensor of a shape that is computed."""
     return relay.full(relay.const(np.float32(0)), ctx.integers(shape), "float32")
 
 
 @LAYERS.imports("randomNormalLike")
-def import_random_normal_like(ctx: ImportContext, x: Expr, *, normal: NormalAttributes) -> Expr:
+def import_random_normal_like(ctx: Import, x: Expr, *, normal: NormalAttributes) -> Expr:
     return normal.draw(x)
 
 
 @LAYERS.imports("randomNormalStatic")
 def import_random_normal_static(
-    ctx: ImportContext, *, normal: NormalAttributes, output_shape: tuple[int, ...] = ()
+    ctx: Import, *, normal: NormalAttributes, output_shape: tuple[int, ...] = ()
 ) -> Expr:
     return normal.draw(None, shape=output_shape)
 
 
 @LAYERS.imports("randomNormalDynamic")
-def import_random_normal_dynamic(
-    ctx: ImportContext, shape: Expr, *, normal: NormalAttributes
-) -> Expr:
+def import_random_normal_dynamic(ctx: Import, shape: Expr, *, normal: NormalAttributes) -> Expr:
     return normal.draw(_fill_shape(ctx, shape))
 
 
 @LAYERS.imports("randomUniformLike")
-def import_random_uniform_like(ctx: ImportContext, x: Expr, *, uniform: UniformAttributes) -> Expr:
+def import_random_uniform_like(ctx: Import, x: Expr, *, uniform: UniformAttributes) -> Expr:
     return uniform.draw(x)
 
 
 @LAYERS.imports("randomUniformStatic")
 def import_random_uniform_static(
-    ctx: ImportContext, *, uniform: UniformAttributes, output_shape: tuple[int, ...] = ()
+    ctx: Import, *, uniform: UniformAttributes, output_shape: tuple[int, ...] = ()
 ) -> Expr:
     return uniform.draw(None, shape=output_shape)
 
 
 @LAYERS.imports("randomUniformDynamic")
-def import_random_uniform_dynamic(
-    ctx: ImportContext, shape: Expr, *, uniform: UniformAttributes
-) -> Expr:
+def import_random_uniform_dynamic(ctx: Import, shape: Expr, *, uniform: UniformAttributes) -> Expr:
     return uniform.draw(_fill_shape(ctx, shape))
 
 
 @LAYERS.imports("randomBernoulliLike")
-def import_random_bernoulli_like(
-    ctx: ImportContext, x: Expr, *, bernoulli: BernoulliAttributes
-) -> Expr:
+def import_random_bernoulli_like(ctx: Import, x: Expr, *, bernoulli: BernoulliAttributes) -> Expr:
     return bernoulli.draw(relay.full_like(x, bernoulli.chance))
 
 
 @LAYERS.imports("randomBernoulliStatic")
 def import_random_bernoulli_static(
-    ctx: ImportContext, *, bernoulli: BernoulliAttributes, output_shape: tuple[int, ...] = ()
+    ctx: Import, *, bernoulli: BernoulliAttributes, output_shape: tuple[int, ...] = ()
 ) -> Expr:
     return bernoulli.draw(relay.full(bernoulli.chance, output_shape, "float32"))
 
 
 @LAYERS.imports("randomBernoulliDynamic")
 def import_random_bernoulli_dynamic(
-    ctx: ImportContext, shape: Expr, *, bernoulli: BernoulliAttributes
+    ctx: Import, shape: Expr, *, bernoulli: BernoulliAttributes
 ) -> Expr:
     return bernoulli.draw(relay.full(bernoulli.chance, ctx.integers(shape), "float32"))
 
 
 @LAYERS.imports("categoricalDistribution")
 def import_categorical_distribution(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     seed: int = 0,
@@ -156,7 +150,7 @@ def import_categorical_distribution(
 
 
 def _emit_random(
-    ctx: ExportContext, name: str, shape: Value, fields: dict[str, AnyValue], seed: int
+    ctx: Export, name: str, shape: Value, fields: dict[str, AnyValue], seed: int
 ) -> Value:
     """Append a layer that draws numbers of a shape, known or computed."""
     if shape.data is None:
@@ -167,21 +161,21 @@ def _emit_random(
 
 @LAYERS.exports("random_uniform")
 def export_random_uniform(
-    ctx: ExportContext, shape: Value, *, low: float = 0.0, high: float = 1.0, seed: int = -1
+    ctx: Export, shape: Value, *, low: float = 0.0, high: float = 1.0, seed: int = -1
 ) -> Value:
     return _emit_random(ctx, "randomUniform", shape, {"min_val": low, "max_val": high}, seed)
 
 
 @LAYERS.exports("random_normal")
 def export_random_normal(
-    ctx: ExportContext, shape: Value, *, mean: float = 0.0, stddev: float = 1.0, seed: int = -1
+    ctx: Export, shape: Value, *, mean: float = 0.0, stddev: float = 1.0, seed: int = -1
 ) -> Value:
     return _emit_random(ctx, "randomNormal", shape, {"mean": mean, "std_dev": stddev}, seed)
 
 
 @LAYERS.exports("random_categorical")
 def export_random_categorical(
-    ctx: ExportContext, x: Value, *, mode: str = "logits", size: int = 1, seed: int = -1
+    ctx: Export, x: Value, *, mode: str = "logits", size: int = 1, seed: int = -1
 ) -> Value:
     logits = mode == "logits"
     return ctx.layer(

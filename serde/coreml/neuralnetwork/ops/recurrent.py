@@ -13,10 +13,9 @@ import serde.relay as relay
 from serde.coreml.mlprogram.ops.recurrent.layer import RecurrentAttributes
 from serde.coreml.neuralnetwork.layers import Parameter, value_weight
 from serde.coreml.neuralnetwork.message_view import MessageView
-from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, Var
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, Var
 from serde.relay.run.computed import ComputedWeight
 
 CLIP = 50.0
@@ -86,7 +85,7 @@ def _outputs(found: Expr, last: Expr, sequence: bool) -> Expr:
 
 @LAYERS.imports("simpleRecurrent")
 def import_simple_recurrent(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     h: Expr | None = None,
     *,
@@ -123,7 +122,7 @@ def import_simple_recurrent(
 
 @LAYERS.imports("gru")
 def import_gru(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     h: Expr | None = None,
     *,
@@ -181,7 +180,7 @@ class LstmAttributes:
 
 
 def _lstm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     h: Expr | None,
     c: Expr | None,
@@ -240,7 +239,7 @@ def _lstm(
 
 @LAYERS.imports("uniDirectionalLSTM")
 def import_uni_directional_lstm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     h: Expr | None = None,
     c: Expr | None = None,
@@ -255,7 +254,7 @@ def import_uni_directional_lstm(
 
 @LAYERS.imports("biDirectionalLSTM")
 def import_bi_directional_lstm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     h: Expr | None = None,
     c: Expr | None = None,
@@ -323,12 +322,12 @@ def _split_gates(value: Value, count: int) -> list[Parameter]:
     ]
 
 
-def _expand_axes(ctx: ExportContext, x: Value, axes: list[int]) -> Value:
+def _expand_axes(ctx: Export, x: Value, axes: list[int]) -> Value:
     """Return steps or a state with the axes that layers have: five."""
     return ctx.layer("expandDims", x, of=_five_axes_type(x.type, axes), axes=axes)
 
 
-def _reverse_steps(ctx: ExportContext, x: Value, direction: str) -> Value:
+def _reverse_steps(ctx: Export, x: Value, direction: str) -> Value:
     """Return steps as a layer walks: in what order one that goes backwards has them is unknown."""
     if direction != "reverse":
         return x
@@ -345,7 +344,7 @@ def _five_axes_type(type_: TensorType, axes: list[int]) -> TensorType:
 
 
 def _emit_simple(
-    ctx: ExportContext, kind: str, x: Value, h: Value, direction: str, fields: dict[str, AnyValue]
+    ctx: Export, kind: str, x: Value, h: Value, direction: str, fields: dict[str, AnyValue]
 ) -> list[Value]:
     """Append a layer of one state and one direction."""
     inputs = [
@@ -362,7 +361,7 @@ def _emit_simple(
 
 @LAYERS.exports("rnn")
 def export_rnn(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     initial_h: Value,
     weight_ih: Value,
@@ -387,7 +386,7 @@ def export_rnn(
 
 @LAYERS.exports("gru")
 def export_gru(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     initial_h: Value,
     weight_ih: Value,
@@ -426,7 +425,7 @@ def _step_weights(
 
 @LAYERS.exports("lstm")
 def export_lstm(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     initial_h: Value,
     initial_c: Value,

@@ -9,10 +9,9 @@ from typing import Literal
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.reduce import EXTREMES, REDUCTIONS
 from serde.coreml.neuralnetwork.import_context import number
-from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 
 Mode = Literal[
     "SUM", "AVG", "PROD", "LOGSUM", "SUMSQUARE", "L1", "L2", "MAX", "MIN", "ARGMAX"
@@ -50,7 +49,7 @@ EXTREME_LAYERS = {"reduce_argmax": "argMax", "reduce_argmin": "argMin"}
 
 @LAYERS.imports("reduce")
 def import_reduce(
-    ctx: ImportContext, x: Expr, *, mode: Mode = "SUM", epsilon: float = 1e-6, axis: Axis = "CHW"
+    ctx: Import, x: Expr, *, mode: Mode = "SUM", epsilon: float = 1e-6, axis: Axis = "CHW"
 ) -> Expr:
     """The axes stay; LOGSUM adds the logarithms up, it takes none of a sum."""
     axes = AXES[axis]
@@ -73,7 +72,7 @@ class ReduceAttributes:
     keep_dims: bool = False
     reduce_all: bool = False
 
-    def build(self, ctx: ImportContext, target: str, x: Expr) -> Expr:
+    def build(self, ctx: Import, target: str, x: Expr) -> Expr:
         """Return a reduction; what has no axis left is a vector, for all tensors have one."""
         rank = ctx.type(x).rank
         axes = tuple(sorted({ctx.axis(x, axis) for axis in self.axes}))
@@ -84,9 +83,7 @@ class ReduceAttributes:
         return relay.reshape(result, (1,)) if single else result
 
 
-def _import_reduction(
-    ctx: ImportContext, x: Expr, *, target: str, reduce: ReduceAttributes
-) -> Expr:
+def _import_reduction(ctx: Import, x: Expr, *, target: str, reduce: ReduceAttributes) -> Expr:
     return reduce.build(ctx, target, x)
 
 
@@ -95,7 +92,7 @@ for _op, _layer in SUMMARIES.items():
 
 
 def _import_extreme(
-    ctx: ImportContext, x: Expr, *, target: str, axis: int = 0, remove_dim: bool = False
+    ctx: Import, x: Expr, *, target: str, axis: int = 0, remove_dim: bool = False
 ) -> Expr:
     keeps = not remove_dim or ctx.type(x).rank == 1
     return relay.cast(call(target, x, axis=(ctx.axis(x, axis),), keepdims=keeps), "float32")
@@ -106,7 +103,7 @@ for _op, _layer in EXTREME_LAYERS.items():
 
 
 def _export_summary(
-    ctx: ExportContext, x: Value, *, layer: str, axes: tuple[int, ...], keep_dims: bool = False
+    ctx: Export, x: Value, *, layer: str, axes: tuple[int, ...], keep_dims: bool = False
 ) -> Value:
     if not x.type.rank:
         return ctx.layer(layer, x, axes=[0], keep_dims=True)
@@ -115,7 +112,7 @@ def _export_summary(
 
 
 def _export_extreme(
-    ctx: ExportContext, x: Value, *, layer: str, axis: int = -1, keep_dims: bool = False
+    ctx: Export, x: Value, *, layer: str, axis: int = -1, keep_dims: bool = False
 ) -> Value:
     """The only axis stays, for every tensor has one."""
     drops = not keep_dims and x.type.rank > 1

@@ -10,12 +10,9 @@ import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
 from serde.coreml.neuralnetwork.import_context import add_leading_axis, drop_leading_axis, is_lifted
 from serde.coreml.neuralnetwork.message_view import MessageView
-from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import same_shape
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import normalize_axes
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, normalize_axes, same_shape
 from serde.walk.pairs import reads, writes
 
 Order = Literal["CHANNEL_FIRST", "CHANNEL_LAST"]
@@ -26,13 +23,13 @@ FIVE = (0, 2, 3, 4)
 """Where sequence, channel, height and width are among five axes."""
 
 
-def _channel_last(ctx: ImportContext, x: Expr) -> Expr:
+def _channel_last(ctx: Import, x: Expr) -> Expr:
     rank = ctx.type(x).rank
     return relay.transpose(x, axes=(*range(rank - 3), rank - 2, rank - 1, rank - 3))
 
 
 @LAYERS.imports("flatten")
-def import_flatten(ctx: ImportContext, x: Expr, *, mode: Order = "CHANNEL_FIRST") -> Expr:
+def import_flatten(ctx: Import, x: Expr, *, mode: Order = "CHANNEL_FIRST") -> Expr:
     """All but the last three axes are a batch; height and width stay as axes of length 1."""
     rank = len(ctx.at_least(x, 3))
     data = _channel_last(ctx, x) if mode == "CHANNEL_LAST" else x
@@ -41,11 +38,7 @@ def import_flatten(ctx: ImportContext, x: Expr, *, mode: Order = "CHANNEL_FIRST"
 
 @LAYERS.imports("reshape")
 def import_reshape(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    target_shape: tuple[int, ...] = (),
-    mode: Order = "CHANNEL_FIRST",
+    ctx: Import, x: Expr, *, target_shape: tuple[int, ...] = (), mode: Order = "CHANNEL_FIRST"
 ) -> Expr:
     """Three lengths keep sequence and batch, a fourth before them is that of the sequence."""
     if ctx.type(x).rank != 5:
@@ -62,7 +55,7 @@ def import_reshape(
 
 
 def _reshape(
-    ctx: ImportContext, x: Expr, leading: tuple[int, ...], shape: tuple[int, ...], mode: Order
+    ctx: Import, x: Expr, leading: tuple[int, ...], shape: tuple[int, ...], mode: Order
 ) -> Expr:
     if mode == "CHANNEL_FIRST":
         return relay.reshape(x, (*leading, *shape))
@@ -73,7 +66,7 @@ def _reshape(
 
 
 @LAYERS.imports("permute")
-def import_permute(ctx: ImportContext, x: Expr, *, axis: tuple[int, ...] = (0, 1, 2, 3)) -> Expr:
+def import_permute(ctx: Import, x: Expr, *, axis: tuple[int, ...] = (0, 1, 2, 3)) -> Expr:
     """Axes are those of sequence, channel, height and width; the batch stays where it is."""
     if ctx.type(x).rank != 5:
         raise Unsupported(f"expected five axes, found {ctx.type(x).rank}")
@@ -86,7 +79,7 @@ def import_permute(ctx: ImportContext, x: Expr, *, axis: tuple[int, ...] = (0, 1
 
 
 @LAYERS.imports("concat")
-def import_concat(ctx: ImportContext, *xs: Expr, sequence_concat: bool = False) -> Expr:
+def import_concat(ctx: Import, *xs: Expr, sequence_concat: bool = False) -> Expr:
     rank = len(ctx.at_least(xs[0], 5 if sequence_concat else 3)) if xs else 0
     if sequence_concat:
         return relay.concatenate(list(xs), axis=rank - 5)
@@ -96,20 +89,20 @@ def import_concat(ctx: ImportContext, *xs: Expr, sequence_concat: bool = False) 
 
 
 @LAYERS.imports("split")
-def import_split(ctx: ImportContext, x: Expr, *, n_outputs: int = 1) -> list[Expr]:
+def import_split(ctx: Import, x: Expr, *, n_outputs: int = 1) -> list[Expr]:
     rank = len(ctx.at_least(x, 3))
     return list(relay.split(x, n_outputs, axis=rank - 3))
 
 
 @LAYERS.imports("sequenceRepeat")
-def import_sequence_repeat(ctx: ImportContext, x: Expr, *, n_repetitions: int = 1) -> Expr:
+def import_sequence_repeat(ctx: Import, x: Expr, *, n_repetitions: int = 1) -> Expr:
     rank = len(ctx.at_least(x, 5))
     return relay.tile(x, (*(1,) * (rank - 5), n_repetitions, 1, 1, 1, 1))
 
 
 @LAYERS.imports("slice")
 def import_slice(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     start_index: int = 0,
@@ -127,7 +120,7 @@ def import_slice(
 
 @LAYERS.imports("loadConstant")
 def import_load_constant(
-    ctx: ImportContext, *, shape: tuple[int, ...] = (), data: MessageView | None = None
+    ctx: Import, *, shape: tuple[int, ...] = (), data: MessageView | None = None
 ) -> Expr:
     if len(shape) != 3:
         raise Unsupported(f"expected 3 lengths, found {len(shape)}")
@@ -136,15 +129,13 @@ def import_load_constant(
 
 @LAYERS.imports("loadConstantND")
 def import_load_constant_nd(
-    ctx: ImportContext, *, shape: tuple[int, ...] = (), data: MessageView | None = None
+    ctx: Import, *, shape: tuple[int, ...] = (), data: MessageView | None = None
 ) -> Expr:
     return ctx.small(data, shape)
 
 
 @LAYERS.imports("concatND")
-def import_concat_nd(
-    ctx: ImportContext, *xs: Expr, axis: int = 0, interleave: bool = False
-) -> Expr:
+def import_concat_nd(ctx: Import, *xs: Expr, axis: int = 0, interleave: bool = False) -> Expr:
     """Interleaved, the first entries of all tensors come before the second ones."""
     if not xs:
         raise Unsupported("expected at least one tensor")
@@ -157,7 +148,7 @@ def import_concat_nd(
 
 
 @LAYERS.imports("stack")
-def import_stack(ctx: ImportContext, *xs: Expr, axis: int = 0) -> Expr:
+def import_stack(ctx: Import, *xs: Expr, axis: int = 0) -> Expr:
     if not xs:
         raise Unsupported("expected at least one tensor")
     rank = ctx.type(xs[0]).rank + 1
@@ -166,12 +157,7 @@ def import_stack(ctx: ImportContext, *xs: Expr, axis: int = 0) -> Expr:
 
 @LAYERS.imports("splitND")
 def import_split_nd(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    axis: int = 0,
-    num_splits: int = 1,
-    split_sizes: tuple[int, ...] = (),
+    ctx: Import, x: Expr, *, axis: int = 0, num_splits: int = 1, split_sizes: tuple[int, ...] = ()
 ) -> list[Expr]:
     place = ctx.axis(x, axis)
     if not split_sizes:
@@ -182,7 +168,7 @@ def import_split_nd(
 
 @LAYERS.imports("squeeze")
 def import_squeeze(
-    ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = (), squeeze_all: bool = False
+    ctx: Import, x: Expr, *, axes: tuple[int, ...] = (), squeeze_all: bool = False
 ) -> Expr:
     """One axis stays, for every tensor has one."""
     rank = ctx.type(x).rank
@@ -195,7 +181,7 @@ def import_squeeze(
 
 
 @LAYERS.imports("expandDims")
-def import_expand_dims(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = ()) -> Expr:
+def import_expand_dims(ctx: Import, x: Expr, *, axes: tuple[int, ...] = ()) -> Expr:
     rank = ctx.type(x).rank + len(axes)
     for place in sorted(normalize_axes(axes, rank)):
         x = relay.expand_dims(x, axis=place)
@@ -203,7 +189,7 @@ def import_expand_dims(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = (
 
 
 @LAYERS.imports("flattenTo2D")
-def import_flatten_to_2d(ctx: ImportContext, x: Expr, *, axis: int = 0) -> Expr:
+def import_flatten_to_2d(ctx: Import, x: Expr, *, axis: int = 0) -> Expr:
     """The axes before `axis` become one, and those from it on."""
     rank = ctx.type(x).rank
     if not -rank <= axis <= rank:
@@ -220,40 +206,40 @@ def import_flatten_to_2d(ctx: ImportContext, x: Expr, *, axis: int = 0) -> Expr:
 
 
 @LAYERS.imports("reshapeDynamic")
-def import_reshape_dynamic(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
+def import_reshape_dynamic(ctx: Import, x: Expr, shape: Expr) -> Expr:
     return relay.reshape(x, ctx.integers(shape))
 
 
 @LAYERS.imports("getShape")
-def import_get_shape(ctx: ImportContext, x: Expr) -> Expr:
+def import_get_shape(ctx: Import, x: Expr) -> Expr:
     return relay.cast(relay.shape_of(x), "float32")
 
 
 @LAYERS.imports("broadcastToDynamic")
-def import_broadcast_to_dynamic(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
+def import_broadcast_to_dynamic(ctx: Import, x: Expr, shape: Expr) -> Expr:
     return relay.broadcast_to(x, ctx.integers(shape))
 
 
 @LAYERS.imports("fillLike")
-def import_fill_like(ctx: ImportContext, x: Expr, *, value: float = 0.0) -> Expr:
+def import_fill_like(ctx: Import, x: Expr, *, value: float = 0.0) -> Expr:
     return relay.full_like(x, relay.const(np.float32(value)))
 
 
 @LAYERS.imports("fillStatic")
 def import_fill_static(
-    ctx: ImportContext, *, value: float = 0.0, target_shape: tuple[int, ...] = ()
+    ctx: Import, *, value: float = 0.0, target_shape: tuple[int, ...] = ()
 ) -> Expr:
     return relay.full(relay.const(np.float32(value)), target_shape, "float32")
 
 
 @LAYERS.imports("fillDynamic")
-def import_fill_dynamic(ctx: ImportContext, shape: Expr, *, value: float = 0.0) -> Expr:
+def import_fill_dynamic(ctx: Import, shape: Expr, *, value: float = 0.0) -> Expr:
     return relay.full(relay.const(np.float32(value)), ctx.integers(shape), "float32")
 
 
 @LAYERS.imports("tile")
 def import_tile(
-    ctx: ImportContext, x: Expr, counts: Expr | None = None, *, reps: tuple[int, ...] = ()
+    ctx: Import, x: Expr, counts: Expr | None = None, *, reps: tuple[int, ...] = ()
 ) -> Expr:
     """Counts that were a scalar once have more than one axis, as networks have no scalars."""
     if counts is None:
@@ -262,7 +248,7 @@ def import_tile(
 
 
 @LAYERS.imports("reverse")
-def import_reverse(ctx: ImportContext, x: Expr, *, reverse_dim: tuple[bool, ...] = ()) -> Expr:
+def import_reverse(ctx: Import, x: Expr, *, reverse_dim: tuple[bool, ...] = ()) -> Expr:
     for axis, turned in enumerate(reverse_dim):
         if turned:
             x = relay.reverse(x, axis=axis)
@@ -271,7 +257,7 @@ def import_reverse(ctx: ImportContext, x: Expr, *, reverse_dim: tuple[bool, ...]
 
 @LAYERS.imports("reverseSeq")
 def import_reverse_seq(
-    ctx: ImportContext, x: Expr, lengths: Expr, *, batch_axis: int = 0, sequence_axis: int = 0
+    ctx: Import, x: Expr, lengths: Expr, *, batch_axis: int = 0, sequence_axis: int = 0
 ) -> Expr:
     return relay.reverse_sequence(
         x,
@@ -282,7 +268,7 @@ def import_reverse_seq(
 
 
 @LAYERS.exports("reshape")
-def export_reshape(ctx: ExportContext, x: Value, shape: Value) -> Value:
+def export_reshape(ctx: Export, x: Value, shape: Value) -> Value:
     if shape.data is None:
         return ctx.layer("reshapeDynamic", x, shape)
     codes = [int(each) for each in shape.data] or [1]
@@ -290,12 +276,12 @@ def export_reshape(ctx: ExportContext, x: Value, shape: Value) -> Value:
 
 
 @LAYERS.exports("transpose")
-def export_transpose(ctx: ExportContext, x: Value, *, perm: tuple[int, ...]) -> Value:
+def export_transpose(ctx: Export, x: Value, *, perm: tuple[int, ...]) -> Value:
     return ctx.layer("transpose", x, axes=list(perm)) if x.type.rank else x
 
 
 @LAYERS.exports("expand_dims")
-def export_expand_dims(ctx: ExportContext, x: Value, *, axes: tuple[int, ...]) -> Value:
+def export_expand_dims(ctx: Export, x: Value, *, axes: tuple[int, ...]) -> Value:
     """A scalar has one axis already."""
     if not x.type.rank:
         return ctx.reshaped(x, ctx.result_type().shape)
@@ -303,7 +289,7 @@ def export_expand_dims(ctx: ExportContext, x: Value, *, axes: tuple[int, ...]) -
 
 
 @LAYERS.exports("squeeze")
-def export_squeeze(ctx: ExportContext, x: Value, *, axes: tuple[int, ...]) -> Value:
+def export_squeeze(ctx: Export, x: Value, *, axes: tuple[int, ...]) -> Value:
     """One axis stays, for every tensor has one."""
     if not ctx.result_type().rank:
         return ctx.reshaped(x, ())
@@ -312,13 +298,13 @@ def export_squeeze(ctx: ExportContext, x: Value, *, axes: tuple[int, ...]) -> Va
 
 @LAYERS.exports("concat")
 def export_concat(
-    ctx: ExportContext, values: tuple[Value, ...], *, axis: int, interleave: bool = False
+    ctx: Export, values: tuple[Value, ...], *, axis: int, interleave: bool = False
 ) -> Value:
     return ctx.layer("concatND", *values, axis=axis)
 
 
 @LAYERS.exports("stack")
-def export_stack(ctx: ExportContext, values: tuple[Value, ...], *, axis: int) -> Value:
+def export_stack(ctx: Export, values: tuple[Value, ...], *, axis: int) -> Value:
     """Scalars are vectors of one element."""
     if not values[0].type.rank:
         return ctx.layer("concatND", *values, axis=0)
@@ -327,7 +313,7 @@ def export_stack(ctx: ExportContext, values: tuple[Value, ...], *, axis: int) ->
 
 @LAYERS.exports("split")
 def export_split(
-    ctx: ExportContext, x: Value, *, axis: int, num_splits: int, split_sizes: tuple[int, ...] = ()
+    ctx: Export, x: Value, *, axis: int, num_splits: int, split_sizes: tuple[int, ...] = ()
 ) -> tuple[Value, ...]:
     equal = len(set(split_sizes)) < 2
     if equal:
@@ -336,12 +322,12 @@ def export_split(
 
 
 @LAYERS.exports("shape")
-def export_shape(ctx: ExportContext, x: Value) -> Value:
+def export_shape(ctx: Export, x: Value) -> Value:
     return ctx.layer("getShape", x)
 
 
 @LAYERS.exports("fill")
-def export_fill(ctx: ExportContext, shape: Value, value: Value) -> Value:
+def export_fill(ctx: Export, shape: Value, value: Value) -> Value:
     number = float(ctx.constant(value).reshape(()))
     if shape.data is None:
         return ctx.layer("fillDynamic", shape, value=number)
@@ -350,7 +336,7 @@ def export_fill(ctx: ExportContext, shape: Value, value: Value) -> Value:
 
 
 @LAYERS.exports("tile")
-def export_tile(ctx: ExportContext, x: Value, reps: Value) -> Value:
+def export_tile(ctx: Export, x: Value, reps: Value) -> Value:
     if reps.data is not None:
         return ctx.layer("tile", x, reps=[int(each) for each in reps.data]) if x.type.rank else x
     if all(dim == 1 for dim in x.type.shape):
@@ -360,7 +346,7 @@ def export_tile(ctx: ExportContext, x: Value, reps: Value) -> Value:
 
 
 @LAYERS.exports("reverse")
-def export_reverse(ctx: ExportContext, x: Value, *, axes: tuple[int, ...]) -> Value:
+def export_reverse(ctx: Export, x: Value, *, axes: tuple[int, ...]) -> Value:
     rank = x.type.rank
     turned = {axis % rank for axis in axes}
     return ctx.layer("reverse", x, reverse_dim=[axis in turned for axis in range(rank)])
@@ -368,7 +354,7 @@ def export_reverse(ctx: ExportContext, x: Value, *, axes: tuple[int, ...]) -> Va
 
 @LAYERS.exports("reverse_sequence")
 def export_reverse_sequence(
-    ctx: ExportContext, x: Value, lengths: Value, *, seq_axis: int = 0, batch_axis: int = 0
+    ctx: Export, x: Value, lengths: Value, *, seq_axis: int = 0, batch_axis: int = 0
 ) -> Value:
     return ctx.layer("reverseSeq", x, lengths, batch_axis=batch_axis, sequence_axis=seq_axis)
 
@@ -385,7 +371,7 @@ def export_broadcast_to(ctx: ProgramContext, data: Value) -> Value:
 
 
 @LAYERS.exports("broadcast")
-def export_broadcast(ctx: ExportContext, x: Value, *, shape: tuple[int, ...]) -> Value:
+def export_broadcast(ctx: Export, x: Value, *, shape: tuple[int, ...]) -> Value:
     return ctx.layer("broadcastToStatic", x, target_shape=list(shape))
 
 
@@ -398,7 +384,7 @@ def _is_like(node: Call) -> bool:
 
 
 @LAYERS.exports("broadcast_like")
-def export_broadcast_like(ctx: ExportContext, x: Value, like: Value) -> Value:
+def export_broadcast_like(ctx: Export, x: Value, like: Value) -> Value:
     return ctx.layer("broadcastToLike", x, like)
 
 

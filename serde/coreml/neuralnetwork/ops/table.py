@@ -8,15 +8,15 @@ from typing import Any as AnyValue, Final
 from serde.coreml.mlprogram.operators import CORE, LAYER_KINDS
 from serde.coreml.mlprogram.ops import TABLE
 from serde.coreml.mlprogram.ops.table import emit_by_name
-from serde.coreml.neuralnetwork.export_context import ExportContext
-from serde.coreml.neuralnetwork.import_context import ImportContext
+from serde.coreml.neuralnetwork.export_context import ExportContext as Export
+from serde.coreml.neuralnetwork.import_context import ImportContext as Import
 from serde.coreml.value import Value
 from serde.coreml.versions import TARGETS
 from serde.relay.ir.expr import Call
 from serde.walk.converter import Converter
 from serde.walk.table import ConverterTable
 
-__all__ = ["DIRECT", "LAYERS", "DirectTable", "ExportContext", "ImportContext", "Value"]
+__all__ = ["DIRECT", "LAYERS", "DirectTable", "Export", "Import", "Value"]
 
 HOME: Final = "serde.coreml.neuralnetwork.ops"
 

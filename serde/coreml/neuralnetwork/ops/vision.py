@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.coreml.mlprogram.ops.vision.suppression import suppress
-from serde.coreml.neuralnetwork.ops.table import LAYERS, ExportContext, ImportContext, Value
+from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value
 from serde.errors import Unsupported
 from serde.relay import cast
 from serde.relay.ir.expr import Expr
@@ -11,7 +11,7 @@ from serde.relay.ir.expr import Expr
 
 @LAYERS.imports("NonMaximumSuppression")
 def import_non_maximum_suppression(
-    ctx: ImportContext,
+    ctx: Import,
     boxes: Expr,
     scores: Expr,
     overlap: Expr | None = None,
@@ -48,7 +48,7 @@ def import_non_maximum_suppression(
 
 @LAYERS.exports("non_maximum_suppression")
 def export_non_maximum_suppression(
-    ctx: ExportContext,
+    ctx: Export,
     boxes: Value,
     scores: Value,
     *,

@@ -11,18 +11,15 @@ import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.conv.direct import ConvAttributes, is_computed
-from serde.mxnet.ops.table import FLOATS, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
+from serde.mxnet.ops.table import FLOATS, OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, as_dtype, call, split_padding, tensor_type
 from serde.relay.op.conv.deformable import Displacements
 from serde.relay.op.conv.windows import Convolution
 
 
 @OPS.imports("Correlation")
 def import_correlation(
-    ctx: ImportContext,
+    ctx: Import,
     data1: Expr,
     data2: Expr,
     *,
@@ -44,9 +41,7 @@ def _is_padded_alike(node: Call) -> bool:
 
 
 @OPS.exports("nn.correlation", when=_is_padded_alike)
-def export_correlation(
-    ctx: ExportContext, data1: Value, data2: Value, *, attrs: Displacements
-) -> Value:
+def export_correlation(ctx: Export, data1: Value, data2: Value, *, attrs: Displacements) -> Value:
     attributes = {**vars(attrs), "pad_size": attrs.padding[0]}
     del attributes["padding"], attributes["layout"]
     return ctx.emit("Correlation", data1, data2, **attributes)
@@ -74,7 +69,7 @@ class DeformableAttributes(ConvAttributes):
 
 @OPS.imports("_contrib_ModulatedDeformableConvolution", ignored=("workspace", "im2col_step"))
 def import_modulated_deformable_convolution(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     offset: Expr,
     mask: Expr,
@@ -88,7 +83,7 @@ def import_modulated_deformable_convolution(
 
 @OPS.imports("_contrib_DeformableConvolution", ignored=("workspace",))
 def import_deformable_convolution(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     offset: Expr,
     weight: Expr,
@@ -132,7 +127,7 @@ def _is_direct_deformed(node: Call) -> bool:
 
 @OPS.exports("serde.deform_conv2d", when=_is_direct_deformed)
 def export_deform_conv2d(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     weight: Value,
     offset: Value,
@@ -160,7 +155,7 @@ def export_deform_conv2d(
 
 @OPS.exports("nn.deformable_conv2d", when=is_computed)
 def export_deformable_conv2d(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     offset: Value,
     weight: Value,
@@ -193,7 +188,7 @@ def export_deformable_conv2d(
     return ctx.emit("slice", result, begin=(None, None, 0, 0), end=(None, None, *wanted))
 
 
-def _pad_after(ctx: ExportContext, x: Value, rows: list[int]) -> Value:
+def _pad_after(ctx: Export, x: Value, rows: list[int]) -> Value:
     """Return images with zeros below and to the right."""
     if not any(rows):
         return x

@@ -8,11 +8,8 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.ops.table import FLOATS, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.shapes import split_padding
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import FLOATS, OPS, Export, Import, Value
+from serde.relay.ir import Call, Dim, Expr, TensorType, split_padding, tensor_type
 from serde.relay.lowering.conv import CONVOLUTIONS, convolution_on_floats, is_on_floats
 from serde.relay.op.conv.windows import Convolution
 
@@ -118,7 +115,7 @@ def is_computed(node: Call) -> bool:
 
 @OPS.imports("Convolution", "Convolution_v1", ignored=IGNORED)
 def import_convolution(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     weight: Expr,
     bias: Expr | None = None,
@@ -141,7 +138,7 @@ def import_convolution(
 
 @OPS.exports(*CONVOLUTIONS, when=is_computed)
 def export_conv(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
+    ctx: Export, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
     """Uneven padding becomes a node of its own."""
     shape = ctx.static_shape(weight)
@@ -157,7 +154,7 @@ OPS.expands(*CONVOLUTIONS)(convolution_on_floats("float64"))
 
 
 def _pad_evenly(
-    ctx: ExportContext, data: Value, padding: tuple[int, ...]
+    ctx: Export, data: Value, padding: tuple[int, ...]
 ) -> tuple[Value, tuple[int, ...]]:
     """Return the data and what is padded on both sides; uneven padding goes in front.
 

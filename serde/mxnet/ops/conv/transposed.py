@@ -18,16 +18,15 @@ from serde.mxnet.ops.conv.direct import (
     layouts,
     per_axis,
 )
-from serde.mxnet.ops.table import FLOATS, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.shapes import split_padding
+from serde.mxnet.ops.table import FLOATS, OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, split_padding, tensor_type
 from serde.relay.lowering.conv import TRANSPOSED, convolution_on_floats, cut_behind, dtypes_of
 from serde.relay.op.conv.windows import TransposedConvolution
 
 
 @OPS.imports("Deconvolution", ignored=IGNORED)
 def import_deconvolution(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     weight: Expr,
     bias: Expr | None = None,
@@ -125,7 +124,7 @@ def _is_direct(node: Call) -> bool:
 
 @OPS.exports(*TRANSPOSED, when=_is_direct)
 def export_conv_transpose(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     weight: Value,
     bias: Value | None = None,

@@ -29,9 +29,8 @@ from serde.mxnet.ops.elementwise.scalars import (
     truth,
     with_scalar,
 )
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.shapes import is_float
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Constant, Expr, is_float
 from serde.walk.expansion.functions import arctan2, greatest_divisor
 from serde.walk.pairs import reads
 
@@ -84,7 +83,7 @@ _ROUNDED: Final = frozenset(("_rdiv_scalar",))
 """MXNet's operators that compute integers in float32."""
 
 
-def _write_binary(ctx: ExportContext, forms: Forms, lhs: Value, rhs: Value) -> Value:
+def _write_binary(ctx: Export, forms: Forms, lhs: Value, rhs: Value) -> Value:
     """Write an operator of two tensors, in the form with a scalar where one of them is one."""
     tensors, behind, before = forms
     left, right = ctx.scalar(lhs), ctx.scalar(rhs)
@@ -118,7 +117,7 @@ COMPARE = {
 LOGICAL = {"logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor"}
 
 
-def arithmetic(ctx: ImportContext, target: str, lhs: Expr, rhs: Expr) -> Expr:
+def arithmetic(ctx: Import, target: str, lhs: Expr, rhs: Expr) -> Expr:
     """Return one arithmetic operation."""
     if target == "power":
         return in_singles(ctx, relay.power, lhs, rhs)
@@ -127,7 +126,7 @@ def arithmetic(ctx: ImportContext, target: str, lhs: Expr, rhs: Expr) -> Expr:
     return getattr(relay, target)(lhs, rhs)
 
 
-def remainder(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+def remainder(ctx: Import, lhs: Expr, rhs: Expr) -> Expr:
     """Return the remainder with the sign of the divisor, and 0 where that is 0."""
     if isinstance(rhs, Constant) and rhs.data.all():
         return relay.floor_mod(lhs, rhs)
@@ -137,21 +136,21 @@ def remainder(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     return relay.where(by_zero, zero, relay.floor_mod(lhs, divisor))
 
 
-def _import_binary(ctx: ImportContext, lhs: Expr, rhs: Expr, *, target: str) -> Expr:
+def _import_binary(ctx: Import, lhs: Expr, rhs: Expr, *, target: str) -> Expr:
     return arithmetic(ctx, target, lhs, rhs)
 
 
-def _import_compare(ctx: ImportContext, lhs: Expr, rhs: Expr, *, target: str) -> Expr:
+def _import_compare(ctx: Import, lhs: Expr, rhs: Expr, *, target: str) -> Expr:
     return relay.cast(getattr(relay, target)(lhs, rhs), ctx.type(lhs).dtype)
 
 
-def _import_logical(ctx: ImportContext, lhs: Expr, rhs: Expr, *, target: str) -> Expr:
+def _import_logical(ctx: Import, lhs: Expr, rhs: Expr, *, target: str) -> Expr:
     result = getattr(relay, target)(truth(ctx, lhs), truth(ctx, rhs))
     return relay.cast(result, ctx.type(lhs).dtype)
 
 
 def _import_scalar(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     binary: Callable[..., AnyValue],
@@ -163,7 +162,7 @@ def _import_scalar(
     return binary(ctx, other, tensor) if swapped else binary(ctx, tensor, other)
 
 
-def _divide(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+def _divide(ctx: Import, lhs: Expr, rhs: Expr) -> Expr:
     """MXNet divides a number by integers in float32."""
     return in_singles(ctx, relay.divide, lhs, rhs)
 
@@ -217,7 +216,7 @@ WRITTEN: dict[str, Forms] = {
 
 def _declare_binary_export(name: str, forms: Forms) -> None:
     @OPS.exports(name)
-    def export_binary(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    def export_binary(ctx: Export, lhs: Value, rhs: Value) -> Value:
         return _write_binary(ctx, forms, lhs, rhs)
 
 
@@ -226,7 +225,7 @@ for _relay, _forms in WRITTEN.items():
 
 
 @OPS.exports("power")
-def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_power(ctx: Export, lhs: Value, rhs: Value) -> Value:
     """MXNet computes powers of integers in float32."""
     if not is_float(ctx.type(lhs).dtype):
         return ctx.spell(integer_power, lhs, rhs)
@@ -234,7 +233,7 @@ def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
 
 
 @OPS.imports("add_n")
-def import_add_n(ctx: ImportContext, *args: Expr, num_args: int = 0) -> Expr:
+def import_add_n(ctx: Import, *args: Expr, num_args: int = 0) -> Expr:
     if not args:
         raise Unsupported("expected at least 1 input, found 0")
     total = args[0]
@@ -244,7 +243,7 @@ def import_add_n(ctx: ImportContext, *args: Expr, num_args: int = 0) -> Expr:
 
 
 @OPS.imports("_hypot", "broadcast_hypot", "_npi_hypot")
-def import_hypot(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+def import_hypot(ctx: Import, lhs: Expr, rhs: Expr) -> Expr:
     """In float64, where squares of the others neither overflow nor vanish."""
     wide = [relay.cast(x, "float64") for x in (lhs, rhs)]
     squares = relay.add(*(relay.multiply(x, x) for x in wide))
@@ -255,7 +254,7 @@ OPS.imports("_hypot_scalar")(partial(_import_scalar, binary=import_hypot, swappe
 
 
 @OPS.imports("where")
-def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
+def import_where(ctx: Import, condition: Expr, x: Expr, y: Expr) -> Expr:
     """A vector as condition chooses whole entries of axis 0."""
     chosen = truth(ctx, condition)
     rank = ctx.type(x).rank
@@ -265,7 +264,7 @@ def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
 
 
 @OPS.exports("where")
-def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
+def export_where(ctx: Export, condition: Value, x: Value, y: Value) -> Value:
     """NumPy's operator takes five axes, the other one no broadcasts, and no bools."""
     shape = ctx.result_type().shape
     if len(shape) <= MOST_GROUPS:
@@ -274,25 +273,25 @@ def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Va
     return ctx.emit_bytes("where", *whole)
 
 
-def _copysign(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+def _copysign(ctx: Import, lhs: Expr, rhs: Expr) -> Expr:
     """MXNet takes the sign of a zero for plus, and that of NaN for minus."""
     zero = scalar_like(ctx, lhs, 0)
     alike = relay.equal(relay.greater_equal(lhs, zero), relay.greater_equal(rhs, zero))
     return relay.where(alike, lhs, relay.negative(lhs))
 
 
-def _arctan2(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+def _arctan2(ctx: Import, lhs: Expr, rhs: Expr) -> Expr:
     return in_floats(ctx, arctan2, lhs, rhs)
 
 
-def _ldexp(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+def _ldexp(ctx: Import, lhs: Expr, rhs: Expr) -> Expr:
     """The power of two in float64, for it may overflow where the product does not."""
     wide = [relay.cast(x, "float64") for x in (lhs, rhs)]
     power = relay.power(relay.const(2.0, "float64"), wide[1])
     return relay.cast(relay.multiply(wide[0], power), ctx.type(lhs).dtype)
 
 
-def _lcm(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+def _lcm(ctx: Import, lhs: Expr, rhs: Expr) -> Expr:
     dtype = ctx.type(lhs).dtype
     if dtype == "bool":
         return relay.logical_and(lhs, rhs)
@@ -315,13 +314,7 @@ for _name, _pair in PAIRS.items():
 
 @OPS.imports("_contrib_allclose")
 def import_allclose(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    *,
-    rtol: float = 1e-5,
-    atol: float = 1e-8,
-    equal_nan: bool = True,
+    ctx: Import, a: Expr, b: Expr, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True
 ) -> Expr:
     """Anything is close to an infinity, whatever its sign, as both sides of the bound are one."""
     if not is_float(ctx.type(a).dtype):
@@ -384,24 +377,24 @@ def _floor_remainder(lhs: Expr, rhs: Expr) -> Expr:
 
 
 @OPS.exports("floor_divide")
-def export_floor_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_floor_divide(ctx: Export, lhs: Value, rhs: Value) -> Value:
     return ctx.spell(_floor_quotient, lhs, rhs)
 
 
 @OPS.exports("trunc_divide")
-def export_trunc_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_trunc_divide(ctx: Export, lhs: Value, rhs: Value) -> Value:
     if is_float(ctx.type(lhs).dtype):
         return ctx.spell(lambda a, b: relay.trunc(relay.divide(a, b)), lhs, rhs)
     return ctx.spell(relay.divide, lhs, rhs)
 
 
 @OPS.exports("mod", "trunc_mod")
-def export_trunc_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_trunc_mod(ctx: Export, lhs: Value, rhs: Value) -> Value:
     return ctx.spell(_remainder, lhs, rhs)
 
 
 @OPS.exports("floor_mod")
-def export_floor_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_floor_mod(ctx: Export, lhs: Value, rhs: Value) -> Value:
     if ctx.type(lhs).dtype == "int64":
         return ctx.spell(_floor_remainder, lhs, rhs)
     return _write_binary(ctx, ("broadcast_mod", "_mod_scalar", "_rmod_scalar"), lhs, rhs)

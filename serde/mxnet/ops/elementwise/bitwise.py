@@ -13,7 +13,7 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.mxnet.axis_groups import align
 from serde.mxnet.ops.elementwise.scalars import dtype_of
-from serde.mxnet.ops.table import OPS, ExportContext, Value
+from serde.mxnet.ops.table import OPS, Export, Value
 from serde.relay.ir.expr import Constant, Expr
 
 BITWISE = {
@@ -27,13 +27,13 @@ BITWISE = {
 
 def _declare_bitwise_export(name: str, mxnet: str) -> None:
     @OPS.exports(name)
-    def export_bitwise(ctx: ExportContext, *operands: Value) -> Value:
+    def export_bitwise(ctx: Export, *operands: Value) -> Value:
         return ctx.emit_bytes(mxnet, *align(ctx, *operands))
 
 
 def _declare_logical_export(name: str, bitwise: str) -> None:
     @OPS.exports(name)
-    def export_logical(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    def export_logical(ctx: Export, lhs: Value, rhs: Value) -> Value:
         if ctx.result_type().dtype == "bool":
             return ctx.emit_bytes(bitwise, *align(ctx, lhs, rhs))
         return ctx.emit(f"broadcast_{name}", *align(ctx, lhs, rhs))
@@ -83,10 +83,10 @@ def right_shifted(data: Expr, indices: Expr) -> Expr:
 
 
 @OPS.exports("left_shift")
-def export_left_shift(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_left_shift(ctx: Export, lhs: Value, rhs: Value) -> Value:
     return ctx.spell(left_shifted, lhs, rhs)
 
 
 @OPS.exports("right_shift")
-def export_right_shift(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_right_shift(ctx: Export, lhs: Value, rhs: Value) -> Value:
     return ctx.spell(right_shifted, lhs, rhs)

@@ -14,9 +14,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.binary import arithmetic
 from serde.mxnet.ops.elementwise.scalars import scalar_like, truth, with_scalar
-from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
+from serde.mxnet.ops.table import OPS, Import
+from serde.relay.ir import Expr, is_float
 
 WIDTHS = {
     "bool": 0,
@@ -47,7 +46,7 @@ COMPARISONS = ("equal", "greater", "greater_equal", "less", "less_equal", "not_e
 BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
 
 
-def promote(ctx: ImportContext, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
+def promote(ctx: Import, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
     """Return both operands in the dtype of their result.
 
     Raises:
@@ -64,7 +63,7 @@ def promote(ctx: ImportContext, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
 
 
 def _binary(name: str, target: str) -> Callable[..., AnyValue]:
-    def import_binary(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+    def import_binary(ctx: Import, lhs: Expr, rhs: Expr) -> Expr:
         kinds = {ctx.type(lhs).dtype, ctx.type(rhs).dtype}
         if name in UNMIXED and len(kinds) > 1 and not any(is_float(kind) for kind in kinds):
             raise Unsupported(f"MXNet combines no {' with '.join(sorted(kinds))} here")
@@ -77,9 +76,7 @@ def _binary(name: str, target: str) -> Callable[..., AnyValue]:
 
 
 def _scalar(target: str, *, swapped: bool = False) -> Callable[..., AnyValue]:
-    def import_scalar(
-        ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
-    ) -> Expr:
+    def import_scalar(ctx: Import, data: Expr, *, scalar: float = 1.0, is_int: bool = True) -> Expr:
         tensor, other = with_scalar(ctx, data, scalar, is_int)
         operands = (other, tensor) if swapped else (tensor, other)
         return arithmetic(ctx, target, *operands)
@@ -94,13 +91,13 @@ for _name, _target in {**MIXED, **UNMIXED}.items():
         OPS.imports(f"_npi_r{_name}_scalar")(_scalar(_target, swapped=True))
 
 
-def _as_float(ctx: ImportContext, x: Expr) -> Expr:
+def _as_float(ctx: Import, x: Expr) -> Expr:
     """Return an operand of a true division: whole numbers and truth values become float32."""
     return x if is_float(ctx.type(x).dtype) else relay.cast(x, "float32")
 
 
 @OPS.imports("_npi_true_divide")
-def import_true_divide(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+def import_true_divide(ctx: Import, lhs: Expr, rhs: Expr) -> Expr:
     left, right = ctx.type(lhs).dtype, ctx.type(rhs).dtype
     if left != right and is_float(left) == is_float(right):
         raise Unsupported(f"MXNet divides no {left} by {right}")
@@ -109,7 +106,7 @@ def import_true_divide(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
 
 @OPS.imports("_npi_true_divide_scalar")
 def import_true_divide_scalar(
-    ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
+    ctx: Import, data: Expr, *, scalar: float = 1.0, is_int: bool = True
 ) -> Expr:
     tensor = _as_float(ctx, data)
     return relay.divide(tensor, scalar_like(ctx, tensor, scalar))
@@ -117,7 +114,7 @@ def import_true_divide_scalar(
 
 @OPS.imports("_npi_rtrue_divide_scalar")
 def import_rtrue_divide_scalar(
-    ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
+    ctx: Import, data: Expr, *, scalar: float = 1.0, is_int: bool = True
 ) -> Expr:
     tensor = _as_float(ctx, data)
     return relay.divide(scalar_like(ctx, tensor, scalar), tensor)
@@ -127,12 +124,12 @@ def _register_comparison(name: str) -> None:
     compare = getattr(relay, name)
 
     @OPS.imports(f"_npi_{name}")
-    def import_comparison(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+    def import_comparison(ctx: Import, lhs: Expr, rhs: Expr) -> Expr:
         return compare(lhs, rhs)
 
     @OPS.imports(f"_npi_{name}_scalar")
     def import_comparison_scalar(
-        ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
+        ctx: Import, data: Expr, *, scalar: float = 1.0, is_int: bool = True
     ) -> Expr:
         """Beside truth values the scalar becomes one."""
         if ctx.type(data).dtype == "bool":
@@ -148,12 +145,12 @@ def _register_bits(name: str) -> None:
     combine = getattr(relay, name)
 
     @OPS.imports(f"_npi_{name}")
-    def import_bits(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+    def import_bits(ctx: Import, lhs: Expr, rhs: Expr) -> Expr:
         return combine(lhs, rhs)
 
     @OPS.imports(f"_npi_{name}_scalar")
     def import_bits_scalar(
-        ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
+        ctx: Import, data: Expr, *, scalar: float = 1.0, is_int: bool = True
     ) -> Expr:
         return combine(data, scalar_like(ctx, data, scalar))
 
@@ -163,37 +160,31 @@ for _name in BITS:
 
 
 @OPS.imports("_npi_bitwise_not")
-def import_bitwise_not(ctx: ImportContext, data: Expr) -> Expr:
+def import_bitwise_not(ctx: Import, data: Expr) -> Expr:
     return relay.bitwise_not(data)
 
 
 @OPS.imports("_npi_logical_not")
-def import_logical_not(ctx: ImportContext, data: Expr) -> Expr:
+def import_logical_not(ctx: Import, data: Expr) -> Expr:
     return relay.logical_not(truth(ctx, data))
 
 
 @OPS.imports("_npi_where")
-def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
+def import_where(ctx: Import, condition: Expr, x: Expr, y: Expr) -> Expr:
     return relay.where(truth(ctx, condition), x, y)
 
 
 @OPS.imports("_npi_where_lscalar")
-def import_where_lscalar(
-    ctx: ImportContext, condition: Expr, x: Expr, *, scalar: float = 0.0
-) -> Expr:
+def import_where_lscalar(ctx: Import, condition: Expr, x: Expr, *, scalar: float = 0.0) -> Expr:
     """The scalar is what is taken where the condition holds."""
     return relay.where(truth(ctx, condition), scalar_like(ctx, x, scalar), x)
 
 
 @OPS.imports("_npi_where_rscalar")
-def import_where_rscalar(
-    ctx: ImportContext, condition: Expr, y: Expr, *, scalar: float = 0.0
-) -> Expr:
+def import_where_rscalar(ctx: Import, condition: Expr, y: Expr, *, scalar: float = 0.0) -> Expr:
     return relay.where(truth(ctx, condition), y, scalar_like(ctx, y, scalar))
 
 
 @OPS.imports("_npi_where_scalar2")
-def import_where_scalar2(
-    ctx: ImportContext, condition: Expr, *, x: float = 0.0, y: float = 0.0
-) -> Expr:
+def import_where_scalar2(ctx: Import, condition: Expr, *, x: float = 0.0, y: float = 0.0) -> Expr:
     return relay.where(truth(ctx, condition), relay.const(x, "float32"), relay.const(y, "float32"))

@@ -10,9 +10,7 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, is_float
 
 
 def scalar_like(ctx: ImportContext, x: Expr, value: float) -> Expr:

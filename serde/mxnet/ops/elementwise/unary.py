@@ -14,9 +14,8 @@ from serde.core.allocation import iterations
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import in_floats, in_singles, scalar_like
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, is_float
 from serde.walk.pairs import pair, reads, writes
 
 ALIKE = (
@@ -47,7 +46,7 @@ SLOW = frozenset({"acos", "acosh", "asin", "asinh", "atan", "atanh", "erf"})
 """Functions whose values of integers are so small that float32 holds them."""
 
 
-def _import_unary(ctx: ImportContext, data: Expr, *, target: str) -> Expr:
+def _import_unary(ctx: Import, data: Expr, *, target: str) -> Expr:
     build = getattr(relay, target)
     dtype = ctx.type(data).dtype
     if is_float(dtype) or target in ON_INTEGERS:
@@ -100,7 +99,7 @@ def _register_special(name: str, mxnet: tuple[str, ...]) -> None:
     build = getattr(relay.serde, name)
 
     @OPS.imports(*mxnet)
-    def import_special(ctx: ImportContext, data: Expr) -> Expr:
+    def import_special(ctx: Import, data: Expr) -> Expr:
         """The gamma function of an integer is one, which its decomposition may fall short of."""
         if name == "tgamma":
             return in_floats(ctx, build, data, rounded=True)
@@ -112,17 +111,17 @@ for _name, _functions in SPECIAL.items():
 
 
 @OPS.imports("square", "_npi_square")
-def import_square(ctx: ImportContext, data: Expr) -> Expr:
+def import_square(ctx: Import, data: Expr) -> Expr:
     return in_singles(ctx, lambda x: relay.multiply(x, x), data)
 
 
 @OPS.imports("reciprocal", "_npi_reciprocal")
-def import_reciprocal(ctx: ImportContext, data: Expr) -> Expr:
+def import_reciprocal(ctx: Import, data: Expr) -> Expr:
     return relay.divide(scalar_like(ctx, data, 1), data)
 
 
 @OPS.imports("cbrt", "_npi_cbrt")
-def import_cbrt(ctx: ImportContext, data: Expr) -> Expr:
+def import_cbrt(ctx: Import, data: Expr) -> Expr:
     def root(x: Expr) -> Expr:
         third = scalar_like(ctx, x, 1 / 3)
         return relay.multiply(relay.sign(x), relay.power(relay.abs(x), third))
@@ -131,12 +130,12 @@ def import_cbrt(ctx: ImportContext, data: Expr) -> Expr:
 
 
 @OPS.imports("rcbrt")
-def import_rcbrt(ctx: ImportContext, data: Expr) -> Expr:
+def import_rcbrt(ctx: Import, data: Expr) -> Expr:
     return relay.divide(scalar_like(ctx, data, 1), import_cbrt(ctx, data))
 
 
 @OPS.imports("rint", "_npi_rint")
-def import_rint(ctx: ImportContext, data: Expr) -> Expr:
+def import_rint(ctx: Import, data: Expr) -> Expr:
     """A half goes down, whatever its sign."""
     if not is_float(ctx.type(data).dtype):
         return data
@@ -146,13 +145,13 @@ def import_rint(ctx: ImportContext, data: Expr) -> Expr:
 
 
 @OPS.imports("_contrib_round_ste")
-def import_round_ste(ctx: ImportContext, data: Expr) -> Expr:
+def import_round_ste(ctx: Import, data: Expr) -> Expr:
     """A half goes away from zero."""
     return relay.round(data) if is_float(ctx.type(data).dtype) else data
 
 
 @OPS.imports("_npi_around")
-def import_around(ctx: ImportContext, x: Expr, *, decimals: int = 0) -> Expr:
+def import_around(ctx: Import, x: Expr, *, decimals: int = 0) -> Expr:
     """Scaled by one ten after the other as in MXNet; integers lose their last digits."""
     if abs(decimals) > 400:
         raise Unsupported(f"decimals={decimals} is beyond every dtype")
@@ -177,29 +176,29 @@ RADIAN = float(np.float32(180) / np.float32(np.pi))
 
 
 @OPS.imports("degrees", "_npi_degrees")
-def import_degrees(ctx: ImportContext, data: Expr) -> Expr:
+def import_degrees(ctx: Import, data: Expr) -> Expr:
     return in_floats(ctx, lambda x: relay.multiply(x, scalar_like(ctx, x, RADIAN)), data)
 
 
 @OPS.imports("radians", "_npi_radians")
-def import_radians(ctx: ImportContext, data: Expr) -> Expr:
+def import_radians(ctx: Import, data: Expr) -> Expr:
     return in_floats(ctx, lambda x: relay.multiply(x, scalar_like(ctx, x, DEGREE)), data)
 
 
 @OPS.imports("logical_not")
-def import_logical_not(ctx: ImportContext, data: Expr) -> Expr:
+def import_logical_not(ctx: Import, data: Expr) -> Expr:
     result = relay.equal(data, scalar_like(ctx, data, 0))
     return relay.cast(result, ctx.type(data).dtype)
 
 
 @OPS.exports("logical_not")
-def export_logical_not(ctx: ExportContext, data: Value) -> Value:
+def export_logical_not(ctx: Export, data: Value) -> Value:
     is_bool = ctx.type(data).dtype == "bool"
     return ctx.emit("_npi_logical_not" if is_bool else "logical_not", data)
 
 
 @OPS.imports("clip")
-def import_clip(ctx: ImportContext, data: Expr, *, a_min: float, a_max: float) -> Expr:
+def import_clip(ctx: Import, data: Expr, *, a_min: float, a_max: float) -> Expr:
     """Of integers the bounds are cut towards zero."""
     if not is_float(ctx.type(data).dtype):
         a_min, a_max = float(np.trunc(a_min)), float(np.trunc(a_max))
@@ -207,7 +206,7 @@ def import_clip(ctx: ImportContext, data: Expr, *, a_min: float, a_max: float) -
 
 
 @OPS.imports("smooth_l1")
-def import_smooth_l1(ctx: ImportContext, data: Expr, *, scalar: float = 1.0) -> Expr:
+def import_smooth_l1(ctx: Import, data: Expr, *, scalar: float = 1.0) -> Expr:
     squared = scalar * scalar
     bound = 1 / squared if squared else math.inf
     inner = relay.multiply(relay.multiply(data, data), scalar_like(ctx, data, 0.5 * squared))
@@ -218,7 +217,7 @@ def import_smooth_l1(ctx: ImportContext, data: Expr, *, scalar: float = 1.0) -> 
 
 @OPS.imports("_contrib_quadratic")
 def import_quadratic(
-    ctx: ImportContext, data: Expr, *, a: float = 0.0, b: float = 0.0, c: float = 0.0
+    ctx: Import, data: Expr, *, a: float = 0.0, b: float = 0.0, c: float = 0.0
 ) -> Expr:
     """Integers are rounded towards zero at the end."""
     dtype = ctx.type(data).dtype
@@ -229,7 +228,7 @@ def import_quadratic(
 
 @OPS.imports("_npi_nan_to_num", ignored=("copy",))
 def import_nan_to_num(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     nan: float = 0.0,
@@ -251,7 +250,7 @@ def import_nan_to_num(
     return relay.where(relay.isnan(data), scalar_like(ctx, data, nan), found)
 
 
-def _import_infinite(ctx: ImportContext, data: Expr, *, sign: float) -> Expr:
+def _import_infinite(ctx: Import, data: Expr, *, sign: float) -> Expr:
     if not is_float(ctx.type(data).dtype):
         return relay.isinf(data)
     return relay.equal(data, scalar_like(ctx, data, sign * np.inf))
@@ -263,7 +262,7 @@ OPS.imports("_npi_isneginf")(partial(_import_infinite, sign=-1.0))
 
 
 @OPS.imports("amp_cast")
-def import_amp_cast(ctx: ImportContext, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
+def import_amp_cast(ctx: Import, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
     """What is no float of 16 or 32 bits stays as it is."""
     if ctx.type(data).dtype not in ("bfloat16", "float16", "float32"):
         return data
@@ -274,7 +273,7 @@ def import_amp_cast(ctx: ImportContext, data: Expr, *, dtype: np.dtype[AnyValue]
 
 @OPS.imports("amp_multicast")
 def import_amp_multicast(
-    ctx: ImportContext, *data: Expr, num_outputs: int, cast_narrow: bool = False
+    ctx: Import, *data: Expr, num_outputs: int, cast_narrow: bool = False
 ) -> tuple[Expr, ...]:
     """Floats of 16 and 32 bits take the wider, or the narrower, of their dtypes."""
     cast = ("float16", "float32")
@@ -286,7 +285,7 @@ def import_amp_multicast(
 
 
 @OPS.exports("reinterpret")
-def export_reinterpret(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+def export_reinterpret(ctx: Export, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     """MXNet reads no bits: only integers of one width, and constants, are converted."""
     source, target = numpy_dtype(ctx.type(data).dtype), numpy_dtype(ctx.result_type().dtype)
     if data.data is not None:
@@ -307,12 +306,12 @@ def export_reinterpret(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyVa
     "_identity_with_attr_like_rhs",
     uses=1,
 )
-def import_identity(ctx: ImportContext, data: Expr) -> Expr:
+def import_identity(ctx: Import, data: Expr) -> Expr:
     return data
 
 
 @OPS.imports("_contrib_gradientmultiplier", ignored=("scalar", "is_int"))
-def import_gradient_multiplier(ctx: ImportContext, data: Expr) -> Expr:
+def import_gradient_multiplier(ctx: Import, data: Expr) -> Expr:
     return data
 
 

@@ -9,16 +9,15 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.mxnet.ops.table import COMPUTED, OPS, ExportContext, ImportContext, Value
+from serde.mxnet.ops.table import COMPUTED, OPS, Export, Import, Value
 from serde.relay.ir.expr import Expr
+from serde.walk import Takes, like, pair, ranks
 from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
-from serde.walk.pairs import pair
-from serde.walk.takes import Takes, like, ranks
 
 
 @OPS.imports("GridGenerator")
 def import_grid_generator(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     transform_type: Literal["affine", "warp"],
@@ -38,7 +37,7 @@ def import_grid_generator(
 
 @OPS.imports("SpatialTransformer", ignored=("cudnn_off",))
 def import_spatial_transformer(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     loc: Expr,
     *,
@@ -51,7 +50,7 @@ def import_spatial_transformer(
 
 
 @OPS.exports("image.affine_grid")
-def export_affine_grid(ctx: ExportContext, data: Value, *, target_shape: tuple[int, ...]) -> Value:
+def export_affine_grid(ctx: Export, data: Value, *, target_shape: tuple[int, ...]) -> Value:
     flat = ctx.reshape(data, (ctx.type(data).shape[0], 6))
     return ctx.emit("GridGenerator", flat, transform_type="affine", target_shape=target_shape)
 

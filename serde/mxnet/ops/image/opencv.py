@@ -12,10 +12,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
+from serde.mxnet.ops.table import OPS, Import
+from serde.relay.ir import Expr, as_dtype, call, tensor_type
 from serde.relay.op.image.interpolation import cubic_weights
 
 NEAREST, LINEAR, CUBIC, AREA, LANCZOS, LINEAR_EXACT = range(6)
@@ -144,7 +142,7 @@ def _average_areas(data: Expr, dtype: str, rows: Array, columns: Array) -> Expr:
     return relay.cast(down, "uint8")
 
 
-def resize_images(ctx: ImportContext, data: Expr, width: int, height: int, interp: int) -> Expr:
+def resize_images(ctx: Import, data: Expr, width: int, height: int, interp: int) -> Expr:
     """Return images ``(..., H, W, C)`` resized by one of OpenCV's ways of interpolation."""
     dtype, rank = ctx.type(data).dtype, ctx.type(data).rank
     if dtype not in ("uint8", "float32", "float64"):
@@ -185,7 +183,7 @@ def resize_images(ctx: ImportContext, data: Expr, width: int, height: int, inter
 
 @OPS.imports("_image_resize")
 def import_resize(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     size: int | tuple[int, ...] = (),
@@ -208,9 +206,7 @@ def import_resize(
 
 
 @OPS.imports("_cvimresize")
-def import_cvimresize(
-    ctx: ImportContext, src: Expr, *, w: int, h: int, interp: int = LINEAR
-) -> Expr:
+def import_cvimresize(ctx: Import, src: Expr, *, w: int, h: int, interp: int = LINEAR) -> Expr:
     return resize_images(ctx, src, w, h, interp)
 
 
@@ -228,7 +224,7 @@ def _border_indices(kind: int, before: int, length: int, after: int) -> Array:
 
 @OPS.imports("_cvcopyMakeBorder")
 def import_copy_make_border(
-    ctx: ImportContext,
+    ctx: Import,
     src: Expr,
     *,
     top: int,

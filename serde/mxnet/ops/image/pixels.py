@@ -8,10 +8,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
+from serde.mxnet.ops.table import OPS, Import
+from serde.relay.ir import Expr, as_dtype, call, tensor_type
 from serde.walk.pairs import one_of, pair
 from serde.walk.takes import Takes
 
@@ -32,7 +30,7 @@ LIMITS = {"uint8": (0.0, 255.0), "int8": (-128.0, 127.0)}
 
 
 @OPS.imports("_image_to_tensor")
-def import_to_tensor(ctx: ImportContext, data: Expr) -> Expr:
+def import_to_tensor(ctx: Import, data: Expr) -> Expr:
     """Halves are divided as such."""
     rank, dtype = ctx.type(data).rank, ctx.type(data).dtype
     wide = data if dtype == "float16" else as_dtype(data, "float32")
@@ -42,7 +40,7 @@ def import_to_tensor(ctx: ImportContext, data: Expr) -> Expr:
 
 @OPS.imports("_image_normalize")
 def import_normalize(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     mean: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0),
@@ -60,7 +58,7 @@ def import_normalize(
 
 
 @OPS.imports("_image_crop")
-def import_crop(ctx: ImportContext, data: Expr, *, x: int, y: int, width: int, height: int) -> Expr:
+def import_crop(ctx: Import, data: Expr, *, x: int, y: int, width: int, height: int) -> Expr:
     if min(x, y) < 0:
         raise Unsupported(f"a region from ({x}, {y}) on, which is outside of the image")
     rank = ctx.type(data).rank
@@ -75,11 +73,11 @@ def flip(data: Expr, axis: int) -> Expr:
 
 def _declare_flip(side: str, axis: int) -> None:
     @OPS.imports(f"_image_flip_{side}")
-    def import_flip(ctx: ImportContext, data: Expr) -> Expr:
+    def import_flip(ctx: Import, data: Expr) -> Expr:
         return flip(data, axis)
 
     @OPS.imports(f"_image_random_flip_{side}")
-    def import_random_flip(ctx: ImportContext, data: Expr) -> Expr:
+    def import_random_flip(ctx: Import, data: Expr) -> Expr:
         """One image of two, at each run anew."""
         stays = relay.less(drawn(0.0, 1.0), relay.const(np.float32(0.5)))
         return relay.where(stays, data, flip(data, axis))
@@ -94,7 +92,7 @@ def drawn(low: float, high: float) -> Expr:
     return call("serde.random_uniform", None, shape=(1,), low=low, high=high, dtype="float32")
 
 
-def require_colours(ctx: ImportContext, data: Expr) -> None:
+def require_colours(ctx: Import, data: Expr) -> None:
     """Refuse what MXNet takes for three channels or leaves as the memory is.
 
     Raises:
@@ -107,7 +105,7 @@ def require_colours(ctx: ImportContext, data: Expr) -> None:
         )
 
 
-def adjust_pixels(ctx: ImportContext, data: Expr, adjust: Callable[[Expr], Expr]) -> Expr:
+def adjust_pixels(ctx: Import, data: Expr, adjust: Callable[[Expr], Expr]) -> Expr:
     """Return an image adjusted in float32, cut off at the limits of its dtype."""
     dtype = ctx.type(data).dtype
     result = adjust(as_dtype(data, "float32"))
@@ -117,7 +115,7 @@ def adjust_pixels(ctx: ImportContext, data: Expr, adjust: Callable[[Expr], Expr]
 
 
 @OPS.imports("_image_adjust_lighting")
-def import_adjust_lighting(ctx: ImportContext, data: Expr, *, alpha: tuple[float, ...]) -> Expr:
+def import_adjust_lighting(ctx: Import, data: Expr, *, alpha: tuple[float, ...]) -> Expr:
     require_colours(ctx, data)
     if len(alpha) != LIGHT.shape[1]:
         raise Unsupported(f"alpha={alpha}: expected {LIGHT.shape[1]} numbers")
@@ -126,7 +124,7 @@ def import_adjust_lighting(ctx: ImportContext, data: Expr, *, alpha: tuple[float
 
 
 @OPS.imports("_image_random_lighting")
-def import_random_lighting(ctx: ImportContext, data: Expr, *, alpha_std: float = 0.05) -> Expr:
+def import_random_lighting(ctx: Import, data: Expr, *, alpha_std: float = 0.05) -> Expr:
     require_colours(ctx, data)
     alpha = call("serde.random_normal", None, shape=(3,), scale=alpha_std, dtype="float32")
     light = relay.sum(relay.multiply(relay.Constant(LIGHT), alpha), axis=(1,))
@@ -186,9 +184,7 @@ def _rotate_hue(x: Expr, angle: Expr) -> Expr:
 
 def _declare(name: str, adjust: Adjust) -> None:
     @OPS.imports(f"_image_random_{name}")
-    def import_random(
-        ctx: ImportContext, data: Expr, *, min_factor: float, max_factor: float
-    ) -> Expr:
+    def import_random(ctx: Import, data: Expr, *, min_factor: float, max_factor: float) -> Expr:
         if name != "brightness" and (name == "hue" or ctx.type(data).shape[-1] != 1):
             require_colours(ctx, data)
         factor = drawn(min_factor, max_factor)
@@ -208,13 +204,7 @@ for _name, _adjust in ADJUSTMENTS.items():
 
 @OPS.imports("_image_random_color_jitter")
 def import_random_color_jitter(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    brightness: float,
-    contrast: float,
-    saturation: float,
-    hue: float,
+    ctx: Import, data: Expr, *, brightness: float, contrast: float, saturation: float, hue: float
 ) -> Expr:
     """Every adjustment comes once, in an order that is drawn too."""
     given = dict(brightness=brightness, contrast=contrast, saturation=saturation, hue=hue)

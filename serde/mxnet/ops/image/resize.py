@@ -13,12 +13,9 @@ import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.conv.transposed import conv_transpose
-from serde.mxnet.ops.table import COMPUTED, FLOATS, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
+from serde.mxnet.ops.table import COMPUTED, FLOATS, OPS, Export, Import, Value
+from serde.relay.ir import Any, Call, Dim, Expr, TensorType, as_dtype, tensor_type
 from serde.relay.ir.schema import gather
-from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resize import ImageResize
 from serde.relay.op.image.upsampling import Upsampling
@@ -29,7 +26,7 @@ from serde.walk.takes import Takes, like
 
 @OPS.imports("_contrib_BilinearResize2D")
 def import_bilinear_resize(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     like: Expr | None = None,
     *,
@@ -148,7 +145,7 @@ _MOST = 65
 
 @OPS.exports("image.resize2d", takes=_LINEAR, when=_has_size)
 def export_resize2d(
-    ctx: ExportContext, data: Value, *, size: tuple[Dim, ...], roi: AnyValue, resize: ImageResize
+    ctx: Export, data: Value, *, size: tuple[Dim, ...], roi: AnyValue, resize: ImageResize
 ) -> Value:
     """Lengths that are open are told by their factors."""
     corners = resize.coordinate_transformation_mode == "align_corners"
@@ -202,7 +199,7 @@ def _repeat_open_lengths(data: Expr, size: Sequence[Dim], how: Interpolation) ->
     for factor in factors:
         if factor is None or factor == 1:
             continue
-        indices = how.places(probe, probe * factor, 0.0, 0.0)
+        indices = how.positions(probe, probe * factor, 0.0, 0.0)
         (index, weight), *others = how.taps(indices, probe)
         if others or weight is not None or list(index) != [i // factor for i in range(len(index))]:
             return None
@@ -223,7 +220,7 @@ def _factor(length: Dim, wanted: Dim) -> int | None:
 
 @OPS.imports("UpSampling", ignored=("workspace",))
 def import_up_sampling(
-    ctx: ImportContext,
+    ctx: Import,
     *data: Expr,
     scale: int,
     sample_type: Literal["bilinear", "nearest"],
@@ -269,7 +266,7 @@ def _repeat_up_to(data: Expr, lengths: Sequence[Dim], wanted: Sequence[Dim]) -> 
     )
 
 
-def _bilinear(ctx: ImportContext, data: Expr, weight: Expr, scale: int, num_filter: int) -> Expr:
+def _bilinear(ctx: Import, data: Expr, weight: Expr, scale: int, num_filter: int) -> Expr:
     kernel = 2 * scale - scale % 2
     channels = num_filter or ctx.static_shape(weight)[0]
     return conv_transpose(
@@ -289,6 +286,6 @@ def _is_repeated(call: Call) -> bool:
 
 @OPS.exports("nn.upsampling", takes=_NEAREST, when=_is_repeated)
 def export_upsampling(
-    ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
+    ctx: Export, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
 ) -> Value:
     return ctx.emit("UpSampling", data, scale=int(scale_h), sample_type="nearest", num_args=1)

@@ -12,17 +12,15 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.shape.arrange import axes_last
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, as_dtype, is_float, normalize_axes, normalize_axis, tensor_type
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.index import from_start
 
 FLOAT32 = np.dtype("float32")
 
 
-def as_index(ctx: ImportContext, indices: Expr) -> Expr:
+def as_index(ctx: Import, indices: Expr) -> Expr:
     """Return indices as integers."""
     if is_float(ctx.type(indices).dtype):
         return relay.cast(indices, "int32")
@@ -31,7 +29,7 @@ def as_index(ctx: ImportContext, indices: Expr) -> Expr:
 
 @OPS.imports("take")
 def import_take(
-    ctx: ImportContext,
+    ctx: Import,
     a: Expr,
     indices: Expr,
     *,
@@ -46,7 +44,7 @@ def import_take(
 
 @OPS.exports("take")
 def export_take(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     indices: Value,
     *,
@@ -70,7 +68,7 @@ def export_take(
 
 
 def _taken_by_batch(
-    ctx: ExportContext, data: Value, indices: Value, batch: int, axis: int, mode: str
+    ctx: Export, data: Value, indices: Value, batch: int, axis: int, mode: str
 ) -> Value:
     """Name the place on every axis up to the one that is looked up."""
     own = ctx.type(indices)
@@ -96,7 +94,7 @@ def _taken_by_batch(
 
 @OPS.imports("Embedding", "_contrib_SparseEmbedding", ignored=("sparse_grad",))
 def import_embedding(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     weight: Expr,
     *,
@@ -108,12 +106,12 @@ def import_embedding(
 
 
 @OPS.imports("gather_nd")
-def import_gather_nd(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
+def import_gather_nd(ctx: Import, data: Expr, indices: Expr) -> Expr:
     return relay.gather_nd(data, as_index(ctx, indices))
 
 
 @OPS.exports("gather_nd", ignored=("index_rank",))
-def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
+def export_gather_nd(ctx: Export, data: Value, indices: Value, *, batch_dims: int) -> Value:
     """MXNet wants indices of rank 2 at least; those of batch axes are written out."""
     type_ = ctx.type(indices)
     if type_.rank == 1:
@@ -137,7 +135,7 @@ def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_d
 
 
 @OPS.exports("gather")
-def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int | None) -> Value:
+def export_gather(ctx: Export, data: Value, indices: Value, *, axis: int | None) -> Value:
     """MXNet picks along one axis with an index for each element: a gather of tuples of indices."""
     along = (axis or 0) % ctx.type(data).rank
     shape = ctx.static_shape(indices)
@@ -146,8 +144,8 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
     wrapped = ctx.spell(lambda x: wrap_indices(x, length), indices)
     grids = allocation.indices(shape)
     tuples = [
-        wrapped if place == along else ctx.const(grid.astype(dtype))
-        for place, grid in enumerate(grids)
+        wrapped if index == along else ctx.const(grid.astype(dtype))
+        for index, grid in enumerate(grids)
     ]
     stacked = ctx.emit("stack", *tuples, axis=0, num_args=len(tuples))
     return ctx.emit_bytes("gather_nd", data, replace(stacked, type=ctx.type(indices)))
@@ -159,7 +157,7 @@ def wrap_indices(indices: Expr, length: int) -> Expr:
 
 
 @OPS.imports("_ravel_multi_index")
-def import_ravel_multi_index(ctx: ImportContext, data: Expr, *, shape: tuple[int, ...]) -> Expr:
+def import_ravel_multi_index(ctx: Import, data: Expr, *, shape: tuple[int, ...]) -> Expr:
     """The length of the first axis does not count, and no index is too large."""
     steps = np.cumprod([1, *shape[:0:-1]], dtype=np.int64)[::-1]
     parts = relay.multiply(as_dtype(data, "int64"), relay.Constant(steps[:, None].copy()))
@@ -167,7 +165,7 @@ def import_ravel_multi_index(ctx: ImportContext, data: Expr, *, shape: tuple[int
 
 
 @OPS.imports("_unravel_index")
-def import_unravel_index(ctx: ImportContext, data: Expr, *, shape: tuple[int, ...]) -> Expr:
+def import_unravel_index(ctx: Import, data: Expr, *, shape: tuple[int, ...]) -> Expr:
     """The first coordinate grows without end; quotients are rounded towards zero."""
     if ctx.type(data).rank != 1:
         raise Unsupported(f"places {ctx.type(data)!r}: MXNet writes those of a vector alone")
@@ -182,7 +180,7 @@ def import_unravel_index(ctx: ImportContext, data: Expr, *, shape: tuple[int, ..
 
 @OPS.imports("_contrib_index_array")
 def import_index_array(
-    ctx: ImportContext, data: Expr, *, axes: tuple[int, ...] | int | None = None
+    ctx: Import, data: Expr, *, axes: tuple[int, ...] | int | None = None
 ) -> Expr:
     """Ones are summed up along each axis, so that lengths may be open."""
     shape = ctx.type(data).shape
@@ -196,7 +194,7 @@ def import_index_array(
 
 @OPS.exports("sparse_reshape")
 def export_sparse_reshape(
-    ctx: ExportContext, sparse_indices: Value, prev_shape: Value, new_shape: Value
+    ctx: Export, sparse_indices: Value, prev_shape: Value, new_shape: Value
 ) -> tuple[Value, Value]:
     before = [int(length) for length in ctx.constant(prev_shape)]
     wanted = ctx.constant(new_shape)
@@ -217,7 +215,7 @@ def export_sparse_reshape(
 
 @OPS.imports("pick")
 def import_pick(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     index: Expr,
     *,
@@ -239,7 +237,7 @@ def import_pick(
 
 
 @OPS.imports("batch_take")
-def import_batch_take(ctx: ImportContext, a: Expr, indices: Expr) -> Expr:
+def import_batch_take(ctx: Import, a: Expr, indices: Expr) -> Expr:
     """The indices may have any shape of as many elements as the matrix has rows."""
     if ctx.type(a).rank != 2:
         raise Unsupported(f"of {ctx.type(a)!r}, which is no matrix, MXNet reads past the end")
@@ -250,7 +248,7 @@ def import_batch_take(ctx: ImportContext, a: Expr, indices: Expr) -> Expr:
 
 @OPS.imports("one_hot")
 def import_one_hot(
-    ctx: ImportContext,
+    ctx: Import,
     indices: Expr,
     *,
     depth: int,
@@ -270,7 +268,7 @@ def import_one_hot(
 
 @OPS.exports("one_hot")
 def export_one_hot(
-    ctx: ExportContext,
+    ctx: Export,
     indices: Value,
     on_value: Value,
     off_value: Value,

@@ -12,10 +12,8 @@ import serde.relay as relay
 from serde.core.allocation import iterations
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TensorType, normalize_axis
 from serde.relay.lowering.lengths import LAST
 
 
@@ -25,7 +23,7 @@ def _differences(data: Expr, axis: int) -> Expr:
 
 
 @OPS.imports("_npi_diff")
-def import_diff(ctx: ImportContext, a: Expr, *, n: int = 1, axis: int = -1) -> Expr:
+def import_diff(ctx: Import, a: Expr, *, n: int = 1, axis: int = -1) -> Expr:
     if n < 0:
         raise Unsupported(f"n={n} is negative")
     along = normalize_axis(axis, ctx.type(a).rank)
@@ -37,7 +35,7 @@ def import_diff(ctx: ImportContext, a: Expr, *, n: int = 1, axis: int = -1) -> E
 
 @OPS.imports("_npi_ediff1d")
 def import_ediff1d(
-    ctx: ImportContext,
+    ctx: Import,
     input1: Expr,
     *ends: Expr,
     to_begin_arr_given: bool = False,
@@ -62,13 +60,13 @@ def import_ediff1d(
     return relay.concatenate(parts, 0) if len(parts) > 1 else parts[0]
 
 
-def _single(ctx: ImportContext, data: Expr, value: float) -> Expr:
+def _single(ctx: Import, data: Expr, value: float) -> Expr:
     return relay.Constant(np.reshape(ctx.constant(scalar_like(ctx, data, value)), (1,)))
 
 
 @OPS.imports("_np_cumsum")
 def import_cumsum(
-    ctx: ImportContext, a: Expr, *, axis: int | None = None, dtype: np.dtype[AnyValue] | None = None
+    ctx: Import, a: Expr, *, axis: int | None = None, dtype: np.dtype[AnyValue] | None = None
 ) -> Expr:
     """Booleans become int64."""
     if dtype is None and ctx.type(a).dtype == "bool":
@@ -99,7 +97,7 @@ def _shift(data: Expr, axis: int, offset: int, value: float) -> Expr:
 
 
 def _spell_scan(
-    ctx: ExportContext, data: Value, attrs: Scan, scan: Callable[[Expr, int], Expr], identity: float
+    ctx: Export, data: Value, attrs: Scan, scan: Callable[[Expr, int], Expr], identity: float
 ) -> Value:
     """Spell a running total out: float16 in float32, an exclusive one of shifted data."""
     result = ctx.result_type().dtype
@@ -120,7 +118,7 @@ def _spell_scan(
 
 
 @OPS.exports("cumsum")
-def export_cumsum(ctx: ExportContext, data: Value, *, scan: Scan) -> Value:
+def export_cumsum(ctx: Export, data: Value, *, scan: Scan) -> Value:
     type_, result = ctx.type(data), ctx.result_type()
     narrow = result.dtype in ("float16", "bool") or type_.dtype != result.dtype
     if scan.axis is None or scan.exclusive or narrow:
@@ -142,5 +140,5 @@ def _scan_product(data: Expr, axis: int) -> Expr:
 
 
 @OPS.exports("cumprod")
-def export_cumprod(ctx: ExportContext, data: Value, *, scan: Scan) -> Value:
+def export_cumprod(ctx: Export, data: Value, *, scan: Scan) -> Value:
     return _spell_scan(ctx, data, scan, _scan_product, 1.0)

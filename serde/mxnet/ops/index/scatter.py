@@ -18,10 +18,8 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.ops.index.gather import as_index, wrap_indices
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TensorType, as_dtype
 
 Mode = Literal["update", "add", "mul", "mean", "min", "max"]
 
@@ -76,7 +74,7 @@ def _sort_updates(indices: Expr, updates: Expr, size: int, count: int, mode: Mod
 
 
 def _write(
-    ctx: ExportContext, data: Value, indices: Value, updates: Value, size: int, mode: Mode
+    ctx: Export, data: Value, indices: Value, updates: Value, size: int, mode: Mode
 ) -> Value:
     """Return `data` of `size` rows with `updates` at rows; indices are of int64 and one axis."""
     count = ctx.static_shape(indices)[0]
@@ -114,7 +112,7 @@ def _write(
 
 @OPS.exports("scatter_elements")
 def export_scatter_elements(
-    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, axis: int, reduction: Mode
+    ctx: Export, data: Value, indices: Value, updates: Value, *, axis: int, reduction: Mode
 ) -> Value:
     """Each element is a row of its own."""
     shape, window = ctx.static_shape(data), ctx.static_shape(indices)
@@ -148,16 +146,14 @@ def export_scatter_elements(
 
 
 @OPS.imports("scatter_nd")
-def import_scatter_nd(
-    ctx: ImportContext, data: Expr, indices: Expr, *, shape: tuple[int, ...]
-) -> Expr:
+def import_scatter_nd(ctx: Import, data: Expr, indices: Expr, *, shape: tuple[int, ...]) -> Expr:
     blank = relay.zeros(list(shape), ctx.type(data).dtype)
     return relay.scatter_nd(blank, as_index(ctx, indices), data)
 
 
 @OPS.imports("_scatter_set_nd")
 def import_scatter_set_nd(
-    ctx: ImportContext, lhs: Expr, rhs: Expr, indices: Expr, *, shape: tuple[int, ...]
+    ctx: Import, lhs: Expr, rhs: Expr, indices: Expr, *, shape: tuple[int, ...]
 ) -> Expr:
     """MXNet writes into the first tensor, whose shape the attribute repeats."""
     return relay.scatter_nd(lhs, as_index(ctx, indices), rhs)
@@ -165,7 +161,7 @@ def import_scatter_set_nd(
 
 @OPS.exports("scatter_nd")
 def export_scatter_nd(
-    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, mode: Mode
+    ctx: Export, data: Value, indices: Value, updates: Value, *, mode: Mode
 ) -> Value:
     """The leading axes are written as one: ``row = sum(index[i] * prod(shape[i + 1 :]))``."""
     shape, window = ctx.static_shape(data), ctx.static_shape(indices)
@@ -191,15 +187,13 @@ def export_scatter_nd(
 
 
 @OPS.imports("_contrib_index_copy")
-def import_index_copy(
-    ctx: ImportContext, old_tensor: Expr, index_vector: Expr, new_tensor: Expr
-) -> Expr:
+def import_index_copy(ctx: Import, old_tensor: Expr, index_vector: Expr, new_tensor: Expr) -> Expr:
     rows = relay.expand_dims(as_index(ctx, index_vector), 0)
     return relay.scatter_nd(old_tensor, rows, new_tensor)
 
 
 @OPS.imports("fill_element_0index")
-def import_fill_element(ctx: ImportContext, lhs: Expr, mhs: Expr, rhs: Expr) -> Expr:
+def import_fill_element(ctx: Import, lhs: Expr, mhs: Expr, rhs: Expr) -> Expr:
     """An index outside its row leaves the row as it is."""
     (length,) = ctx.static_lengths(lhs, [1])
     columns = relay.const(allocation.arange(length, dtype=np.int32))
@@ -210,7 +204,7 @@ def import_fill_element(ctx: ImportContext, lhs: Expr, mhs: Expr, rhs: Expr) -> 
 
 @OPS.imports("_histogram")
 def import_histogram(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     bins: Expr | None = None,
     *,
@@ -264,7 +258,7 @@ def _counted_evenly(flat: Expr, edges: Expr, count: int, low: float, high: float
 
 @OPS.imports("_npi_bincount")
 def import_bincount(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     weights: Expr | None = None,
     *,

@@ -8,15 +8,14 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.index.gather import as_index
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, is_float
 from serde.relay.lowering.lengths import LAST
 
 
 @OPS.imports("SequenceMask")
 def import_sequence_mask(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     sequence_length: Expr | None = None,
     *,
@@ -31,7 +30,7 @@ def import_sequence_mask(
 
 @OPS.exports("sequence_mask")
 def export_sequence_mask(
-    ctx: ExportContext, data: Value, valid_length: Value, *, mask_value: float, axis: int
+    ctx: Export, data: Value, valid_length: Value, *, mask_value: float, axis: int
 ) -> Value:
     lengths = valid_length
     if is_float(ctx.type(lengths).dtype):
@@ -44,7 +43,7 @@ def export_sequence_mask(
 
 @OPS.imports("SequenceLast")
 def import_sequence_last(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     sequence_length: Expr | None = None,
     *,
@@ -62,14 +61,14 @@ def import_sequence_last(
     return relay.take(data, indices, axis=1, batch_dims=1, mode="clip")
 
 
-def as_mask(ctx: ImportContext, mask: Expr) -> Expr:
+def as_mask(ctx: Import, mask: Expr) -> Expr:
     """Return a mask of any dtype as bool."""
     if ctx.type(mask).dtype == "bool":
         return mask
     return relay.not_equal(mask, scalar_like(ctx, mask, 0))
 
 
-def _broadcast_mask(ctx: ImportContext, mask: Expr, rank: int, start_axis: int) -> Expr:
+def _broadcast_mask(ctx: Import, mask: Expr, rank: int, start_axis: int) -> Expr:
     """Return a mask of some axes, the first of them `start_axis`, that broadcasts over all."""
     behind = rank - start_axis - ctx.type(mask).rank
     if behind < 0:
@@ -79,7 +78,7 @@ def _broadcast_mask(ctx: ImportContext, mask: Expr, rank: int, start_axis: int) 
 
 @OPS.imports("_npi_boolean_mask_assign_scalar")
 def import_boolean_mask_assign_scalar(
-    ctx: ImportContext, data: Expr, mask: Expr, *, value: float, start_axis: int = 0
+    ctx: Import, data: Expr, mask: Expr, *, value: float, start_axis: int = 0
 ) -> Expr:
     """MXNet writes into the data; here the result is a new tensor."""
     marks = _broadcast_mask(ctx, as_mask(ctx, mask), ctx.type(data).rank, start_axis)
@@ -88,7 +87,7 @@ def import_boolean_mask_assign_scalar(
 
 @OPS.imports("_npi_boolean_mask_assign_tensor")
 def import_boolean_mask_assign_tensor(
-    ctx: ImportContext, data: Expr, mask: Expr, value: Expr, *, start_axis: int = 0
+    ctx: Import, data: Expr, mask: Expr, value: Expr, *, start_axis: int = 0
 ) -> Expr:
     """The value has an entry for each mark, in place of the mask's axes, or one for all marks."""
     rank, covered = ctx.type(data).rank, ctx.type(mask).rank
@@ -110,13 +109,13 @@ def import_boolean_mask_assign_tensor(
     return relay.where(spread, value, data)
 
 
-def _by_mark(ctx: ImportContext, marks: Expr, value: Expr, axis: int) -> Expr:
+def _by_mark(ctx: Import, marks: Expr, value: Expr, axis: int) -> Expr:
     """Return the entry of each mark at its place, whatever elsewhere.
 
     In front of the first entry goes an empty one, for elements before the first mark.
     """
     flat = relay.reshape(marks, (-1,))
     number = relay.cumsum(relay.cast(flat, "int64"), axis=0)
-    widths = [(int(place == axis), 0) for place in range(ctx.type(value).rank)]
+    widths = [(int(index == axis), 0) for index in range(ctx.type(value).rank)]
     entries = relay.nn.pad(value, widths, scalar_like(ctx, value, 0))
     return relay.take(entries, relay.reshape_like(number, marks), axis=axis, mode="fast")

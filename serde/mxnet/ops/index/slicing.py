@@ -12,10 +12,8 @@ import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim, same_length
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, normalize_axis, same_length
 from serde.relay.lowering.lengths import LAST
 from serde.relay.op.index.slicing import StridedSlice
 
@@ -42,7 +40,7 @@ class Bounds:
             raise Unsupported("begin, end and step differ in length")
         return list(zip(self.begin, self.end, step, strict=True))
 
-    def ranges(self, ctx: ImportContext, data: Expr) -> list[range | None]:
+    def ranges(self, ctx: Import, data: Expr) -> list[range | None]:
         """Return the indices along each leading axis, None for all of an axis."""
         found: list[range | None] = []
         for axis, (begin, end, step) in enumerate(self.of_axes()):
@@ -59,7 +57,7 @@ MOST_SLICED = 5
 
 
 @OPS.imports("slice")
-def import_slice(ctx: ImportContext, data: Expr, *, bounds: Bounds) -> Expr:
+def import_slice(ctx: Import, data: Expr, *, bounds: Bounds) -> Expr:
     """A missing bound is the end that the step comes from or goes to."""
     starts, stops, steps = [], [], []
     for first, last, step in bounds.of_axes():
@@ -71,16 +69,14 @@ def import_slice(ctx: ImportContext, data: Expr, *, bounds: Bounds) -> Expr:
 
 
 @OPS.imports("slice_axis")
-def import_slice_axis(
-    ctx: ImportContext, data: Expr, *, axis: int, begin: int, end: int | None
-) -> Expr:
+def import_slice_axis(ctx: Import, data: Expr, *, axis: int, begin: int, end: int | None) -> Expr:
     axis = normalize_axis(axis, ctx.type(data).rank)
     return relay.strided_slice(data, [begin], [LAST if end is None else end], [1], axes=[axis])
 
 
 @OPS.imports("slice_like")
 def import_slice_like(
-    ctx: ImportContext, data: Expr, shape_like: Expr, *, axes: tuple[int, ...] = ()
+    ctx: Import, data: Expr, shape_like: Expr, *, axes: tuple[int, ...] = ()
 ) -> Expr:
     return relay.slice_like(data, shape_like, axes or None)
 
@@ -96,7 +92,7 @@ def slice_bounds(length: Dim, first: int, last: int, step: int) -> tuple[int | N
 
 
 @OPS.exports("strided_slice")
-def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlice) -> Value:
+def export_strided_slice(ctx: Export, data: Value, *, region: StridedSlice) -> Value:
     """A bound at or past the end that the step goes to is left open; one outside is cut.
 
     Floats of which nothing is left would go to oneDNN, which fails on that; bytes do not.
@@ -117,7 +113,7 @@ def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlic
     return ctx.emit("Cast", cut, dtype=type_.dtype)
 
 
-def _indices(ctx: ExportContext, data: Value, cuts: Sequence[slice]) -> dict[int, Array]:
+def _indices(ctx: Export, data: Value, cuts: Sequence[slice]) -> dict[int, Array]:
     """Return what slices take of an axis, for those that are not taken whole."""
     found = {}
     for axis, cut in enumerate(cuts):
@@ -135,7 +131,7 @@ def _take_along_each(x: Expr, indices: Mapping[int, Array]) -> Expr:
 
 @OPS.exports("slice_like")
 def export_slice_like(
-    ctx: ExportContext, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
+    ctx: Export, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
 ) -> Value:
     own, lengths = ctx.type(data).shape, ctx.result_type().shape
     if len(own) > MOST_SLICED:
@@ -151,7 +147,7 @@ def export_slice_like(
 
 @OPS.imports("Crop")
 def import_crop(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     crop_like: Expr | None = None,
     *,
@@ -198,7 +194,7 @@ FAR = 2**31 - 1
 
 
 @OPS.imports("_slice_assign")
-def import_slice_assign(ctx: ImportContext, lhs: Expr, rhs: Expr, *, bounds: Bounds) -> Expr:
+def import_slice_assign(ctx: Import, lhs: Expr, rhs: Expr, *, bounds: Bounds) -> Expr:
     indices = bounds.ranges(ctx, lhs)
     if any(each is not None and not each for each in indices):
         return lhs
@@ -213,7 +209,7 @@ def import_slice_assign(ctx: ImportContext, lhs: Expr, rhs: Expr, *, bounds: Bou
 
 @OPS.imports("_slice_assign_scalar")
 def import_slice_assign_scalar(
-    ctx: ImportContext, data: Expr, *, scalar: float = 0.0, bounds: Bounds
+    ctx: Import, data: Expr, *, scalar: float = 0.0, bounds: Bounds
 ) -> Expr:
     """A mask over the axes that are cut, which broadcasts over the others."""
     indices = bounds.ranges(ctx, data)
@@ -228,7 +224,7 @@ def import_slice_assign_scalar(
 
 @OPS.exports("strided_set")
 def export_strided_set(
-    ctx: ExportContext, data: Value, v: Value, begin: Value, end: Value, strides: Value
+    ctx: Export, data: Value, v: Value, begin: Value, end: Value, strides: Value
 ) -> Value:
     starts: list[int | None] = []
     stops: list[int | None] = []
@@ -251,7 +247,7 @@ def export_strided_set(
 
 
 def _write_along_each(
-    ctx: ExportContext, data: Value, v: Value, region: Sequence[Dim], indices: Mapping[int, Array]
+    ctx: Export, data: Value, v: Value, region: Sequence[Dim], indices: Mapping[int, Array]
 ) -> Value:
     """Choose between the data and what is written, spread to a shape where they lie alike."""
     rank = len(region)

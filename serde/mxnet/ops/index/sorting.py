@@ -8,9 +8,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TensorType
 from serde.relay.op.index.sorting import TopK
 
 FLOAT32 = np.dtype("float32")
@@ -24,12 +23,12 @@ FAR = 2**31
 """More than an axis has elements, and its square fits int64."""
 
 
-def _sortable(ctx: ExportContext, data: Value) -> Value:
+def _sortable(ctx: Export, data: Value) -> Value:
     return ctx.cast(data, UNSORTED.get(ctx.type(data).dtype, ctx.type(data).dtype))
 
 
 @OPS.exports("sort", ignored=("dtype",))
-def export_sort(ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool) -> Value:
+def export_sort(ctx: Export, data: Value, *, axis: int, is_ascend: bool) -> Value:
     type_ = ctx.type(data)
     result = ctx.emit("sort", _sortable(ctx, data), axis=axis % type_.rank, is_ascend=is_ascend)
     return ctx.cast(ctx.typed(result, type_), type_.dtype) if type_.dtype in UNSORTED else result
@@ -50,7 +49,7 @@ def _group_keys(ordered: Expr, indices: Expr, axis: int) -> tuple[Expr, Expr]:
     return base, relay.add(base, indices)
 
 
-def stable_order(ctx: ExportContext, data: Value, axis: int, is_ascend: bool) -> Value:
+def stable_order(ctx: Export, data: Value, axis: int, is_ascend: bool) -> Value:
     """Return the indices of the elements in order, those of equals as they were, in int64.
 
     Equals that MXNet has put in any order are sorted by their indices.
@@ -77,16 +76,14 @@ def _flat_if(data: Expr, axis: int | None) -> tuple[Expr, int]:
 
 
 @OPS.imports("sort")
-def import_sort(
-    ctx: ImportContext, data: Expr, *, axis: int | None = -1, is_ascend: bool = True
-) -> Expr:
+def import_sort(ctx: Import, data: Expr, *, axis: int | None = -1, is_ascend: bool = True) -> Expr:
     given, along = _flat_if(data, axis)
     return relay.sort(given, along, is_ascend)
 
 
 @OPS.imports("argsort")
 def import_argsort(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     axis: int | None = -1,
@@ -99,7 +96,7 @@ def import_argsort(
 
 @OPS.imports("topk")
 def import_topk(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     axis: int | None = -1,
@@ -123,13 +120,13 @@ def import_topk(
 
 
 @OPS.exports("argsort", ignored=("dtype",))
-def export_argsort(ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool) -> Value:
+def export_argsort(ctx: Export, data: Value, *, axis: int, is_ascend: bool) -> Value:
     order = stable_order(ctx, data, axis % ctx.type(data).rank, is_ascend)
     return ctx.cast(order, ctx.result_type().dtype)
 
 
 @OPS.exports("topk")
-def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
+def export_topk(ctx: Export, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
     """Values alone are MXNet's; indices must tell equals apart."""
     type_ = ctx.type(data)
     along = topk.axis % type_.rank

@@ -14,24 +14,19 @@ from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.index.gather import wrap_indices
 from serde.mxnet.ops.index.select import as_mask
 from serde.mxnet.ops.shape.reshape import with_rank
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import Array, call
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Array, Dim, Expr, TensorType, as_dtype, call, normalize_axis
 
 
 @OPS.imports("_contrib_boolean_mask")
-def import_boolean_mask(ctx: ImportContext, data: Expr, index: Expr, *, axis: int = 0) -> Expr:
+def import_boolean_mask(ctx: Import, data: Expr, index: Expr, *, axis: int = 0) -> Expr:
     if axis:
         raise Unsupported(f"axis={axis}: MXNet masks axis 0 alone")
     return call("serde.compress", data, as_mask(ctx, index), axis=0)
 
 
 @OPS.imports("_npx_nonzero")
-def import_nonzero(ctx: ImportContext, x: Expr) -> Expr:
+def import_nonzero(ctx: Import, x: Expr) -> Expr:
     """One row an element; of a scalar as of a vector."""
     data = x if ctx.type(x).rank else relay.reshape(x, (1,))
     return relay.transpose(call("serde.nonzero", data), [1, 0])
@@ -39,7 +34,7 @@ def import_nonzero(ctx: ImportContext, x: Expr) -> Expr:
 
 @OPS.imports("_npi_unique")
 def import_np_unique(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     return_index: bool = False,
@@ -50,17 +45,17 @@ def import_np_unique(
     given = data if ctx.type(data).rank else relay.reshape(data, (1,))
     found = call("serde.unique", given, axis=axis, sorted=True)
     wanted = (True, return_index, return_inverse, return_counts)
-    return [relay.TupleGetItem(found, place) for place, each in enumerate(wanted) if each]
+    return [relay.TupleGetItem(found, index) for index, each in enumerate(wanted) if each]
 
 
 @OPS.exports("argwhere")
-def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
+def export_argwhere(ctx: Export, condition: Value) -> Value:
     return ctx.emit("Cast", ctx.emit("_npx_nonzero", condition), dtype="int32")
 
 
 @OPS.exports("unique")
 def export_unique(
-    ctx: ExportContext, data: Value, *, sorted: bool, return_counts: bool
+    ctx: Export, data: Value, *, sorted: bool, return_counts: bool
 ) -> Value | tuple[Value, ...]:
     (count,) = ctx.static_shape(data, 1)
     if count == 0:
@@ -128,7 +123,7 @@ class Entries:
         return allocation.arange(*slice(self.start, self.stop, self.step).indices(length))
 
 
-def _flatten_unless_axis(ctx: ImportContext, data: Expr, axis: int | None) -> tuple[Expr, int, int]:
+def _flatten_unless_axis(ctx: Import, data: Expr, axis: int | None) -> tuple[Expr, int, int]:
     """Return the data, flat if no axis is named, the axis and its length."""
     if axis is None:
         data = relay.reshape(data, (-1,))
@@ -144,7 +139,7 @@ def _normalize_index(index: int, length: int, last: int) -> int:
 
 
 @OPS.imports("_npi_delete")
-def import_delete(ctx: ImportContext, arr: Expr, obj: Expr | None = None, *, at: Entries) -> Expr:
+def import_delete(ctx: Import, arr: Expr, obj: Expr | None = None, *, at: Entries) -> Expr:
     """Of indices that are computed, negative ones and those behind the end leave nothing out."""
     data, along, length = _flatten_unless_axis(ctx, arr, at.axis)
     if obj is not None:
@@ -162,9 +157,7 @@ def import_delete(ctx: ImportContext, arr: Expr, obj: Expr | None = None, *, at:
     return relay.take(data, relay.Constant(kept), axis=along, mode="fast")
 
 
-def _insert(
-    ctx: ImportContext, data: Expr, values: Expr, axis: int, order: Expr, count: Dim
-) -> Expr:
+def _insert(ctx: Import, data: Expr, values: Expr, axis: int, order: Expr, count: Dim) -> Expr:
     """Return values and data, one behind the other along an axis, in another order."""
     wanted: list[Dim] = list(ctx.type(data).shape)
     wanted[axis] = count
@@ -179,9 +172,7 @@ def _insertion_order(indices: Array, length: int) -> Expr:
     return relay.Constant(np.argsort(keys, kind="stable"))
 
 
-def _inserted_values(
-    ctx: ImportContext, data: Expr, values: Expr | None, val: float | None
-) -> Expr:
+def _inserted_values(ctx: Import, data: Expr, values: Expr | None, val: float | None) -> Expr:
     """Return what is inserted, of the rank of the data."""
     if values is None:
         if val is None:
@@ -192,12 +183,7 @@ def _inserted_values(
 
 @OPS.imports("_npi_insert_scalar")
 def import_insert_scalar(
-    ctx: ImportContext,
-    arr: Expr,
-    values: Expr | None = None,
-    *,
-    val: float | None = None,
-    at: Entries,
+    ctx: Import, arr: Expr, values: Expr | None = None, *, val: float | None = None, at: Entries
 ) -> Expr:
     """The first axis of the values goes to the axis in question, and they are as many as it has."""
     if at.int_ind is None:
@@ -217,12 +203,7 @@ def import_insert_scalar(
 
 @OPS.imports("_npi_insert_slice")
 def import_insert_slice(
-    ctx: ImportContext,
-    arr: Expr,
-    values: Expr | None = None,
-    *,
-    val: float | None = None,
-    at: Entries,
+    ctx: Import, arr: Expr, values: Expr | None = None, *, val: float | None = None, at: Entries
 ) -> Expr:
     """A slice of one place takes all that the values have there."""
     data, along, length = _flatten_unless_axis(ctx, arr, at.axis)
@@ -235,7 +216,7 @@ def import_insert_slice(
 
 @OPS.imports("_npi_insert_tensor")
 def import_insert_tensor(
-    ctx: ImportContext, arr: Expr, *others: Expr, val: float | None = None, at: Entries
+    ctx: Import, arr: Expr, *others: Expr, val: float | None = None, at: Entries
 ) -> Expr:
     """Values come before the indices, unless they are the attribute ``val``.
 

@@ -11,19 +11,18 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.mxnet.ops.table import OPS, Import
+from serde.relay.ir import Expr, call
 
 
-def scale_by(ctx: ImportContext, data: Expr, factor: float) -> Expr:
+def scale_by(ctx: Import, data: Expr, factor: float) -> Expr:
     """Return `data` times a number."""
     if factor == 1:
         return data
     return relay.multiply(data, relay.const(factor, ctx.type(data).dtype))
 
 
-def transpose_if(ctx: ImportContext, data: Expr, really: bool = True) -> Expr:
+def transpose_if(ctx: Import, data: Expr, really: bool = True) -> Expr:
     """Return the transpose of each matrix, if asked."""
     rank = ctx.type(data).rank
     if not really:
@@ -32,7 +31,7 @@ def transpose_if(ctx: ImportContext, data: Expr, really: bool = True) -> Expr:
 
 
 def product_of(
-    ctx: ImportContext, a: Expr, b: Expr, transpose_a: bool = False, transpose_b: bool = False
+    ctx: Import, a: Expr, b: Expr, transpose_a: bool = False, transpose_b: bool = False
 ) -> Expr:
     """Return the products of the matrices of two stacks, each transposed if asked.
 
@@ -51,7 +50,7 @@ def product_of(
     )
 
 
-def _rows_last(ctx: ImportContext, data: Expr, axis: int) -> Expr:
+def _rows_last(ctx: Import, data: Expr, axis: int) -> Expr:
     """Return `data` with the axis of its rows before that of its columns.
 
     Raises:
@@ -66,7 +65,7 @@ def _rows_last(ctx: ImportContext, data: Expr, axis: int) -> Expr:
     return relay.transpose(data, [*others, axis % rank, rank - 1])
 
 
-def _rows_back(ctx: ImportContext, data: Expr, axis: int) -> Expr:
+def _rows_back(ctx: Import, data: Expr, axis: int) -> Expr:
     rank = ctx.type(data).rank
     if axis % rank == rank - 2:
         return data
@@ -96,28 +95,24 @@ class TriangularFactor:
 
 
 @OPS.imports("_linalg_gemm2")
-def import_gemm2(ctx: ImportContext, a: Expr, b: Expr, *, gemm: Gemm) -> Expr:
+def import_gemm2(ctx: Import, a: Expr, b: Expr, *, gemm: Gemm) -> Expr:
     left, right = (_rows_last(ctx, each, gemm.axis) for each in (a, b))
     product = product_of(ctx, left, right, gemm.transpose_a, gemm.transpose_b)
     return _rows_back(ctx, scale_by(ctx, product, gemm.alpha), gemm.axis)
 
 
 @OPS.imports("_linalg_gemm")
-def import_gemm(
-    ctx: ImportContext, a: Expr, b: Expr, c: Expr, *, gemm: Gemm, beta: float = 1.0
-) -> Expr:
+def import_gemm(ctx: Import, a: Expr, b: Expr, c: Expr, *, gemm: Gemm, beta: float = 1.0) -> Expr:
     return relay.add(import_gemm2(ctx, a, b, gemm=gemm), scale_by(ctx, c, beta))
 
 
 @OPS.imports("_linalg_syrk")
-def import_syrk(
-    ctx: ImportContext, a: Expr, *, transpose: bool = False, alpha: float = 1.0
-) -> Expr:
+def import_syrk(ctx: Import, a: Expr, *, transpose: bool = False, alpha: float = 1.0) -> Expr:
     return scale_by(ctx, product_of(ctx, a, a, transpose, not transpose), alpha)
 
 
 @OPS.imports("_linalg_trmm")
-def import_trmm(ctx: ImportContext, a: Expr, b: Expr, *, factor: TriangularFactor) -> Expr:
+def import_trmm(ctx: Import, a: Expr, b: Expr, *, factor: TriangularFactor) -> Expr:
     """What lies outside the triangle of the first is taken for zero."""
     triangle = relay.trilu(a, 0, upper=not factor.lower)
     if factor.rightside:
@@ -128,7 +123,7 @@ def import_trmm(ctx: ImportContext, a: Expr, b: Expr, *, factor: TriangularFacto
 
 
 @OPS.imports("khatri_rao")
-def import_khatri_rao(ctx: ImportContext, *args: Expr, num_args: int = 0) -> Expr:
+def import_khatri_rao(ctx: Import, *args: Expr, num_args: int = 0) -> Expr:
     def multiply_rows(left: Expr, right: Expr) -> Expr:
         pairs = relay.multiply(relay.expand_dims(left, 1), relay.expand_dims(right, 0))
         return relay.reshape(pairs, (-3, 0))
@@ -138,7 +133,7 @@ def import_khatri_rao(ctx: ImportContext, *args: Expr, num_args: int = 0) -> Exp
     return reduce(multiply_rows, args)
 
 
-def _size(ctx: ImportContext, data: Expr) -> int:
+def _size(ctx: Import, data: Expr) -> int:
     if ctx.type(data).rank < 2:
         raise Unsupported(f"expected matrices, found {ctx.type(data)!r}")
     rows, columns = ctx.static_lengths(data, [-2, -1])
@@ -160,7 +155,7 @@ def _triangle(size: int, offset: int, lower: bool) -> tuple[Array, Array]:
     return columns, rows + offset
 
 
-def _pick(ctx: ImportContext, data: Expr, rows: Array, columns: Array, offset: int) -> Expr:
+def _pick(ctx: Import, data: Expr, rows: Array, columns: Array, offset: int) -> Expr:
     size = _size(ctx, data)
     if not len(rows):
         raise Unsupported(f"offset={offset} is outside a matrix of {size} rows")
@@ -169,9 +164,7 @@ def _pick(ctx: ImportContext, data: Expr, rows: Array, columns: Array, offset: i
     return relay.take(flat, indices, axis=ctx.type(flat).rank - 1, mode="fast")
 
 
-def _scatter_into_matrix(
-    ctx: ImportContext, data: Expr, size: int, rows: Array, columns: Array
-) -> Expr:
+def _scatter_into_matrix(ctx: Import, data: Expr, size: int, rows: Array, columns: Array) -> Expr:
     """Return matrices that hold `data` at some rows and columns, and zeros elsewhere."""
     type_ = ctx.type(data)
     (count,) = ctx.static_lengths(data, [-1])
@@ -181,7 +174,7 @@ def _scatter_into_matrix(
     return relay.take(padded, relay.const(indices, "int64"), axis=type_.rank - 1, mode="fast")
 
 
-def diagonal_of(ctx: ImportContext, data: Expr, offset: int = 0) -> Expr:
+def diagonal_of(ctx: Import, data: Expr, offset: int = 0) -> Expr:
     """Return a diagonal of each matrix.
 
     Raises:
@@ -192,12 +185,12 @@ def diagonal_of(ctx: ImportContext, data: Expr, offset: int = 0) -> Expr:
 
 
 @OPS.imports("_linalg_extractdiag")
-def import_extractdiag(ctx: ImportContext, a: Expr, *, offset: int = 0) -> Expr:
+def import_extractdiag(ctx: Import, a: Expr, *, offset: int = 0) -> Expr:
     return diagonal_of(ctx, a, offset)
 
 
 @OPS.imports("_linalg_makediag")
-def import_makediag(ctx: ImportContext, a: Expr, *, offset: int = 0) -> Expr:
+def import_makediag(ctx: Import, a: Expr, *, offset: int = 0) -> Expr:
     (count,) = ctx.static_lengths(a, [-1])
     rows = allocation.arange(count)
     size = count + abs(offset)
@@ -205,9 +198,7 @@ def import_makediag(ctx: ImportContext, a: Expr, *, offset: int = 0) -> Expr:
 
 
 @OPS.imports("_linalg_extracttrian")
-def import_extracttrian(
-    ctx: ImportContext, a: Expr, *, offset: int = 0, lower: bool = True
-) -> Expr:
+def import_extracttrian(ctx: Import, a: Expr, *, offset: int = 0, lower: bool = True) -> Expr:
     size = _size(ctx, a)
     if abs(offset) >= size:
         raise Unsupported(f"offset={offset} is outside a matrix of {size} rows")
@@ -215,7 +206,7 @@ def import_extracttrian(
 
 
 @OPS.imports("_linalg_maketrian")
-def import_maketrian(ctx: ImportContext, a: Expr, *, offset: int = 0, lower: bool = True) -> Expr:
+def import_maketrian(ctx: Import, a: Expr, *, offset: int = 0, lower: bool = True) -> Expr:
     (count,) = ctx.static_lengths(a, [-1])
     rows = int((np.sqrt(8 * count + 1) - 1) / 2)
     if rows * (rows + 1) != 2 * count:
@@ -225,6 +216,6 @@ def import_maketrian(ctx: ImportContext, a: Expr, *, offset: int = 0, lower: boo
 
 
 @OPS.imports("_linalg_sumlogdiag")
-def import_sumlogdiag(ctx: ImportContext, a: Expr) -> Expr:
+def import_sumlogdiag(ctx: Import, a: Expr) -> Expr:
     result = relay.sum(relay.log(diagonal_of(ctx, a)), axis=-1)
     return relay.expand_dims(result, 0) if ctx.type(a).rank == 2 else result

@@ -8,23 +8,21 @@ from typing import Literal
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.linalg.blas import TriangularFactor, product_of, scale_by, transpose_if
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TupleGetItem, call, normalize_axes
 from serde.relay.op.linalg.columns import identity_like
 from serde.walk.pairs import pair, writes
 
 
 @OPS.imports("_linalg_potri")
-def import_potri(ctx: ImportContext, a: Expr) -> Expr:
+def import_potri(ctx: Import, a: Expr) -> Expr:
     """The inverse of L L^T, of which the lower triangle of `a` is the factor L."""
     inverse = call("serde.triangular_solve", a, identity_like(a))
     return product_of(ctx, inverse, inverse, transpose_a=True)
 
 
 @OPS.imports("_linalg_trsm")
-def import_trsm(ctx: ImportContext, a: Expr, b: Expr, *, factor: TriangularFactor) -> Expr:
+def import_trsm(ctx: Import, a: Expr, b: Expr, *, factor: TriangularFactor) -> Expr:
     """X op(A) = B is op(A)^T X^T = B^T."""
     rightside, transpose = factor.rightside, factor.transpose != factor.rightside
     given = transpose_if(ctx, scale_by(ctx, b, factor.alpha), rightside)
@@ -33,18 +31,18 @@ def import_trsm(ctx: ImportContext, a: Expr, b: Expr, *, factor: TriangularFacto
 
 
 @OPS.imports("_linalg_gelqf")
-def import_gelqf(ctx: ImportContext, a: Expr) -> list[Expr]:
+def import_gelqf(ctx: Import, a: Expr) -> list[Expr]:
     found = call("serde.lq", a)
     return [TupleGetItem(found, 1), TupleGetItem(found, 0)]
 
 
 @OPS.exports("serde.lq")
-def export_lq(ctx: ExportContext, data: Value) -> tuple[Value, ...]:
+def export_lq(ctx: Export, data: Value) -> tuple[Value, ...]:
     orthogonal, lower = ctx.emit_tuple("_linalg_gelqf", data, outputs=2)
     return lower, orthogonal
 
 
-def _of_matrix(ctx: ImportContext, result: Expr, matrix: Expr) -> Expr:
+def _of_matrix(ctx: Import, result: Expr, matrix: Expr) -> Expr:
     """Return what one matrix yields as MXNet shapes it: a scalar under NumPy's shapes alone."""
     if ctx.type(matrix).rank > 2 or ctx.np_shape:
         return result
@@ -52,17 +50,17 @@ def _of_matrix(ctx: ImportContext, result: Expr, matrix: Expr) -> Expr:
 
 
 @OPS.imports("_linalg_det")
-def import_det(ctx: ImportContext, a: Expr) -> Expr:
+def import_det(ctx: Import, a: Expr) -> Expr:
     return _of_matrix(ctx, call("serde.det", a), a)
 
 
 @OPS.imports("_linalg_slogdet")
-def import_slogdet(ctx: ImportContext, a: Expr) -> list[Expr]:
+def import_slogdet(ctx: Import, a: Expr) -> list[Expr]:
     found = call("serde.slogdet", a)
     return [_of_matrix(ctx, TupleGetItem(found, index), a) for index in (0, 1)]
 
 
-def _as_floats(ctx: ImportContext, *data: Expr) -> list[Expr]:
+def _as_floats(ctx: Import, *data: Expr) -> list[Expr]:
     """Return tensors in the dtype that MXNet computes in: float64 unless all are float32."""
     dtypes = {ctx.type(each).dtype for each in data}
     if dtypes & {"float16", "bool"}:
@@ -72,7 +70,7 @@ def _as_floats(ctx: ImportContext, *data: Expr) -> list[Expr]:
 
 
 @OPS.imports("_npi_solve")
-def import_solve(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
+def import_solve(ctx: Import, a: Expr, b: Expr) -> Expr:
     """One axis less than the matrices have makes one right side of each."""
     left, right = _as_floats(ctx, a, b)
     if ctx.type(left).rank == ctx.type(right).rank:
@@ -83,7 +81,7 @@ def import_solve(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
 
 
 @OPS.imports("_npi_tensorinv")
-def import_tensorinv(ctx: ImportContext, a: Expr, *, ind: int = 2) -> Expr:
+def import_tensorinv(ctx: Import, a: Expr, *, ind: int = 2) -> Expr:
     shape = ctx.static_shape(a)
     if not 0 < ind <= len(shape) or 0 in shape:
         raise Unsupported(f"ind={ind}: no matrix is made of {ctx.type(a)!r}")
@@ -93,7 +91,7 @@ def import_tensorinv(ctx: ImportContext, a: Expr, *, ind: int = 2) -> Expr:
 
 @OPS.imports("_npi_tensorsolve")
 def import_tensorsolve(
-    ctx: ImportContext, a: Expr, b: Expr, *, a_axes: tuple[int, ...] | None = ()
+    ctx: Import, a: Expr, b: Expr, *, a_axes: tuple[int, ...] | None = ()
 ) -> Expr:
     """The axes named go behind the others; those behind as many as `b` has are the unknowns'."""
     left, right = _as_floats(ctx, a, b)
@@ -109,21 +107,21 @@ def import_tensorsolve(
 
 
 @OPS.imports("_linalg_syevd")
-def import_syevd(ctx: ImportContext, a: Expr) -> list[Expr]:
+def import_syevd(ctx: Import, a: Expr) -> list[Expr]:
     """MXNet gives the eigenvectors as rows, before the eigenvalues."""
     found = call("serde.eigh", a)
     return [transpose_if(ctx, TupleGetItem(found, 1)), TupleGetItem(found, 0)]
 
 
 @OPS.imports("_npi_eigh")
-def import_eigh(ctx: ImportContext, a: Expr, *, UPLO: str = "L") -> list[Expr]:  # noqa: N803
+def import_eigh(ctx: Import, a: Expr, *, UPLO: str = "L") -> list[Expr]:  # noqa: N803
     (data,) = _as_floats(ctx, a)
     found = call("serde.eigh", data, triangle=_triangle(UPLO))
     return [TupleGetItem(found, index) for index in (0, 1)]
 
 
 @OPS.imports("_npi_eigvalsh")
-def import_eigvalsh(ctx: ImportContext, a: Expr, *, UPLO: str = "L") -> Expr:  # noqa: N803
+def import_eigvalsh(ctx: Import, a: Expr, *, UPLO: str = "L") -> Expr:  # noqa: N803
     return import_eigh(ctx, a, UPLO=UPLO)[0]
 
 
@@ -134,30 +132,30 @@ def _triangle(letter: str) -> Literal["lower", "upper"]:
 
 
 @OPS.exports("serde.eigh")
-def export_eigh(ctx: ExportContext, data: Value, *, triangle: str) -> tuple[Value, ...]:
+def export_eigh(ctx: Export, data: Value, *, triangle: str) -> tuple[Value, ...]:
     return ctx.emit_tuple("_npi_eigh", data, outputs=2, UPLO="L" if triangle == "lower" else "U")
 
 
 @OPS.imports("_npi_eig")
-def import_eig(ctx: ImportContext, a: Expr) -> list[Expr]:
+def import_eig(ctx: Import, a: Expr) -> list[Expr]:
     (data,) = _as_floats(ctx, a)
     found = call("serde.eig", data)
     return [TupleGetItem(found, index) for index in (0, 1)]
 
 
 @OPS.imports("_npi_eigvals")
-def import_eigvals(ctx: ImportContext, a: Expr) -> Expr:
+def import_eigvals(ctx: Import, a: Expr) -> Expr:
     return import_eig(ctx, a)[0]
 
 
 @OPS.imports("_npi_svd")
-def import_svd(ctx: ImportContext, a: Expr) -> list[Expr]:
+def import_svd(ctx: Import, a: Expr) -> list[Expr]:
     found = call("serde.svd", a)
     return [TupleGetItem(found, index) for index in (0, 1, 2)]
 
 
 @OPS.exports("serde.svd")
-def export_svd(ctx: ExportContext, data: Value) -> tuple[Value, ...]:
+def export_svd(ctx: Export, data: Value) -> tuple[Value, ...]:
     """MXNet takes no more rows than columns, so that others are transposed before and after."""
     rows, columns = ctx.static_lengths(data, [-2, -1])
     if rows <= columns:
@@ -169,7 +167,7 @@ def export_svd(ctx: ExportContext, data: Value) -> tuple[Value, ...]:
     return ctx.emit("transpose", right, axes=order), values, ctx.emit("transpose", left, axes=order)
 
 
-def pseudo_inverse(ctx: ImportContext, a: Expr, rcond: Expr) -> Expr:
+def pseudo_inverse(ctx: Import, a: Expr, rcond: Expr) -> Expr:
     """Return V diag(1 / s) U^T, without the singular values below a share of the greatest."""
     type_ = ctx.type(a)
     if 0 in type_.shape[-2:]:
@@ -185,14 +183,14 @@ def pseudo_inverse(ctx: ImportContext, a: Expr, rcond: Expr) -> Expr:
 
 @OPS.imports("_npi_pinv_scalar_rcond")
 def import_pinv_scalar_rcond(
-    ctx: ImportContext, a: Expr, *, rcond: float = 1e-15, hermitian: bool = False
+    ctx: Import, a: Expr, *, rcond: float = 1e-15, hermitian: bool = False
 ) -> Expr:
     _require_general(hermitian)
     return pseudo_inverse(ctx, a, relay.const(rcond, ctx.type(a).dtype))
 
 
 @OPS.imports("_npi_pinv")
-def import_pinv(ctx: ImportContext, a: Expr, rcond: Expr, *, hermitian: bool = False) -> Expr:
+def import_pinv(ctx: Import, a: Expr, rcond: Expr, *, hermitian: bool = False) -> Expr:
     _require_general(hermitian)
     share = relay.cast(rcond, ctx.type(a).dtype)
     return pseudo_inverse(ctx, a, relay.expand_dims(share, ctx.type(rcond).rank))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.mxnet.ops.table import OPS, ImportContext
+from serde.mxnet.ops.table import OPS, Import
 from serde.relay.ir.expr import Expr
 
 
 @OPS.imports("_contrib_fft", ignored=("compute_size",))
-def import_fft(ctx: ImportContext, data: Expr) -> Expr:
+def import_fft(ctx: Import, data: Expr) -> Expr:
     """Real and imaginary parts alternate along the last axis."""
     parts = relay.dft(data, relay.zeros_like(data), inverse=False)
     pairs = relay.stack(list(parts), axis=-1)
@@ -16,7 +16,7 @@ def import_fft(ctx: ImportContext, data: Expr) -> Expr:
 
 
 @OPS.imports("_contrib_ifft", ignored=("compute_size",))
-def import_ifft(ctx: ImportContext, data: Expr) -> Expr:
+def import_ifft(ctx: Import, data: Expr) -> Expr:
     """The real part, not divided by the length; what comes in is interleaved as `fft` gives it."""
     type_ = ctx.type(data)
     (width,) = ctx.static_lengths(data, [-1])
@@ -27,7 +27,7 @@ def import_ifft(ctx: ImportContext, data: Expr) -> Expr:
 
 
 @OPS.imports("_contrib_count_sketch", ignored=("processing_batch_size",))
-def import_count_sketch(ctx: ImportContext, data: Expr, h: Expr, s: Expr, *, out_dim: int) -> Expr:
+def import_count_sketch(ctx: Import, data: Expr, h: Expr, s: Expr, *, out_dim: int) -> Expr:
     """Each element is added, with its sign of `s`, to the place that `h` names."""
     dtype = ctx.type(data).dtype
     indices = relay.reshape(relay.cast(h, "int32"), (-1,))

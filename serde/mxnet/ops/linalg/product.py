@@ -12,12 +12,9 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.shape.create import axis_indices
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim, same_length
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, TensorType, call, normalize_axes, same_length
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes
-from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import MatMul
 
 
@@ -31,7 +28,7 @@ class Transposes:
 
 @OPS.imports("FullyConnected")
 def import_fully_connected(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     weight: Expr,
     bias: Expr | None = None,
@@ -52,7 +49,7 @@ def import_fully_connected(
 
 
 @OPS.imports("batch_dot", ignored=("forward_stype",))
-def import_batch_dot(ctx: ImportContext, lhs: Expr, rhs: Expr, *, transposes: Transposes) -> Expr:
+def import_batch_dot(ctx: Import, lhs: Expr, rhs: Expr, *, transposes: Transposes) -> Expr:
     left, right = ctx.type(lhs), ctx.type(rhs)
     if left.rank != right.rank or left.rank < 3:
         raise Unsupported(f"expected two tensors of one rank of 3 or more, found {left}, {right}")
@@ -69,7 +66,7 @@ def import_batch_dot(ctx: ImportContext, lhs: Expr, rhs: Expr, *, transposes: Tr
 
 
 @OPS.imports("dot", ignored=("forward_stype",))
-def import_dot(ctx: ImportContext, lhs: Expr, rhs: Expr, *, transposes: Transposes) -> Expr:
+def import_dot(ctx: Import, lhs: Expr, rhs: Expr, *, transposes: Transposes) -> Expr:
     """Contracts the last axis of the left with the first of the right.
 
     Transposed, it is the first axis of the left or the last of the right; no other axis moves.
@@ -88,7 +85,7 @@ def import_dot(ctx: ImportContext, lhs: Expr, rhs: Expr, *, transposes: Transpos
 
 @OPS.imports("_npi_einsum")
 def import_einsum(
-    ctx: ImportContext, *data: Expr, subscripts: str, num_args: int = 0, optimize: int = 0
+    ctx: Import, *data: Expr, subscripts: str, num_args: int = 0, optimize: int = 0
 ) -> Expr:
     """Spaces mean nothing. ONNX Runtime has sums of floats, int32 and int64."""
     equation = subscripts.replace(" ", "")
@@ -100,7 +97,7 @@ def import_einsum(
 
 
 @OPS.imports("_npi_matmul")
-def import_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
+def import_matmul(ctx: Import, a: Expr, b: Expr) -> Expr:
     """A vector on the left is a row, on the right a column."""
     left, right = ctx.type(a).rank, ctx.type(b).rank
     if right == 2 and left > 1:
@@ -111,7 +108,7 @@ def import_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
 
 
 @OPS.imports("_np_dot")
-def import_np_dot(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
+def import_np_dot(ctx: Import, a: Expr, b: Expr) -> Expr:
     """Contracts the last axis of the left with the last but one of the right."""
     left, right = ctx.type(a).rank, ctx.type(b).rank
     if not left or not right:
@@ -144,18 +141,13 @@ def _contract(a: Expr, b: Expr, left: Sequence[int], right: Sequence[int]) -> Ex
 
 @OPS.imports("_npi_tensordot")
 def import_tensordot(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    *,
-    a_axes_summed: tuple[int, ...],
-    b_axes_summed: tuple[int, ...],
+    ctx: Import, a: Expr, b: Expr, *, a_axes_summed: tuple[int, ...], b_axes_summed: tuple[int, ...]
 ) -> Expr:
     return _contract(a, b, a_axes_summed, b_axes_summed)
 
 
 @OPS.imports("_npi_tensordot_int_axes")
-def import_tensordot_int_axes(ctx: ImportContext, a: Expr, b: Expr, *, axes: int) -> Expr:
+def import_tensordot_int_axes(ctx: Import, a: Expr, b: Expr, *, axes: int) -> Expr:
     """The last axes of the left meet the first of the right."""
     left, right = ctx.type(a).rank, ctx.type(b).rank
     if not 0 <= axes <= min(left, right):
@@ -166,7 +158,7 @@ def import_tensordot_int_axes(ctx: ImportContext, a: Expr, b: Expr, *, axes: int
 
 
 @OPS.imports("_npi_polyval")
-def import_polyval(ctx: ImportContext, p: Expr, x: Expr) -> Expr:
+def import_polyval(ctx: Import, p: Expr, x: Expr) -> Expr:
     """Horner's rule, one coefficient after the other."""
     dtype = ctx.type(x).dtype
     wide = "int32" if dtype in ("int8", "uint8") else dtype
@@ -185,9 +177,7 @@ def import_polyval(ctx: ImportContext, p: Expr, x: Expr) -> Expr:
 Product = Callable[[Expr, Expr], Expr]
 
 
-def in_floats(
-    ctx: ExportContext, left: Value, right: Value, depth: Dim, product: Product
-) -> Value | None:
+def in_floats(ctx: Export, left: Value, right: Value, depth: Dim, product: Product) -> Value | None:
     """Return a product of what MXNet multiplies in another dtype, None where it has the dtype.
 
     MXNet multiplies matrices of float32 and float64 on the CPU. float16 goes through float32.
@@ -221,11 +211,11 @@ def in_floats(
     return ctx.spell(build, left, right)
 
 
-def _wide_integers(ctx: ExportContext, left: Value, right: Value) -> bool:
+def _wide_integers(ctx: Export, left: Value, right: Value) -> bool:
     return bool({ctx.type(left).dtype, ctx.type(right).dtype} & {"int32", "int64"})
 
 
-def _sum_products(ctx: ExportContext, left: Value, right: Value, subscripts: str) -> Value:
+def _sum_products(ctx: Export, left: Value, right: Value, subscripts: str) -> Value:
     """Return a product of wide integers, which wrap around as they do in Relay."""
     type_ = ctx.result_type()
     terms = [ctx.cast(x, type_.dtype) for x in (left, right)]
@@ -233,9 +223,7 @@ def _sum_products(ctx: ExportContext, left: Value, right: Value, subscripts: str
 
 
 @OPS.exports("nn.dense", ignored=("units", "out_dtype"))
-def export_dense(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
-) -> Value:
+def export_dense(ctx: Export, data: Value, weight: Value, bias: Value | None = None) -> Value:
     """A flattening that came out of the same layer goes back into it."""
     if bias is not None and ctx.type(data).dtype != ctx.result_type().dtype:
         raise Unsupported(f"a bias of {ctx.result_type().dtype}")
@@ -262,7 +250,7 @@ def export_dense(
 
 
 @OPS.exports("nn.bias_add")
-def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) -> Value:
+def export_bias_add(ctx: Export, data: Value, bias: Value, *, axis: int) -> Value:
     """One that no layer takes as its own is an addition."""
     type_ = ctx.type(data)
     shape: list[Dim] = [1] * type_.rank
@@ -271,7 +259,7 @@ def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) 
 
 
 @OPS.exports("nn.matmul")
-def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmul: MatMul) -> Value:
+def export_matmul(ctx: Export, tensor_a: Value, tensor_b: Value, *, matmul: MatMul) -> Value:
     """MXNet's dot moves no axis but the last of the left: it is transposed beforehand."""
     rank = ctx.type(tensor_a).rank
     flags: dict[str, AnyValue] = {
@@ -298,7 +286,7 @@ def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmu
 
 @OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
 def export_batch_matmul(
-    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
+    ctx: Export, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     """A batch of one serves all of the other's in ``_npi_matmul``, which transposes nothing."""
     flags: dict[str, AnyValue] = {"transpose_a": transpose_a, "transpose_b": transpose_b}
@@ -322,7 +310,7 @@ def export_batch_matmul(
 
 
 @OPS.exports("einsum")
-def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str) -> Value:
+def export_einsum(ctx: Export, data: tuple[Value, ...], *, equation: str) -> Value:
     """MXNet adds float16 up in float16."""
     if ctx.result_type().dtype == "float16":
 
@@ -376,12 +364,12 @@ OPS.refuses(
 
 
 @OPS.imports("cast_storage", ignored=("stype",))
-def import_cast_storage(ctx: ImportContext, data: Expr) -> Expr:
+def import_cast_storage(ctx: Import, data: Expr) -> Expr:
     return data
 
 
 @OPS.imports("_sparse_retain")
-def import_sparse_retain(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
+def import_sparse_retain(ctx: Import, data: Expr, indices: Expr) -> Expr:
     """The rows that are named stay, the others are zero."""
     rows = relay.expand_dims(axis_indices(ctx, data, 0), 1)
     named = relay.equal(rows, relay.cast(indices, "int32"))

@@ -30,13 +30,12 @@ from serde.mxnet.ops.qnn.parameters import (
     symmetric,
     whole,
 )
-from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import OPS, Import
+from serde.relay.ir import Constant, Expr, TensorType
 
 
 @OPS.imports("_contrib_quantized_concat", ignored=("num_args",))
-def import_quantized_concat(ctx: ImportContext, *inputs: Expr, dim: int = 1) -> Sequence[Expr]:
+def import_quantized_concat(ctx: Import, *inputs: Expr, dim: int = 1) -> Sequence[Expr]:
     """The range of the result holds all ranges; it is int8 if one of them is."""
     count = len(inputs) // 3
     data, ranges = split_inputs(inputs, [count, 2 * count])
@@ -61,7 +60,7 @@ def _same(a: Expr, b: Expr) -> bool:
 
 @OPS.imports("_contrib_quantized_elemwise_add")
 def import_quantized_elemwise_add(
-    ctx: ImportContext,
+    ctx: Import,
     lhs: Expr,
     rhs: Expr,
     lhs_min: Expr,
@@ -96,7 +95,7 @@ def import_quantized_elemwise_add(
 
 @OPS.imports("_contrib_quantized_elemwise_mul")
 def import_quantized_elemwise_mul(
-    ctx: ImportContext,
+    ctx: Import,
     lhs: Expr,
     rhs: Expr,
     lhs_min: Expr,
@@ -130,7 +129,7 @@ def import_quantized_elemwise_mul(
     ignored=("momentum", "use_global_stats", "output_mean_var", "cudnn_off", "fix_gamma"),
 )
 def import_quantized_batch_norm(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -172,14 +171,14 @@ FLOAT32 = np.dtype(np.float32)
 
 @OPS.imports("_contrib_quantized_flatten")
 def import_quantized_flatten(
-    ctx: ImportContext, data: Expr, min_data: Expr, max_data: Expr
+    ctx: Import, data: Expr, min_data: Expr, max_data: Expr
 ) -> Sequence[Expr]:
     return [relay.nn.batch_flatten(data), min_data, max_data]
 
 
 @OPS.imports("_contrib_quantized_act")
 def import_quantized_act(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     min_data: Expr,
     max_data: Expr,
@@ -195,7 +194,7 @@ def import_quantized_act(
 
 @OPS.imports("_contrib_quantized_embedding", ignored=("sparse_grad",))
 def import_quantized_embedding(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     weight: Expr,
     min_weight: Expr,
@@ -218,7 +217,7 @@ class QuantizedPool(PoolAttributes):
 
 @OPS.imports("_contrib_quantized_pooling", ignored=("cudnn_off",))
 def import_quantized_pooling(
-    ctx: ImportContext, data: Expr, min_data: Expr, max_data: Expr, *, pool: QuantizedPool
+    ctx: Import, data: Expr, min_data: Expr, max_data: Expr, *, pool: QuantizedPool
 ) -> Sequence[Expr]:
     """Means of levels are rounded half to even; of a window past the padding, over all of it."""
     if pool.pool_type not in ("max", "avg"):

@@ -34,9 +34,8 @@ from serde.mxnet.ops.qnn.parameters import (
     step,
     whole,
 )
-from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.mxnet.ops.table import OPS, Import
+from serde.relay.ir import Expr, call
 
 
 def _attributes(conv: ConvAttributes) -> dict[str, AnyValue]:
@@ -58,7 +57,7 @@ def _sums(data: Expr, weight: Expr, bias: Expr | None, attrs: Mapping[str, AnyVa
 
 @OPS.imports("_contrib_quantized_conv", ignored=("workspace", "cudnn_tune", "cudnn_off"))
 def import_quantized_conv(
-    ctx: ImportContext, *inputs: Expr, conv: ConvAttributes, no_bias: bool = False
+    ctx: Import, *inputs: Expr, conv: ConvAttributes, no_bias: bool = False
 ) -> Sequence[Expr]:
     """MXNet adds the levels of the bias to the sums as they are, and takes data for int8."""
     count = 2 if no_bias else 3
@@ -76,7 +75,7 @@ def import_quantized_conv(
 
 @OPS.imports("_sg_mkldnn_conv")
 def import_sg_mkldnn_conv(
-    ctx: ImportContext,
+    ctx: Import,
     *inputs: Expr,
     with_bn: bool = False,
     with_act: bool = False,
@@ -113,7 +112,7 @@ def import_sg_mkldnn_conv(
 
 
 def _fold_norm(
-    ctx: ImportContext,
+    ctx: Import,
     weight: Expr,
     bias: Expr | None,
     norm: Sequence[Expr],
@@ -136,9 +135,7 @@ def _fold_norm(
 class _Layer:
     """A convolution of quantised data with float weights."""
 
-    def __init__(
-        self, ctx: ImportContext, data: Expr, end: Expr, attrs: Mapping[str, AnyValue]
-    ) -> None:
+    def __init__(self, ctx: Import, data: Expr, end: Expr, attrs: Mapping[str, AnyValue]) -> None:
         self.ctx = ctx
         self.data = data
         self.end = end

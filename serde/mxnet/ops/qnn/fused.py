@@ -27,7 +27,7 @@ from serde.mxnet.ops.qnn.parameters import (
     step,
     whole,
 )
-from serde.mxnet.ops.table import OPS, ImportContext
+from serde.mxnet.ops.table import OPS, Import
 from serde.relay.ir.expr import Expr
 
 __all__ = [
@@ -54,7 +54,7 @@ def split_inputs(inputs: Sequence[Expr], counts: Sequence[int]) -> list[Sequence
     return [inputs[end - count : end] for end, count in zip(ends, counts, strict=True)]
 
 
-def levels_of(ctx: ImportContext, data: Expr) -> float:
+def levels_of(ctx: Import, data: Expr) -> float:
     """Return the levels to the end of the range of a quantised tensor.
 
     Raises:
@@ -92,7 +92,7 @@ class Weights:
 
 
 def quantized_weights(
-    ctx: ImportContext,
+    ctx: Import,
     weight: Expr,
     bias: Expr | None,
     data_scale: Expr,
@@ -134,7 +134,7 @@ Step = Callable[[Expr], Expr]
 
 
 def activations(
-    ctx: ImportContext, layers: Sequence[str], names: Sequence[str]
+    ctx: Import, layers: Sequence[str], names: Sequence[str]
 ) -> tuple[dict[str, dict[str, AnyValue]], list[tuple[str, Step]]]:
     """Return the attributes of the layers inside a node and the functions behind them.
 
@@ -190,7 +190,7 @@ def _operators(graph: Graph, version: int) -> list[tuple[str, dict[str, AnyValue
     return found
 
 
-def _step(ctx: ImportContext, op: str, attrs: dict[str, AnyValue]) -> Step:
+def _step(ctx: Import, op: str, attrs: dict[str, AnyValue]) -> Step:
     converter = OPS.importer(op, ctx.version)
     if converter is None:
         raise Unsupported(f"{op} inside: no importer")

@@ -11,8 +11,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Constant, Expr
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir import Call, Constant, Expr, OpDef, call
 from serde.relay.transform import EvaluateConstants
 
 __all__ = [

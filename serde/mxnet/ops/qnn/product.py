@@ -32,15 +32,14 @@ from serde.mxnet.ops.qnn.parameters import (
     step,
     whole,
 )
-from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.mxnet.ops.table import OPS, Import
+from serde.relay.ir import Expr, call
 
 POSITIVE = ("relu", "leaky", "clip", "abs")
 """Functions after which MXNet takes the result of a fused layer for uint8."""
 
 
-def _sums(ctx: ImportContext, data: Expr, weight: Expr, bias: Expr | None, flatten: bool) -> Expr:
+def _sums(ctx: Import, data: Expr, weight: Expr, bias: Expr | None, flatten: bool) -> Expr:
     """Return a product of levels in int32."""
     rows = relay.nn.batch_flatten(data) if flatten and ctx.type(data).rank != 2 else data
     total = call("serde.matmul_integer", rows, relay.transpose(weight, axes=[1, 0]), None, None)
@@ -57,7 +56,7 @@ def _bias_levels(bias: Expr, end: Expr, data_scale: Expr, weight_scale: Expr) ->
 
 @OPS.imports("_contrib_quantized_fully_connected")
 def import_quantized_fully_connected(
-    ctx: ImportContext, *inputs: Expr, num_hidden: int, no_bias: bool = False, flatten: bool = True
+    ctx: Import, *inputs: Expr, num_hidden: int, no_bias: bool = False, flatten: bool = True
 ) -> Sequence[Expr]:
     """MXNet cuts the levels of the bias towards zero."""
     count = 2 if no_bias else 3
@@ -73,7 +72,7 @@ def import_quantized_fully_connected(
 
 @OPS.imports("_sg_mkldnn_fully_connected")
 def import_sg_mkldnn_fully_connected(
-    ctx: ImportContext,
+    ctx: Import,
     *inputs: Expr,
     quantized: bool = False,
     enable_float_output: bool = False,
@@ -133,7 +132,7 @@ def _function_of_sums(total: Expr, functions: Sequence[tuple[str, Step]]) -> Exp
     return whole(real)
 
 
-def _part(ctx: ImportContext, data: Expr, heads: int, index: int) -> tuple[Expr, int]:
+def _part(ctx: Import, data: Expr, heads: int, index: int) -> tuple[Expr, int]:
     """Return queries, keys or values as (batch, heads, length, width), and the width."""
     type_ = ctx.type(data)
     if type_.rank != 3 or type_.dtype != "int8":
@@ -161,7 +160,7 @@ def _join_heads(x: Expr) -> Expr:
 
 @OPS.imports("_sg_mkldnn_selfatt_qk")
 def import_sg_mkldnn_selfatt_qk(
-    ctx: ImportContext, *inputs: Expr, layer: AttentionLayer
+    ctx: Import, *inputs: Expr, layer: AttentionLayer
 ) -> Sequence[Expr]:
     """Sums as the result come with a range from zero to zero."""
     if not layer.quantized:
@@ -184,7 +183,7 @@ def import_sg_mkldnn_selfatt_qk(
 
 @OPS.imports("_sg_mkldnn_selfatt_valatt")
 def import_sg_mkldnn_selfatt_valatt(
-    ctx: ImportContext, *inputs: Expr, layer: AttentionLayer
+    ctx: Import, *inputs: Expr, layer: AttentionLayer
 ) -> Sequence[Expr]:
     """Attention is of uint8; sums as the result come with the range of the product."""
     if not layer.quantized:

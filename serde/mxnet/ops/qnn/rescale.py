@@ -22,7 +22,7 @@ from serde.mxnet.ops.qnn.parameters import (
     step,
     symmetric,
 )
-from serde.mxnet.ops.table import OPS, ImportContext
+from serde.mxnet.ops.table import OPS, Import
 from serde.relay.ir.expr import Expr
 
 OutType = Literal["auto", "int8", "uint8"]
@@ -30,7 +30,7 @@ OutType = Literal["auto", "int8", "uint8"]
 
 @OPS.imports("_contrib_quantize")
 def import_quantize(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     min_range: Expr,
     max_range: Expr,
@@ -46,7 +46,7 @@ def import_quantize(
 
 @OPS.imports("_contrib_quantize_v2")
 def import_quantize_v2(
-    ctx: ImportContext, data: Expr, *, out_type: OutType = "int8", calibration: Calibration
+    ctx: Import, data: Expr, *, out_type: OutType = "int8", calibration: Calibration
 ) -> Sequence[Expr]:
     """Without a calibrated range, that of the data counts. Quantised data pass."""
     calibrated = calibration.ends
@@ -77,9 +77,7 @@ def _single(x: Expr) -> Expr:
 
 
 @OPS.imports("_contrib_quantize_asym")
-def import_quantize_asym(
-    ctx: ImportContext, data: Expr, *, calibration: Calibration
-) -> Sequence[Expr]:
+def import_quantize_asym(ctx: Import, data: Expr, *, calibration: Calibration) -> Sequence[Expr]:
     """To uint8 with a level that is zero; factor and level are further results."""
     calibrated = calibration.ends
     low, high = calibrated or (_single(relay.min(data)), _single(relay.max(data)))
@@ -93,7 +91,7 @@ def import_quantize_asym(
 
 @OPS.imports("_contrib_dequantize")
 def import_dequantize(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     min_range: Expr,
     max_range: Expr,
@@ -108,7 +106,7 @@ def import_dequantize(
 
 @OPS.imports("_contrib_requantize")
 def import_requantize(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     min_range: Expr,
     max_range: Expr,

@@ -13,10 +13,8 @@ from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.random.distributions import Sample, gumbel
 from serde.mxnet.ops.random.samplers import DType, Size, lengths, sample_like
-from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.mxnet.ops.table import OPS, Import
+from serde.relay.ir import Dim, Expr, call
 
 INT32 = np.dtype(np.int32)
 
@@ -51,12 +49,7 @@ def _rows(lead: Sequence[Dim], drawn: Expr, shape: Sequence[int]) -> Expr:
 
 @OPS.imports("_sample_multinomial")
 def import_sample_multinomial(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    shape: Size = (),
-    get_prob: bool = False,
-    dtype: DType = INT32,
+    ctx: Import, data: Expr, *, shape: Size = (), get_prob: bool = False, dtype: DType = INT32
 ) -> list[Expr]:
     """Of one distribution that is not told how often, one place is drawn, in a vector."""
     type_ = ctx.type(data)
@@ -81,11 +74,7 @@ def import_sample_multinomial(
 
 @OPS.imports("_npi_multinomial")
 def import_multinomial(
-    ctx: ImportContext,
-    *inputs: Expr,
-    n: int,
-    pvals: tuple[float, ...] | None = None,
-    size: Size = None,
+    ctx: Import, *inputs: Expr, n: int, pvals: tuple[float, ...] | None = None, size: Size = None
 ) -> Expr:
     """How often each place comes up in `n` trials; the last has what the others leave of one."""
     if len(inputs) != (pvals is None):
@@ -102,7 +91,7 @@ def import_multinomial(
 
 @OPS.imports("_npi_choice", ignored=("ctx",))
 def import_choice(
-    ctx: ImportContext,
+    ctx: Import,
     *inputs: Expr,
     a: int | None,
     size: Size,
@@ -154,7 +143,7 @@ def _reservoir(indices: int, count: int) -> Expr:
 
 
 @OPS.imports("_shuffle")
-def import_shuffle(ctx: ImportContext, data: Expr) -> Expr:
+def import_shuffle(ctx: Import, data: Expr) -> Expr:
     """Whole slices of the first axis are exchanged."""
     like = data
     for _ in range(ctx.type(data).rank - 1):
@@ -165,7 +154,7 @@ def import_shuffle(ctx: ImportContext, data: Expr) -> Expr:
 
 @OPS.imports("_sample_unique_zipfian")
 def import_sample_unique_zipfian(
-    ctx: ImportContext, *, range_max: int, shape: tuple[int, ...] | None = None
+    ctx: Import, *, range_max: int, shape: tuple[int, ...] | None = None
 ) -> list[Expr]:
     """Numbers that are near to uniform on a scale of logarithms, those that come up again left out.
 

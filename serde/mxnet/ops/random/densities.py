@@ -12,10 +12,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import require_float
+from serde.mxnet.ops.table import OPS, Import
+from serde.relay.ir import Expr, call, require_float
 
 Density = Callable[..., Expr]
 
@@ -86,7 +84,7 @@ DENSITIES: dict[str, tuple[Density, int]] = {
 """Logarithms of densities, and how many parameters they have."""
 
 
-def _expand_to_rank(ctx: ImportContext, param: Expr, rank: int) -> Expr:
+def _expand_to_rank(ctx: Import, param: Expr, rank: int) -> Expr:
     """Return a parameter with axes behind its own, of length 1, up to a rank."""
     missing = rank - ctx.type(param).rank
     if missing < 0:
@@ -95,7 +93,7 @@ def _expand_to_rank(ctx: ImportContext, param: Expr, rank: int) -> Expr:
 
 
 def _evaluate(
-    ctx: ImportContext, density: Density, sample: Expr, params: list[Expr], is_log: bool
+    ctx: Import, density: Density, sample: Expr, params: list[Expr], is_log: bool
 ) -> Expr:
     type_ = ctx.type(sample)
     require_float(type_)
@@ -106,11 +104,11 @@ def _evaluate(
 
 
 def _register(name: str, density: Density, count: int) -> None:
-    def import_one(ctx: ImportContext, sample: Expr, param: Expr, *, is_log: bool = False) -> Expr:
+    def import_one(ctx: Import, sample: Expr, param: Expr, *, is_log: bool = False) -> Expr:
         return _evaluate(ctx, density, sample, [param], is_log)
 
     def import_two(
-        ctx: ImportContext, sample: Expr, first: Expr, second: Expr, *, is_log: bool = False
+        ctx: Import, sample: Expr, first: Expr, second: Expr, *, is_log: bool = False
     ) -> Expr:
         return _evaluate(ctx, density, sample, [first, second], is_log)
 
@@ -123,7 +121,7 @@ for _name, (_density, _count) in DENSITIES.items():
 
 @OPS.imports("_random_pdf_dirichlet")
 def import_random_pdf_dirichlet(
-    ctx: ImportContext, sample: Expr, alpha: Expr, *, is_log: bool = False
+    ctx: Import, sample: Expr, alpha: Expr, *, is_log: bool = False
 ) -> Expr:
     """The last axis is the distribution's; a single sample gives one element, not a scalar."""
     type_ = ctx.type(sample)

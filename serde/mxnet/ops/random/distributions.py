@@ -11,10 +11,7 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, call, is_float
 
 __all__ = [
     "Distribution", "Sample", "exponential", "gamma", "generalized_negative_binomial", "gumbel",

@@ -14,10 +14,8 @@ from serde.errors import Unsupported
 from serde.mxnet.ops.random import distributions
 from serde.mxnet.ops.random.distributions import Distribution, Sample
 from serde.mxnet.ops.random.samplers import DType, Size, dtype_or_float32, lengths, sample_like
-from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import broadcast
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import OPS, Import
+from serde.relay.ir import Expr, TensorType, broadcast
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -31,7 +29,7 @@ def _parameters(inputs: Sequence[Expr], *numbers: float | None) -> list[float | 
 
 
 def _broadcast_sample(
-    ctx: ImportContext, inputs: Sequence[Expr], size: Size, dtype: str = "float32"
+    ctx: Import, inputs: Sequence[Expr], size: Size, dtype: str = "float32"
 ) -> Sample:
     """Return what is drawn: `size` numbers, or without it what the parameters broadcast to."""
     if size is None:
@@ -43,7 +41,7 @@ def _broadcast_sample(
     return Sample(dtype, whole)
 
 
-def _sample_for_each(ctx: ImportContext, inputs: Sequence[Expr], size: Size, dtype: str) -> Sample:
+def _sample_for_each(ctx: Import, inputs: Sequence[Expr], size: Size, dtype: str) -> Sample:
     """Return what is drawn: `size` numbers for each element that the parameters broadcast to."""
     front = () if size is None else lengths(size)
     shapes = [ctx.type(x).concrete_shape for x in inputs]
@@ -82,7 +80,7 @@ class Typed:
     dtype: DType | None = None
 
 
-SHAPES: dict[str, Callable[[ImportContext, Sequence[Expr], Size, str], Sample]] = {
+SHAPES: dict[str, Callable[[Import, Sequence[Expr], Size, str], Sample]] = {
     "": _broadcast_sample,
     "_n": _sample_for_each,
 }
@@ -91,14 +89,14 @@ SHAPES: dict[str, Callable[[ImportContext, Sequence[Expr], Size, str], Sample]] 
 
 def _declare_uniform(suffix: str) -> None:
     @OPS.imports(f"_npi_uniform{suffix}", ignored=("ctx",))
-    def import_uniform(ctx: ImportContext, *inputs: Expr, bounds: Bounds, typed: Typed) -> Expr:
+    def import_uniform(ctx: Import, *inputs: Expr, bounds: Bounds, typed: Typed) -> Expr:
         sample = SHAPES[suffix](ctx, inputs, typed.size, dtype_or_float32(typed.dtype))
         return distributions.uniform(sample, *_parameters(inputs, bounds.low, bounds.high))
 
 
 def _declare_normal(suffix: str) -> None:
     @OPS.imports(f"_npi_normal{suffix}", ignored=("ctx",))
-    def import_normal(ctx: ImportContext, *inputs: Expr, where: LocScale, typed: Typed) -> Expr:
+    def import_normal(ctx: Import, *inputs: Expr, where: LocScale, typed: Typed) -> Expr:
         sample = SHAPES[suffix](ctx, inputs, typed.size, dtype_or_float32(typed.dtype))
         return distributions.normal(sample, *_parameters(inputs, where.loc, where.scale))
 
@@ -110,7 +108,7 @@ for _suffix in SHAPES:
 
 @OPS.imports("_npi_gamma", ignored=("ctx",))
 def import_gamma(
-    ctx: ImportContext, *inputs: Expr, shape: float | None, scale: float | None, typed: Typed
+    ctx: Import, *inputs: Expr, shape: float | None, scale: float | None, typed: Typed
 ) -> Expr:
     sample = _broadcast_sample(ctx, inputs, typed.size, dtype_or_float32(typed.dtype))
     return distributions.gamma(sample, *_parameters(inputs, shape, scale))
@@ -118,9 +116,7 @@ def import_gamma(
 
 def _declare_loc_scale(name: str, draw: Distribution) -> None:
     @OPS.imports(name, ignored=("ctx",))
-    def import_loc_scale(
-        ctx: ImportContext, *inputs: Expr, where: LocScale, size: Size = None
-    ) -> Expr:
+    def import_loc_scale(ctx: Import, *inputs: Expr, where: LocScale, size: Size = None) -> Expr:
         sample = _broadcast_sample(ctx, inputs, size)
         return draw(sample, *_parameters(inputs, where.loc, where.scale))
 
@@ -132,7 +128,7 @@ _declare_loc_scale("_npi_logistic", distributions.logistic)
 def _declare_scale(name: str, draw: Distribution) -> None:
     @OPS.imports(name, ignored=("ctx",))
     def import_scale(
-        ctx: ImportContext, *inputs: Expr, scale: float | None = 1.0, size: Size = None
+        ctx: Import, *inputs: Expr, scale: float | None = 1.0, size: Size = None
     ) -> Expr:
         return draw(_broadcast_sample(ctx, inputs, size), *_parameters(inputs, scale))
 
@@ -144,7 +140,7 @@ _declare_scale("_npi_rayleigh", distributions.rayleigh)
 def _declare_exponent(name: str, draw: Distribution, ignored: Sequence[str] = ("ctx",)) -> None:
     @OPS.imports(name, ignored=ignored)
     def import_exponent(
-        ctx: ImportContext, *inputs: Expr, a: float | None = None, size: Size = None
+        ctx: Import, *inputs: Expr, a: float | None = None, size: Size = None
     ) -> Expr:
         return draw(_broadcast_sample(ctx, inputs, size), *_parameters(inputs, a))
 
@@ -156,7 +152,7 @@ _declare_exponent("_npi_weibull", distributions.weibull)
 
 @OPS.imports("_npi_bernoulli", ignored=("ctx",))
 def import_bernoulli(
-    ctx: ImportContext,
+    ctx: Import,
     *inputs: Expr,
     prob: float | None,
     logit: float | None,

@@ -13,7 +13,7 @@ from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.random import distributions
 from serde.mxnet.ops.random.distributions import Distribution, Sample
-from serde.mxnet.ops.table import OPS, ImportContext
+from serde.mxnet.ops.table import OPS, Import
 from serde.relay.ir.expr import Expr
 
 __all__ = ["DType", "Size", "dtype_or_float32", "lengths", "sample_like"]
@@ -35,7 +35,7 @@ def lengths(size: tuple[int, ...] | int) -> tuple[int, ...]:
     return (size,) if isinstance(size, int) else size
 
 
-def sample_like(ctx: ImportContext, tensor: Expr, dtype: str) -> Sample:
+def sample_like(ctx: Import, tensor: Expr, dtype: str) -> Sample:
     """Return what is drawn: as many numbers as a tensor has."""
     shape = ctx.type(tensor).concrete_shape
     return Sample(dtype, like=tensor) if shape is None else Sample(dtype, shape)
@@ -49,7 +49,7 @@ class Output:
     dtype: DType | None = None
 
 
-def _sample(ctx: ImportContext, data: Expr | None, output: Output) -> Sample:
+def _sample(ctx: Import, data: Expr | None, output: Output) -> Sample:
     if data is not None:
         return sample_like(ctx, data, ctx.type(data).dtype)
     if output.shape is None:
@@ -59,36 +59,21 @@ def _sample(ctx: ImportContext, data: Expr | None, output: Output) -> Sample:
 
 @OPS.imports("_random_uniform", "_random_uniform_like", ignored=("ctx",))
 def import_random_uniform(
-    ctx: ImportContext,
-    data: Expr | None = None,
-    *,
-    low: float = 0.0,
-    high: float = 1.0,
-    output: Output,
+    ctx: Import, data: Expr | None = None, *, low: float = 0.0, high: float = 1.0, output: Output
 ) -> Expr:
     return distributions.uniform(_sample(ctx, data, output), low, high)
 
 
 @OPS.imports("_random_normal", "_random_normal_like", ignored=("ctx",))
 def import_random_normal(
-    ctx: ImportContext,
-    data: Expr | None = None,
-    *,
-    loc: float = 0.0,
-    scale: float = 1.0,
-    output: Output,
+    ctx: Import, data: Expr | None = None, *, loc: float = 0.0, scale: float = 1.0, output: Output
 ) -> Expr:
     return distributions.normal(_sample(ctx, data, output), loc, scale)
 
 
 @OPS.imports("_random_gamma", "_random_gamma_like", ignored=("ctx",))
 def import_random_gamma(
-    ctx: ImportContext,
-    data: Expr | None = None,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    output: Output,
+    ctx: Import, data: Expr | None = None, *, alpha: float = 1.0, beta: float = 1.0, output: Output
 ) -> Expr:
     """Here `beta` is a scale, in the density of the distribution it is a rate."""
     return distributions.gamma(_sample(ctx, data, output), alpha, beta)
@@ -97,7 +82,7 @@ def import_random_gamma(
 def _declare_rate(name: str, draw: Distribution) -> None:
     @OPS.imports(name, f"{name}_like", ignored=("ctx",))
     def import_rate(
-        ctx: ImportContext, data: Expr | None = None, *, lam: float = 1.0, output: Output
+        ctx: Import, data: Expr | None = None, *, lam: float = 1.0, output: Output
     ) -> Expr:
         return draw(_sample(ctx, data, output), lam)
 
@@ -108,7 +93,7 @@ _declare_rate("_random_poisson", distributions.poisson)
 
 @OPS.imports("_random_negative_binomial", "_random_negative_binomial_like", ignored=("ctx",))
 def import_random_negative_binomial(
-    ctx: ImportContext, data: Expr | None = None, *, k: int = 1, p: float = 1.0, output: Output
+    ctx: Import, data: Expr | None = None, *, k: int = 1, p: float = 1.0, output: Output
 ) -> Expr:
     return distributions.negative_binomial(_sample(ctx, data, output), k, p)
 
@@ -119,19 +104,14 @@ def import_random_negative_binomial(
     ignored=("ctx",),
 )
 def import_random_generalized_negative_binomial(
-    ctx: ImportContext,
-    data: Expr | None = None,
-    *,
-    mu: float = 1.0,
-    alpha: float = 1.0,
-    output: Output,
+    ctx: Import, data: Expr | None = None, *, mu: float = 1.0, alpha: float = 1.0, output: Output
 ) -> Expr:
     sample = _sample(ctx, data, output)
     return distributions.generalized_negative_binomial(sample, mu, alpha)
 
 
 @OPS.imports("_random_randint", ignored=("ctx",))
-def import_random_randint(ctx: ImportContext, *, low: int, high: int, output: Output) -> Expr:
+def import_random_randint(ctx: Import, *, low: int, high: int, output: Output) -> Expr:
     if not 0 < high - low <= MAX_RANGE:
         raise Unsupported(f"integers from {low} to {high}: expected 1 to 2**53 of them")
     wanted = "int32" if output.dtype is None else dtype_name(output.dtype)
@@ -154,9 +134,7 @@ SAMPLED: dict[str, tuple[Distribution, int]] = {
 """Distributions with tensors of parameters, and how many of these there are."""
 
 
-def _draw_for_each(
-    ctx: ImportContext, draw: Distribution, params: Sequence[Expr], output: Output
-) -> Expr:
+def _draw_for_each(ctx: Import, draw: Distribution, params: Sequence[Expr], output: Output) -> Expr:
     """Draw numbers of a shape for each element of the parameters."""
     wanted = lengths(output.shape or ())
     rank = len(wanted)
@@ -169,10 +147,10 @@ def _draw_for_each(
 
 
 def _declare_sample(name: str, draw: Distribution, count: int) -> None:
-    def import_one(ctx: ImportContext, param: Expr, *, output: Output) -> Expr:
+    def import_one(ctx: Import, param: Expr, *, output: Output) -> Expr:
         return _draw_for_each(ctx, draw, [param], output)
 
-    def import_two(ctx: ImportContext, first: Expr, second: Expr, *, output: Output) -> Expr:
+    def import_two(ctx: Import, first: Expr, second: Expr, *, output: Output) -> Expr:
         return _draw_for_each(ctx, draw, [first, second], output)
 
     OPS.imports(f"_sample_{name}")(import_one if count == 1 else import_two)

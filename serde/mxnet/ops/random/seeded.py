@@ -8,14 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import serde.relay as relay
-from serde.mxnet.ops.table import OPS, ExportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import OPS, Export, Value
+from serde.relay.ir import Expr, TensorType
 from serde.relay.op.random.seeded import RandomNormal, RandomUniform
 
 
 def _emit_draw(
-    ctx: ExportContext, op: str, like: Value | None, type_: TensorType, **spread: float
+    ctx: Export, op: str, like: Value | None, type_: TensorType, **spread: float
 ) -> Value:
     """Draw numbers of a type; lengths that are symbols are those of `like`."""
     shape = type_.concrete_shape
@@ -33,23 +32,21 @@ def _emit_draw(
 
 
 @OPS.exports("serde.random_uniform")
-def export_random_uniform(
-    ctx: ExportContext, like: Value | None, *, random: RandomUniform
-) -> Value:
+def export_random_uniform(ctx: Export, like: Value | None, *, random: RandomUniform) -> Value:
     return _emit_draw(
         ctx, "_random_uniform", like, ctx.result_type(), low=random.low, high=random.high
     )
 
 
 @OPS.exports("serde.random_normal")
-def export_random_normal(ctx: ExportContext, like: Value | None, *, random: RandomNormal) -> Value:
+def export_random_normal(ctx: Export, like: Value | None, *, random: RandomNormal) -> Value:
     return _emit_draw(
         ctx, "_random_normal", like, ctx.result_type(), loc=random.mean, scale=random.scale
     )
 
 
 @OPS.exports("serde.bernoulli", ignored=("dtype", "seed"))
-def export_bernoulli(ctx: ExportContext, probs: Value) -> Value:
+def export_bernoulli(ctx: Export, probs: Value) -> Value:
     type_ = TensorType(ctx.type(probs).shape, "float32")
     unit = _emit_draw(ctx, "_random_uniform", probs, type_, low=0.0, high=1.0)
     result = ctx.result_type().dtype
@@ -61,15 +58,13 @@ def export_bernoulli(ctx: ExportContext, probs: Value) -> Value:
 
 
 @OPS.exports("serde.multinomial", ignored=("dtype", "seed"))
-def export_multinomial(ctx: ExportContext, logits: Value, *, sample_size: int) -> Value:
+def export_multinomial(ctx: Export, logits: Value, *, sample_size: int) -> Value:
     odds = ctx.spell(lambda x: relay.nn.softmax(relay.cast(x, "float32"), axis=-1), logits)
     drawn = ctx.emit("_sample_multinomial", odds, shape=(sample_size,), dtype="int32")
     return ctx.cast(ctx.typed(drawn, replace_dtype(ctx.result_type())), ctx.result_type().dtype)
 
 
-def _emit_draw_each(
-    ctx: ExportContext, name: str, parameter: str, rate: Value, **further: float
-) -> Value:
+def _emit_draw_each(ctx: Export, name: str, parameter: str, rate: Value, **further: float) -> Value:
     """Draw one number for each element of a rate that is spread over the result."""
     result = ctx.result_type()
     number = ctx.scalar(rate)
@@ -85,12 +80,12 @@ def _emit_draw_each(
 
 
 @OPS.exports("serde.random_gamma", ignored=("shape", "seed"))
-def export_random_gamma(ctx: ExportContext, alpha: Value) -> Value:
+def export_random_gamma(ctx: Export, alpha: Value) -> Value:
     return _emit_draw_each(ctx, "gamma", "alpha", alpha, beta=1.0)
 
 
 @OPS.exports("serde.random_poisson", ignored=("shape", "seed"))
-def export_random_poisson(ctx: ExportContext, lam: Value) -> Value:
+def export_random_poisson(ctx: Export, lam: Value) -> Value:
     return _emit_draw_each(ctx, "poisson", "lam", lam)
 
 

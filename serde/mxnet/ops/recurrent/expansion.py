@@ -12,7 +12,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.recurrent.layer import ORDER, Mode, in_order
 from serde.mxnet.ops.recurrent.stack import STACK, stack
-from serde.mxnet.ops.table import OPS, ExportContext, Value
+from serde.mxnet.ops.table import OPS, Export, Value
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.walk.expansion.recurrent import LAYERS, layer_expansion
 from serde.walk.expansion.tensors import fixed_shape
@@ -20,7 +20,7 @@ from serde.walk.expansion.tensors import fixed_shape
 
 @OPS.exports(STACK)
 def export_stack(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     parameters: Value,
     state: Value | None,
@@ -47,7 +47,7 @@ def export_stack(
     )  # fmt: skip
 
 
-def _begun(ctx: ExportContext, data: Value, rows: int, width: int) -> Value:
+def _begun(ctx: Export, data: Value, rows: int, width: int) -> Value:
     """Return states of zero; MXNet finds the length of the batch from the data."""
     type_ = ctx.type(data)
     batch = type_.shape[1]

@@ -14,8 +14,7 @@ import serde.relay as relay
 from serde.core.allocation import iterations
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
-from serde.relay.ir.registry import call, get
+from serde.relay.ir import Call, Expr, Tuple, TupleGetItem, call, get
 from serde.walk.import_context import ImportContext
 
 __all__ = ["GATES", "ORDER", "Mode", "import_rnn", "in_order", "joined_parts"]

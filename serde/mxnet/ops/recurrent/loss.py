@@ -9,15 +9,14 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.shape.create import axis_indices
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import call
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, Function, Tuple, TupleGetItem, Var, call
 from serde.walk.takes import Takes, dtypes
 
 
 @OPS.imports("CTCLoss")
 def import_ctc_loss(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     label: Expr,
     *lengths: Expr,
@@ -45,7 +44,7 @@ def _has_form(node: Call) -> bool:
 
 @OPS.exports("serde.ctc_loss", takes=Takes(data=dtypes("float32")), when=_has_form)
 def export_ctc_loss(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     label: Value,
     data_lengths: Value | None,
@@ -66,7 +65,7 @@ def export_ctc_loss(
 
 @OPS.imports("_contrib_hawkesll")
 def import_hawkesll(
-    ctx: ImportContext,
+    ctx: Import,
     lda: Expr,
     alpha: Expr,
     beta: Expr,
@@ -91,7 +90,7 @@ def import_hawkesll(
 
 
 def _count_expected(
-    ctx: ImportContext, lda: Expr, alpha: Expr, state: Expr, since: Expr, kept: Expr
+    ctx: Import, lda: Expr, alpha: Expr, state: Expr, since: Expr, kept: Expr
 ) -> Expr:
     """Return how many events of each kind are expected since its last one."""
     one = relay.const(1, ctx.type(state).dtype)
@@ -99,9 +98,7 @@ def _count_expected(
     return relay.add(relay.multiply(lda, since), excited)
 
 
-def _event(
-    ctx: ImportContext, carried: list[Expr], slices: list[Expr], captured: list[Expr]
-) -> Function:
+def _event(ctx: Import, carried: list[Expr], slices: list[Expr], captured: list[Expr]) -> Function:
     """Return what an event does to states, last times of kinds, time, likelihood and number."""
     dtype = ctx.type(carried[0]).dtype
     given = [Var(f"x{i}", ctx.type(x)) for i, x in enumerate((*carried, *slices, *captured))]

@@ -13,9 +13,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import TypeInferenceError
 from serde.mxnet.ops.recurrent.layer import GATES, Mode, import_rnn, joined_parts
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from serde.relay.ir import Call, Constant, Expr, Function, TensorType, Tuple, TupleGetItem
 from serde.relay.ir.registry import Array, OpDef, set_type
-from serde.relay.ir.types import TensorType
 from serde.walk.expansion.stacks import MergeStacks, is_given
 
 __all__ = ["MERGE_STACKS", "STACK", "stack"]
@@ -101,20 +100,20 @@ def _fits(_below: Call, above: Call) -> bool:
     return is_given(above.args[1], STACK)
 
 
-def _split_vector(vector: Expr, place: int, end: int) -> tuple[Sequence[Expr], Sequence[Expr]]:
+def _split_vector(vector: Expr, index: int, end: int) -> tuple[Sequence[Expr], Sequence[Expr]]:
     """Return the pieces of a vector before and behind a place; those that it is joined of."""
     pieces = joined_parts(vector)
     at = 0
     for number, piece in enumerate(pieces):
-        if at == place:
+        if at == index:
             return pieces[:number], pieces[number:]
         type_ = piece.type
         length = type_.shape[0] if isinstance(type_, TensorType) else None
         if not isinstance(length, int):
             break
         at += length
-    before = relay.strided_slice(vector, [0], [place], [1], axes=[0])
-    return [before], [relay.strided_slice(vector, [place], [end], [1], axes=[0])]
+    before = relay.strided_slice(vector, [0], [index], [1], axes=[0])
+    return [before], [relay.strided_slice(vector, [index], [end], [1], axes=[0])]
 
 
 def _merge_chain(chain: Sequence[Call]) -> list[Expr]:

@@ -12,11 +12,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.axis_groups import split_axes
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axes
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TensorType, TupleGetItem, call, is_float, normalize_axes
 from serde.relay.op.reduce.plain import ReducedAxes, reduces_one_axis
 from serde.walk.takes import Takes
 
@@ -33,9 +30,7 @@ def reduced_axes(rank: int, axis: Axes, exclude: bool = False) -> tuple[int, ...
     return tuple(a for a in range(rank) if a not in named) if exclude else named
 
 
-def with_axis(
-    ctx: ImportContext, data: Expr, result: Expr, axes: tuple[int, ...], keepdims: bool
-) -> Expr:
+def with_axis(ctx: Import, data: Expr, result: Expr, axes: tuple[int, ...], keepdims: bool) -> Expr:
     """Return `result` as MXNet shapes it: never a scalar."""
     if keepdims or len(axes) < ctx.type(data).rank:
         return result
@@ -50,14 +45,14 @@ class Reduction:
     keepdims: bool = False
     exclude: bool = False
 
-    def build(self, ctx: ImportContext, target: str, data: Expr) -> Expr:
+    def build(self, ctx: Import, target: str, data: Expr) -> Expr:
         """Return a reduction by an operator of Relay."""
         axes = reduced_axes(ctx.type(data).rank, self.axis, self.exclude)
         result = getattr(relay, target)(data, axis=axes, keepdims=self.keepdims)
         return with_axis(ctx, data, result, axes, self.keepdims)
 
 
-def _import_reduction(ctx: ImportContext, data: Expr, *, target: str, reduction: Reduction) -> Expr:
+def _import_reduction(ctx: Import, data: Expr, *, target: str, reduction: Reduction) -> Expr:
     return reduction.build(ctx, target, data)
 
 
@@ -67,7 +62,7 @@ for _target in ("sum", "mean", "max", "min", "prod"):
 
 def _declare_import_without_nan(name: str, target: str, identity: float) -> None:
     @OPS.imports(name)
-    def import_reduction(ctx: ImportContext, data: Expr, *, reduction: Reduction) -> Expr:
+    def import_reduction(ctx: Import, data: Expr, *, reduction: Reduction) -> Expr:
         dtype = ctx.type(data).dtype
         if is_float(dtype):
             data = relay.where(relay.isnan(data), relay.const(identity, dtype), data)
@@ -80,14 +75,14 @@ _declare_import_without_nan("nanprod", "prod", 1.0)
 
 
 @OPS.imports("_square_sum")
-def import_square_sum(ctx: ImportContext, data: Expr, *, reduction: Reduction) -> Expr:
+def import_square_sum(ctx: Import, data: Expr, *, reduction: Reduction) -> Expr:
     """MXNet has it of row-sparse matrices alone, which are dense here."""
     return reduction.build(ctx, "sum", relay.multiply(data, data))
 
 
 @OPS.imports("moments")
 def import_moments(
-    ctx: ImportContext, data: Expr, *, axes: Axes = None, keepdims: bool = False
+    ctx: Import, data: Expr, *, axes: Axes = None, keepdims: bool = False
 ) -> list[Expr]:
     if axes is None or axes == ():
         raise Unsupported("no axes, of which MXNet has no moments", hint="name all of them")
@@ -97,7 +92,7 @@ def import_moments(
 
 
 def _import_arg_reduction(
-    ctx: ImportContext, data: Expr, *, target: str, axis: int | None = None, keepdims: bool = False
+    ctx: Import, data: Expr, *, target: str, axis: int | None = None, keepdims: bool = False
 ) -> Expr:
     """The index comes as float32; without an axis it counts through the flat tensor."""
     if axis is None:
@@ -115,7 +110,7 @@ for _target in ("argmax", "argmin"):
 
 
 @OPS.imports("argmax_channel")
-def import_argmax_channel(ctx: ImportContext, data: Expr) -> Expr:
+def import_argmax_channel(ctx: Import, data: Expr) -> Expr:
     return relay.cast(relay.argmax(data, axis=(1,)), FLOAT32)
 
 
@@ -123,9 +118,7 @@ _OF_NOTHING = {"sum": 0.0, "prod": 1.0, "mean": np.nan}
 """What a reduction gives of no elements."""
 
 
-def _export_reduction(
-    ctx: ExportContext, data: Value, *, name: str, reduction: ReducedAxes
-) -> Value:
+def _export_reduction(ctx: Export, data: Value, *, name: str, reduction: ReducedAxes) -> Value:
     """MXNet adds up float16 in float16, and reduces no axis of length 0."""
     type_, lengths = ctx.type(data), ctx.result_type().concrete_shape
     if 0 in type_.shape and lengths is not None and name in _OF_NOTHING:
@@ -152,7 +145,7 @@ def _reduce_in_turn(name: str, x: Expr, parts: Sequence[tuple[int, ...]], keepdi
 
 
 def _emit_reduction(
-    ctx: ExportContext, op: str, data: Value, axes: int | tuple[int, ...], keepdims: bool
+    ctx: Export, op: str, data: Value, axes: int | tuple[int, ...], keepdims: bool
 ) -> Value:
     """Emit a reduction; one of all axes to a scalar keeps them first."""
     result = ctx.result_type()
@@ -166,7 +159,7 @@ for _name in ("sum", "mean", "max", "min", "prod"):
     OPS.exports(_name)(partial(_export_reduction, name=_name))
 
 
-def _export_truth(ctx: ExportContext, data: Value, *, target: str, reduction: ReducedAxes) -> Value:
+def _export_truth(ctx: Export, data: Value, *, target: str, reduction: ReducedAxes) -> Value:
     reduce = partial(getattr(relay, target), **vars(reduction))
     return ctx.spell(lambda x: relay.cast(reduce(relay.cast(x, "uint8")), "bool"), data)
 
@@ -180,7 +173,7 @@ EXACT = 2**24
 
 
 def _export_arg(
-    ctx: ExportContext, data: Value, *, name: str, reduction: ReducedAxes, select_last_index: bool
+    ctx: Export, data: Value, *, name: str, reduction: ReducedAxes, select_last_index: bool
 ) -> Value:
     """MXNet finds the first along one axis, and tells where in the dtype of the data."""
     (along,), keepdims = reduction.axes(ctx.type(data).rank), reduction.keepdims
@@ -203,7 +196,7 @@ for _name in ("argmax", "argmin"):
 
 
 def _import_arg(
-    ctx: ImportContext, data: Expr, *, name: str, axis: int | None = None, keepdims: bool = False
+    ctx: Import, data: Expr, *, name: str, axis: int | None = None, keepdims: bool = False
 ) -> Expr:
     return relay.cast(getattr(relay, name)(data, axis=axis, keepdims=keepdims), "int64")
 
@@ -214,7 +207,7 @@ for _name in ("argmax", "argmin"):
 
 @OPS.imports("norm", ignored=("out_dtype",))
 def import_norm(
-    ctx: ImportContext, data: Expr, *, ord: int = 2, axis: Axes = None, keepdims: bool = False
+    ctx: Import, data: Expr, *, ord: int = 2, axis: Axes = None, keepdims: bool = False
 ) -> Expr:
     axes = reduced_axes(ctx.type(data).rank, axis)
     if ord == 1:
@@ -232,7 +225,7 @@ WHOLE, FROBENIUS, NUCLEAR = -2, 1, 2
 
 @OPS.imports("_npi_norm")
 def import_npi_norm(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     ord: float = 2.0,
@@ -283,7 +276,7 @@ def _of_vectors(data: Expr, ord: float, axes: tuple[int, ...], keepdims: bool) -
 
 
 def _of_values(
-    ctx: ImportContext, data: Expr, reduction: str, axes: tuple[int, ...], keepdims: bool
+    ctx: Import, data: Expr, reduction: str, axes: tuple[int, ...], keepdims: bool
 ) -> Expr:
     """Return what a reduction makes of the singular values."""
     rank = ctx.type(data).rank
@@ -301,7 +294,7 @@ LEAST = float(np.float32(1e-8))
 
 
 @OPS.imports("softmax_cross_entropy")
-def import_softmax_cross_entropy(ctx: ImportContext, data: Expr, label: Expr) -> Expr:
+def import_softmax_cross_entropy(ctx: Import, data: Expr, label: Expr) -> Expr:
     """The sum over all rows, with probabilities kept away from zero."""
     type_ = ctx.type(data)
     if type_.rank != 2:

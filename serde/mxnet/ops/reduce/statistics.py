@@ -16,23 +16,22 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.mxnet.ops.table import OPS, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float, reduced_axes
+from serde.mxnet.ops.table import OPS, Import
+from serde.relay.ir import Expr, is_float, reduced_axes
 
 Axes = int | tuple[int, ...] | None
 DType = np.dtype[AnyValue] | None
 
 
-def _axes(ctx: ImportContext, data: Expr, axis: Axes) -> tuple[int, ...]:
+def _axes(ctx: Import, data: Expr, axis: Axes) -> tuple[int, ...]:
     return reduced_axes(ctx.type(data).rank, (axis,) if isinstance(axis, int) else axis, False)
 
 
-def _cast(ctx: ImportContext, data: Expr, dtype: str) -> Expr:
+def _cast(ctx: Import, data: Expr, dtype: str) -> Expr:
     return data if ctx.type(data).dtype == dtype else relay.cast(data, dtype)
 
 
-def _is_empty(ctx: ImportContext, data: Expr) -> bool:
+def _is_empty(ctx: Import, data: Expr) -> bool:
     return 0 in ctx.type(data).shape
 
 
@@ -43,7 +42,7 @@ class Reduction:
     axis: Axes = None
     keepdims: bool = False
 
-    def axes(self, ctx: ImportContext, data: Expr) -> tuple[int, ...]:
+    def axes(self, ctx: Import, data: Expr) -> tuple[int, ...]:
         """Return the axes that are reduced."""
         return _axes(ctx, data, self.axis)
 
@@ -54,7 +53,7 @@ class InitialReduction(Reduction):
 
     initial: float | None = None
 
-    def axes(self, ctx: ImportContext, data: Expr) -> tuple[int, ...]:
+    def axes(self, ctx: Import, data: Expr) -> tuple[int, ...]:
         """Return the axes that are reduced.
 
         Raises:
@@ -66,12 +65,7 @@ class InitialReduction(Reduction):
 
 
 def _total(
-    ctx: ImportContext,
-    data: Expr,
-    axes: Sequence[int],
-    keepdims: bool,
-    dtype: str,
-    reduction: str = "sum",
+    ctx: Import, data: Expr, axes: Sequence[int], keepdims: bool, dtype: str, reduction: str = "sum"
 ) -> Expr:
     """Return a sum or product, added up in more than what it is rounded to in the end.
 
@@ -89,7 +83,7 @@ def _total(
     return _cast(ctx, found, dtype)
 
 
-def _count(ctx: ImportContext, data: Expr, axes: Sequence[int], dtype: str, less: int = 0) -> Expr:
+def _count(ctx: Import, data: Expr, axes: Sequence[int], dtype: str, less: int = 0) -> Expr:
     """Return how many elements are reduced to one, less a number, as a scalar."""
     lengths = [ctx.type(data).shape[axis] for axis in axes]
     fixed = [length for length in lengths if isinstance(length, int)]
@@ -107,7 +101,7 @@ def _count(ctx: ImportContext, data: Expr, axes: Sequence[int], dtype: str, less
 
 
 def _import_total(
-    ctx: ImportContext, a: Expr, *, name: str, reduction: InitialReduction, dtype: DType = None
+    ctx: Import, a: Expr, *, name: str, reduction: InitialReduction, dtype: DType = None
 ) -> Expr:
     """Booleans become int64; of no elements, MXNet's product is 0 like its sum."""
     axes, keepdims = reduction.axes(ctx, a), reduction.keepdims
@@ -126,7 +120,7 @@ for _name in ("sum", "prod"):
 
 
 def _import_extreme(
-    ctx: ImportContext, a: Expr, *, name: str, of_truth: str, reduction: InitialReduction
+    ctx: Import, a: Expr, *, name: str, of_truth: str, reduction: InitialReduction
 ) -> Expr:
     target = of_truth if ctx.type(a).dtype == "bool" else name
     axes = reduction.axes(ctx, a)
@@ -137,7 +131,7 @@ OPS.imports("_np_max")(partial(_import_extreme, name="max", of_truth="any"))
 OPS.imports("_np_min")(partial(_import_extreme, name="min", of_truth="all"))
 
 
-def _import_truth(ctx: ImportContext, data: Expr, *, name: str, reduction: Reduction) -> Expr:
+def _import_truth(ctx: Import, data: Expr, *, name: str, reduction: Reduction) -> Expr:
     truth, axes = _cast(ctx, data, "bool"), reduction.axes(ctx, data)
     return getattr(relay, name)(truth, axis=axes, keepdims=reduction.keepdims)
 
@@ -146,7 +140,7 @@ for _name in ("all", "any"):
     OPS.imports(f"_np_{_name}")(partial(_import_truth, name=_name))
 
 
-def _mean(ctx: ImportContext, data: Expr, axes: Sequence[int], keepdims: bool, dtype: str) -> Expr:
+def _mean(ctx: Import, data: Expr, axes: Sequence[int], keepdims: bool, dtype: str) -> Expr:
     """Return a mean: the sum rounded to its dtype, then divided in that dtype.
 
     Of no elements, MXNet's is 0; as a truth it is that of the sum.
@@ -160,7 +154,7 @@ def _mean(ctx: ImportContext, data: Expr, axes: Sequence[int], keepdims: bool, d
     return _quotient(ctx, total, _count(ctx, data, axes, dtype))
 
 
-def _quotient(ctx: ImportContext, total: Expr, count: Expr) -> Expr:
+def _quotient(ctx: Import, total: Expr, count: Expr) -> Expr:
     """Return a quotient, of integers rounded towards zero; ONNX divides none of 8 bits."""
     dtype = ctx.type(total).dtype
     if dtype not in ("int8", "uint8"):
@@ -169,9 +163,7 @@ def _quotient(ctx: ImportContext, total: Expr, count: Expr) -> Expr:
 
 
 @OPS.imports("_npi_mean")
-def import_mean(
-    ctx: ImportContext, a: Expr, *, reduction: InitialReduction, dtype: DType = None
-) -> Expr:
+def import_mean(ctx: Import, a: Expr, *, reduction: InitialReduction, dtype: DType = None) -> Expr:
     given = ctx.type(a).dtype
     result = dtype_name(dtype) if dtype else given if is_float(given) else "float32"
     return _mean(ctx, a, reduction.axes(ctx, a), reduction.keepdims, result)
@@ -185,7 +177,7 @@ class Moment(Reduction):
     ddof: int = 0
 
 
-def _variance(ctx: ImportContext, a: Expr, moment: Moment) -> Expr:
+def _variance(ctx: Import, a: Expr, moment: Moment) -> Expr:
     """Return the variance as MXNet rounds it.
 
     Mean and squares have the dtype of the data, sum and quotient that of the result.
@@ -206,12 +198,12 @@ def _variance(ctx: ImportContext, a: Expr, moment: Moment) -> Expr:
 
 
 @OPS.imports("_npi_var")
-def import_var(ctx: ImportContext, a: Expr, *, moment: Moment) -> Expr:
+def import_var(ctx: Import, a: Expr, *, moment: Moment) -> Expr:
     return _variance(ctx, a, moment)
 
 
 @OPS.imports("_npi_std")
-def import_std(ctx: ImportContext, a: Expr, *, moment: Moment) -> Expr:
+def import_std(ctx: Import, a: Expr, *, moment: Moment) -> Expr:
     """The root of integers is an integer, rounded towards zero."""
     variance = _variance(ctx, a, moment)
     result = ctx.type(variance).dtype
@@ -222,7 +214,7 @@ def import_std(ctx: ImportContext, a: Expr, *, moment: Moment) -> Expr:
 
 @OPS.imports("_npi_average")
 def import_average(
-    ctx: ImportContext,
+    ctx: Import,
     a: Expr,
     weights: Expr | None = None,
     *,
@@ -265,7 +257,7 @@ _ROUND: dict[str, Callable[[Expr], Expr]] = {
 
 @OPS.imports("_npi_percentile")
 def import_percentile(
-    ctx: ImportContext,
+    ctx: Import,
     a: Expr,
     q: Expr | None = None,
     *,
@@ -303,9 +295,7 @@ def import_percentile(
     return found
 
 
-def _join_reduced_axes(
-    ctx: ImportContext, data: Expr, kept: Sequence[int], axes: Sequence[int]
-) -> Expr:
+def _join_reduced_axes(ctx: Import, data: Expr, kept: Sequence[int], axes: Sequence[int]) -> Expr:
     """Return `data` with the axes to reduce joined as the last one."""
     order = [*kept, *axes]
     if order != sorted(order):
@@ -313,7 +303,7 @@ def _join_reduced_axes(
     return relay.reshape(data, (*(0,) * len(kept), -1)) if len(axes) > 1 else data
 
 
-def _position(ctx: ImportContext, rows: Expr, q: Expr | None, q_scalar: float | None) -> Expr:
+def _position(ctx: Import, rows: Expr, q: Expr | None, q_scalar: float | None) -> Expr:
     """Return where in the sorted rows the percentiles stand."""
     last = _count(ctx, rows, [ctx.type(rows).rank - 1], "float64", 1)
     if q is None:

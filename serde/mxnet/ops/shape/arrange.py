@@ -7,22 +7,19 @@ from math import prod
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TensorType, call, normalize_axes, normalize_axis
 from serde.relay.lowering.lengths import bounded_lengths
 from serde.walk.pairs import reads
 
 
 @OPS.imports("transpose")
-def import_transpose(ctx: ImportContext, data: Expr, *, axes: tuple[int, ...] = ()) -> Expr:
+def import_transpose(ctx: Import, data: Expr, *, axes: tuple[int, ...] = ()) -> Expr:
     return relay.transpose(data, axes or None)
 
 
 @OPS.imports("SwapAxis")
-def import_swap_axis(ctx: ImportContext, data: Expr, *, dim1: int = 0, dim2: int = 0) -> Expr:
+def import_swap_axis(ctx: Import, data: Expr, *, dim1: int = 0, dim2: int = 0) -> Expr:
     rank = ctx.type(data).rank
     order = list(range(rank))
     first, second = normalize_axis(dim1, rank), normalize_axis(dim2, rank)
@@ -32,11 +29,7 @@ def import_swap_axis(ctx: ImportContext, data: Expr, *, dim1: int = 0, dim2: int
 
 @OPS.imports("_np_moveaxis")
 def import_moveaxis(
-    ctx: ImportContext,
-    a: Expr,
-    *,
-    source: tuple[int, ...] | int,
-    destination: tuple[int, ...] | int,
+    ctx: Import, a: Expr, *, source: tuple[int, ...] | int, destination: tuple[int, ...] | int
 ) -> Expr:
     rank = ctx.type(a).rank
     sources, targets = (
@@ -51,7 +44,7 @@ def import_moveaxis(
     return relay.transpose(a, order)
 
 
-def axes_last(ctx: ImportContext, data: Expr, *axes: int) -> Expr:
+def axes_last(ctx: Import, data: Expr, *axes: int) -> Expr:
     """Return `data` with some axes moved behind the others, in the order given."""
     rank = ctx.type(data).rank
     named = [normalize_axis(axis, rank) for axis in axes]
@@ -64,7 +57,7 @@ MOST_TRANSPOSED = 6
 
 
 @OPS.exports("transpose")
-def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+def export_transpose(ctx: Export, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(data).rank
     order = tuple(reversed(range(rank))) if axes is None else normalize_axes(axes, rank)
     if rank > MOST_TRANSPOSED:
@@ -79,30 +72,30 @@ def _one_by_one(data: Expr, order: Sequence[int]) -> Expr:
         raise Unsupported(f"needs a fixed shape, found {type_!r}")
     lengths, axes = list(type_.concrete_shape), list(range(type_.rank))
     for axis in reversed(order):
-        place = axes.index(axis)
-        before, after = prod(lengths[:place]), prod(lengths[place + 1 :])
-        parts = relay.reshape(data, [before, lengths[place], after])
+        index = axes.index(axis)
+        before, after = prod(lengths[:index]), prod(lengths[index + 1 :])
+        parts = relay.reshape(data, [before, lengths[index], after])
         data = relay.transpose(parts, [1, 0, 2])
-        axes.insert(0, axes.pop(place))
-        lengths.insert(0, lengths.pop(place))
+        axes.insert(0, axes.pop(index))
+        lengths.insert(0, lengths.pop(index))
     return relay.reshape(data, lengths)
 
 
 @OPS.imports("reverse", "_npi_flip")
-def import_reverse(ctx: ImportContext, data: Expr, *, axis: tuple[int, ...] | int) -> Expr:
+def import_reverse(ctx: Import, data: Expr, *, axis: tuple[int, ...] | int) -> Expr:
     for each in (axis,) if isinstance(axis, int) else axis:
         data = relay.reverse(data, each)
     return data
 
 
 @OPS.exports("reverse")
-def export_reverse(ctx: ExportContext, data: Value, *, axis: int) -> Value:
+def export_reverse(ctx: Export, data: Value, *, axis: int) -> Value:
     return ctx.emit_bytes("reverse", data, axis=(axis % ctx.type(data).rank,))
 
 
 @OPS.imports("_np_roll")
 def import_roll(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     shift: tuple[int, ...] | int | None = None,
@@ -127,7 +120,7 @@ def import_roll(
 
 @OPS.imports("_npi_rot90")
 def import_rot90(
-    ctx: ImportContext, data: Expr, *, k: int = 1, axes: tuple[int, ...] | None = None
+    ctx: Import, data: Expr, *, k: int = 1, axes: tuple[int, ...] | None = None
 ) -> Expr:
     if axes is None or len(axes) != 2:
         raise Unsupported(f"expected two axes to turn, found {axes}")
@@ -147,7 +140,7 @@ def import_rot90(
 
 @OPS.imports("SequenceReverse")
 def import_sequence_reverse(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     sequence_length: Expr | None = None,
     *,
@@ -162,7 +155,7 @@ def import_sequence_reverse(
 
 @OPS.exports("reverse_sequence")
 def export_reverse_sequence(
-    ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+    ctx: Export, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
     """MXNet has the sequence along axis 0, the batch along axis 1, lengths in the data's dtype."""
     type_ = ctx.type(data)

@@ -8,16 +8,12 @@ from dataclasses import replace
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.axis_groups import split_axes
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Any, Dim, Expr, TensorType, call, normalize_axes, normalize_axis
 
 
 @OPS.imports("broadcast_to")
-def import_broadcast_to(ctx: ImportContext, data: Expr, *, shape: tuple[int, ...]) -> Expr:
+def import_broadcast_to(ctx: Import, data: Expr, *, shape: tuple[int, ...]) -> Expr:
     """A 0 keeps the length there is."""
     lengths = ctx.type(data).shape
     if len(shape) != len(lengths):
@@ -27,9 +23,7 @@ def import_broadcast_to(ctx: ImportContext, data: Expr, *, shape: tuple[int, ...
 
 
 @OPS.imports("_npi_broadcast_to")
-def import_np_broadcast_to(
-    ctx: ImportContext, array: Expr, *, shape: tuple[int, ...] | int = ()
-) -> Expr:
+def import_np_broadcast_to(ctx: Import, array: Expr, *, shape: tuple[int, ...] | int = ()) -> Expr:
     """-2 keeps the length there is, counted from the last axis."""
     wanted = (shape,) if isinstance(shape, int) else shape
     own = ctx.type(array).shape
@@ -37,13 +31,13 @@ def import_np_broadcast_to(
     if -2 in wanted[: max(missing, 0)]:
         raise Unsupported(f"-2 in shape={wanted} stands for an axis that {own} has not")
     target = [
-        own[place - missing] if length == -2 else length for place, length in enumerate(wanted)
+        own[index - missing] if length == -2 else length for index, length in enumerate(wanted)
     ]
     return relay.broadcast_to(array, target)
 
 
 @OPS.exports("broadcast_to", ignored=("shape", "dtype"))
-def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
+def export_broadcast_to(ctx: Export, data: Value) -> Value:
     """A 0 keeps the length there is, but to NumPy's operator."""
     wanted = ctx.result_type().shape
     if ctx.result_type().size == 0:
@@ -67,7 +61,7 @@ def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
 
 
 def _prepare(
-    ctx: ExportContext, data: Value, wanted: Sequence[Dim]
+    ctx: Export, data: Value, wanted: Sequence[Dim]
 ) -> tuple[Value, list[tuple[int, ...]]]:
     """Return `data` with as many axes as are wanted, and those to broadcast, in one step each."""
     have: tuple[Dim, ...] = (*[1] * (len(wanted) - ctx.type(data).rank), *ctx.type(data).shape)
@@ -86,7 +80,7 @@ def _stretched(type_: TensorType, wanted: Sequence[Dim], axes: Sequence[int]) ->
 
 @OPS.imports("broadcast_axis")
 def import_broadcast_axis(
-    ctx: ImportContext, data: Expr, *, axis: tuple[int, ...] = (), size: tuple[int, ...] = ()
+    ctx: Import, data: Expr, *, axis: tuple[int, ...] = (), size: tuple[int, ...] = ()
 ) -> Expr:
     """An axis that is not named may have any length, even one that is not known."""
     if len(axis) != len(size):
@@ -102,7 +96,7 @@ def import_broadcast_axis(
 
 @OPS.imports("broadcast_like")
 def import_broadcast_like(
-    ctx: ImportContext,
+    ctx: Import,
     lhs: Expr,
     rhs: Expr,
     *,
@@ -126,7 +120,7 @@ def import_broadcast_like(
 
 
 @OPS.exports("broadcast_to_like")
-def export_broadcast_to_like(ctx: ExportContext, data: Value, broadcast_type: Value) -> Value:
+def export_broadcast_to_like(ctx: Export, data: Value, broadcast_type: Value) -> Value:
     wanted = ctx.type(broadcast_type).shape
     data, parts = _prepare(ctx, data, wanted)
     if len(parts) < 2:
@@ -138,23 +132,23 @@ def export_broadcast_to_like(ctx: ExportContext, data: Value, broadcast_type: Va
 
 
 @OPS.imports("tile")
-def import_tile(ctx: ImportContext, data: Expr, *, reps: tuple[int, ...]) -> Expr:
+def import_tile(ctx: Import, data: Expr, *, reps: tuple[int, ...]) -> Expr:
     return relay.tile(data, reps)
 
 
 @OPS.exports("tile")
-def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
+def export_tile(ctx: Export, data: Value, *, reps: tuple[int, ...]) -> Value:
     """MXNet broadcasts an axis in front of each, of which it takes no more than three at once."""
-    repeated = [place for place, count in enumerate(reps) if count != 1]
+    repeated = [index for index, count in enumerate(reps) if count != 1]
     if len(repeated) < 3:
         return ctx.emit_bytes("tile", data, reps=reps)
-    first = [count if place in repeated[:2] else 1 for place, count in enumerate(reps)]
-    later = [1 if place in repeated[:2] else count for place, count in enumerate(reps)]
+    first = [count if index in repeated[:2] else 1 for index, count in enumerate(reps)]
+    later = [1 if index in repeated[:2] else count for index, count in enumerate(reps)]
     return ctx.spell(lambda x: relay.tile(relay.tile(x, first), later), data)
 
 
 @OPS.imports("repeat")
-def import_repeat(ctx: ImportContext, data: Expr, *, repeats: int, axis: int | None = None) -> Expr:
+def import_repeat(ctx: Import, data: Expr, *, repeats: int, axis: int | None = None) -> Expr:
     """What is repeated no times is an empty vector, of whatever rank it was."""
     if repeats == 0:
         return relay.zeros([0], ctx.type(data).dtype)
@@ -164,5 +158,5 @@ def import_repeat(ctx: ImportContext, data: Expr, *, repeats: int, axis: int | N
 
 
 @OPS.exports("repeat")
-def export_repeat(ctx: ExportContext, data: Value, *, repeats: int, axis: int | None) -> Value:
+def export_repeat(ctx: Export, data: Value, *, repeats: int, axis: int | None) -> Value:
     return ctx.emit_bytes("repeat", data, repeats=repeats, axis=axis)

@@ -8,11 +8,8 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.conv.direct import Window
-from serde.mxnet.ops.table import COMPUTED, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import COMPUTED, OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, TensorType, call, split_padding
 from serde.relay.op.shape.columns import Columns
 from serde.walk.takes import Takes
 
@@ -23,7 +20,7 @@ def _require_images(window: Window) -> None:
 
 
 @OPS.imports("im2col")
-def import_im2col(ctx: ImportContext, data: Expr, *, window: Window) -> Expr:
+def import_im2col(ctx: Import, data: Expr, *, window: Window) -> Expr:
     """Each axis is read at the indices of all blocks, which make two axes of it."""
     _require_images(window)
     lengths = ctx.static_lengths(data, (2, 3))
@@ -45,9 +42,7 @@ def import_im2col(ctx: ImportContext, data: Expr, *, window: Window) -> Expr:
 
 
 @OPS.imports("col2im")
-def import_col2im(
-    ctx: ImportContext, data: Expr, *, output_size: tuple[int, ...], window: Window
-) -> Expr:
+def import_col2im(ctx: Import, data: Expr, *, output_size: tuple[int, ...], window: Window) -> Expr:
     _require_images(window)
     return call(
         "serde.col2im", data, image_shape=output_size, block_shape=window.kernel,
@@ -63,7 +58,7 @@ def _is_symmetric(node: Call) -> bool:
 
 
 @OPS.exports("serde.col2im", takes=Takes(data=COMPUTED), when=_is_symmetric)
-def export_col2im(ctx: ExportContext, data: Value, *, col2im: Columns) -> Value:
+def export_col2im(ctx: Export, data: Value, *, col2im: Columns) -> Value:
     size = TensorType(col2im.image_shape, "int32").concrete_shape
     if size is None:
         raise Unsupported(f"an image of open lengths {col2im.image_shape}")

@@ -17,10 +17,9 @@ from serde.errors import Unsupported
 from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.model import COMPUTED
 from serde.mxnet.ops.elementwise.scalars import scalar_like
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Any, Dim, Expr, is_float
+from serde.relay.lowering.lengths import length_of
 from serde.walk.context import TypedContext
 from serde.walk.pairs import reads
 
@@ -42,7 +41,7 @@ def _fill(value: float, shape: int | tuple[int, ...], dtype: np.dtype[AnyValue])
 
 
 def _import_constant(
-    ctx: ImportContext,
+    ctx: Import,
     *,
     value: int,
     shape: int | tuple[int, ...] = (),
@@ -51,31 +50,27 @@ def _import_constant(
     return _fill(value, shape, dtype)
 
 
-def _export_like(ctx: ExportContext, data: Value, *, name: str) -> Value:
+def _export_like(ctx: Export, data: Value, *, name: str) -> Value:
     return ctx.emit_bytes(name, data)
 
 
 @OPS.imports("_full", ignored=("ctx",))
 def import_full(
-    ctx: ImportContext,
-    *,
-    shape: int | tuple[int, ...],
-    value: float,
-    dtype: np.dtype[AnyValue] = FLOAT32,
+    ctx: Import, *, shape: int | tuple[int, ...], value: float, dtype: np.dtype[AnyValue] = FLOAT32
 ) -> Expr:
     return _fill(value, shape, dtype)
 
 
 @OPS.imports("_zeros_without_dtype", ignored=("ctx",))
 def import_zeros_without_dtype(
-    ctx: ImportContext, *, shape: int | tuple[int, ...] | None = None, dtype: int = -1
+    ctx: Import, *, shape: int | tuple[int, ...] | None = None, dtype: int = -1
 ) -> Expr:
     if shape is None or dtype < 0:
         raise Unsupported("zeros whose shape or dtype follows from what they meet")
     return _fill(0, shape, numpy_dtype(dtype_of_code(dtype)))
 
 
-def _export_constant(ctx: ExportContext, *, value: int) -> Value:
+def _export_constant(ctx: Export, *, value: int) -> Value:
     type_ = ctx.result_type()
     lengths = type_.concrete_shape
     number = np.asarray(value, numpy_dtype(type_.dtype))
@@ -92,7 +87,7 @@ for _name, _value in {"zeros": 0, "ones": 1}.items():
     OPS.exports(f"{_name}_like")(partial(_export_like, name=f"{_name}_like"))
 
 
-def _filled(ctx: ExportContext, lengths: Sequence[int], value: Array) -> Value:
+def _filled(ctx: Export, lengths: Sequence[int], value: Array) -> Value:
     """Return a constant with one value everywhere; a large one MXNet makes when it runs."""
     exact = value.dtype.kind not in "iu" or abs(int(value)) <= 2**53
     if math.prod(lengths) > _INLINE and exact and value.dtype.name in COMPUTED:
@@ -102,7 +97,7 @@ def _filled(ctx: ExportContext, lengths: Sequence[int], value: Array) -> Value:
 
 @OPS.exports("full")
 def export_full(
-    ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
+    ctx: Export, fill_value: Value, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
 ) -> Value:
     lengths, value = ctx.result_type().concrete_shape, ctx.cast(fill_value, ctx.result_type().dtype)
     if lengths is None:
@@ -115,14 +110,14 @@ def export_full(
 
 @OPS.imports("_npi_full_like", ignored=("ctx",))
 def import_full_like(
-    ctx: ImportContext, a: Expr, *, fill_value: float, dtype: np.dtype[AnyValue] | None = None
+    ctx: Import, a: Expr, *, fill_value: float, dtype: np.dtype[AnyValue] | None = None
 ) -> Expr:
     like = a if dtype is None else relay.cast(a, dtype)
     return relay.full_like(like, scalar_like(ctx, like, fill_value))
 
 
 @OPS.exports("full_like")
-def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Value:
+def export_full_like(ctx: Export, data: Value, fill_value: Value) -> Value:
     type_ = ctx.type(data)
     value = ctx.cast(fill_value, type_.dtype)
     lengths = type_.concrete_shape
@@ -134,7 +129,7 @@ def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Valu
 
 @OPS.imports("_arange", "_npi_arange", ignored=("ctx",))
 def import_arange(
-    ctx: ImportContext,
+    ctx: Import,
     *,
     start: float,
     stop: float | None = None,
@@ -173,7 +168,7 @@ def _cast(x: Expr, dtype: np.dtype[AnyValue]) -> Expr:
 
 @OPS.exports("arange")
 def export_arange(
-    ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
+    ctx: Export, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
 ) -> Value:
     """A range of constant length is counted, whatever its ends are."""
     (length,) = ctx.result_type().shape
@@ -198,18 +193,14 @@ def axis_indices(ctx: TypedContext[Expr], x: Expr, axis: int | None, dtype: str 
         return relay.Constant(allocation.arange(length, dtype=dtype))
     if not isinstance(length, Any):
         return relay.cumsum(relay.ones((length,), dtype), axis=0, exclusive=True)
-    if axis is None:
-        count = relay.ndarray_size(x, "int32")
-    else:
-        at = relay.const(np.int32(axis % ctx.type(x).rank))
-        count = relay.take(relay.shape_of(x, "int32"), at, mode="fast")
+    count = relay.ndarray_size(x, "int32") if axis is None else length_of(x, axis, "int32")
     zero, one = relay.const(np.int32(0)), relay.const(np.int32(1))
     return relay.cast(relay.arange(zero, count, one, dtype="int32"), dtype)
 
 
 @OPS.imports("_contrib_arange_like", ignored=("ctx",))
 def import_arange_like(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     start: float = 0.0,
@@ -262,25 +253,20 @@ class Space:
 
 
 @OPS.imports("_linspace", ignored=("ctx",))
-def import_linspace(
-    ctx: ImportContext, *, space: Space, dtype: np.dtype[AnyValue] = FLOAT32
-) -> Expr:
+def import_linspace(ctx: Import, *, space: Space, dtype: np.dtype[AnyValue] = FLOAT32) -> Expr:
     return relay.Constant(space.values().astype(dtype))
 
 
 @OPS.imports("_npi_logspace", ignored=("ctx",))
 def import_logspace(
-    ctx: ImportContext, *, space: Space, base: float = 10.0, dtype: np.dtype[AnyValue] = FLOAT32
+    ctx: Import, *, space: Space, base: float = 10.0, dtype: np.dtype[AnyValue] = FLOAT32
 ) -> Expr:
     return relay.Constant(np.power(base, space.values()).astype(dtype))
 
 
 @OPS.imports("_npi_indices", ignored=("ctx",))
 def import_indices(
-    ctx: ImportContext,
-    *,
-    dimensions: int | tuple[int, ...],
-    dtype: np.dtype[AnyValue] = np.dtype("int32"),
+    ctx: Import, *, dimensions: int | tuple[int, ...], dtype: np.dtype[AnyValue] = np.dtype("int32")
 ) -> Expr:
     lengths = (dimensions,) if isinstance(dimensions, int) else dimensions
     if not lengths:
@@ -303,7 +289,7 @@ WINDOWS: dict[str, Callable[[Array], Array]] = {
 def _register_window(name: str, window: Callable[[Array], Array]) -> None:
     @OPS.imports(f"_npi_{name}", ignored=("ctx",))
     def import_window(
-        ctx: ImportContext,
+        ctx: Import,
         *,
         M: int | None = None,  # noqa: N803
         dtype: np.dtype[AnyValue] = FLOAT32,

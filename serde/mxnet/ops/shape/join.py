@@ -9,21 +9,17 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.shape.reshape import at_least_3d, with_rank
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TensorType, normalize_axis
 
 
 @OPS.imports("Concat")
-def import_concat(ctx: ImportContext, *data: Expr, dim: int = 1, num_args: int = 0) -> Expr:
+def import_concat(ctx: Import, *data: Expr, dim: int = 1, num_args: int = 0) -> Expr:
     return relay.concatenate(data, axis=dim)
 
 
 @OPS.imports("_npi_concatenate")
-def import_concatenate(
-    ctx: ImportContext, *data: Expr, num_args: int, axis: int | None = 0
-) -> Expr:
+def import_concatenate(ctx: Import, *data: Expr, num_args: int, axis: int | None = 0) -> Expr:
     if axis is None:
         return relay.concatenate([relay.reshape(each, (-1,)) for each in data], 0)
     return relay.concatenate(data, axis)
@@ -34,7 +30,7 @@ MOST_JOINED = 6
 
 
 @OPS.exports("concatenate")
-def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_concatenate(ctx: Export, data: tuple[Value, ...], *, axis: int) -> Value:
     if len(data) == 1:
         return data[0]
     if ctx.result_type().rank > MOST_JOINED:
@@ -43,12 +39,12 @@ def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int
 
 
 @OPS.imports("stack", "_npi_stack")
-def import_stack(ctx: ImportContext, *data: Expr, axis: int = 0, num_args: int = 0) -> Expr:
+def import_stack(ctx: Import, *data: Expr, axis: int = 0, num_args: int = 0) -> Expr:
     return relay.stack(data, axis=axis)
 
 
 @OPS.exports("stack")
-def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_stack(ctx: Export, data: tuple[Value, ...], *, axis: int) -> Value:
     result = ctx.emit_bytes("stack", *data, axis=axis, num_args=len(data))
     if ctx.type(data[0]).rank:
         return result
@@ -58,25 +54,25 @@ def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> V
 
 
 @OPS.imports("_npi_hstack")
-def import_hstack(ctx: ImportContext, *data: Expr, num_args: int, dim: int = 1) -> Expr:
+def import_hstack(ctx: Import, *data: Expr, num_args: int, dim: int = 1) -> Expr:
     """The axis follows from the rank; MXNet does not look at ``dim``."""
     parts = [with_rank(ctx, each, 1) for each in data]
     return relay.concatenate(parts, 0 if ctx.type(ctx.first(parts)).rank == 1 else 1)
 
 
 @OPS.imports("_npi_vstack")
-def import_vstack(ctx: ImportContext, *data: Expr, num_args: int) -> Expr:
+def import_vstack(ctx: Import, *data: Expr, num_args: int) -> Expr:
     return relay.concatenate([with_rank(ctx, each, 2) for each in data], 0)
 
 
 @OPS.imports("_npi_dstack")
-def import_dstack(ctx: ImportContext, *data: Expr, num_args: int, dim: int = 1) -> Expr:
+def import_dstack(ctx: Import, *data: Expr, num_args: int, dim: int = 1) -> Expr:
     """The axis is always 2; MXNet does not look at ``dim``."""
     return relay.concatenate([at_least_3d(ctx, each) for each in data], 2)
 
 
 @OPS.imports("_npi_column_stack")
-def import_column_stack(ctx: ImportContext, *data: Expr, num_args: int) -> Expr:
+def import_column_stack(ctx: Import, *data: Expr, num_args: int) -> Expr:
     parts = [with_rank(ctx, each, 1) for each in data]
     columns = [relay.expand_dims(x, 1) if ctx.type(x).rank == 1 else x for x in parts]
     return relay.concatenate(columns, 1)
@@ -84,7 +80,7 @@ def import_column_stack(ctx: ImportContext, *data: Expr, num_args: int) -> Expr:
 
 @OPS.imports("SliceChannel")
 def import_slice_channel(
-    ctx: ImportContext, data: Expr, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False
+    ctx: Import, data: Expr, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False
 ) -> AnyValue:
     return _split_squeezed(data, num_outputs, axis, squeeze_axis)
 
@@ -112,7 +108,7 @@ class OptionalPieces(Pieces):
 
 @OPS.imports("_split_v2")
 def import_split_v2(
-    ctx: ImportContext, data: Expr, *, axis: int = 1, pieces: OptionalPieces
+    ctx: Import, data: Expr, *, axis: int = 1, pieces: OptionalPieces
 ) -> list[Expr]:
     return pieces.split(data, axis)
 
@@ -125,13 +121,13 @@ def _split_squeezed(
 
 
 @OPS.imports("_npi_hsplit", ignored=("axis",))
-def import_hsplit(ctx: ImportContext, data: Expr, *, pieces: Pieces) -> list[Expr]:
+def import_hsplit(ctx: Import, data: Expr, *, pieces: Pieces) -> list[Expr]:
     """The axis follows from the rank; MXNet does not look at ``axis``."""
     return pieces.split(data, 0 if ctx.type(data).rank == 1 else 1)
 
 
 @OPS.imports("_npi_dsplit")
-def import_dsplit(ctx: ImportContext, data: Expr, *, axis: int = 1, pieces: Pieces) -> list[Expr]:
+def import_dsplit(ctx: Import, data: Expr, *, axis: int = 1, pieces: Pieces) -> list[Expr]:
     if axis not in (2, 2 - ctx.type(data).rank):
         raise Unsupported(f"axis={axis}: MXNet gives the shapes of axis 2, the values of no axis")
     return pieces.split(data, 2)
@@ -139,7 +135,7 @@ def import_dsplit(ctx: ImportContext, data: Expr, *, axis: int = 1, pieces: Piec
 
 @OPS.exports("split")
 def export_split(
-    ctx: ExportContext, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
+    ctx: Export, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
 ) -> Sequence[Value]:
     """The indices of MXNet start with a 0; it splits no bools."""
     axis = normalize_axis(axis, ctx.type(data).rank)

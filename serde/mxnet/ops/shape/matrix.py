@@ -13,7 +13,7 @@ from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.shape.arrange import axes_last
 from serde.mxnet.ops.shape.create import FLOAT32
 from serde.mxnet.ops.shape.reshape import reshape_to
-from serde.mxnet.ops.table import OPS, ImportContext
+from serde.mxnet.ops.table import OPS, Import
 from serde.relay.ir.expr import Expr
 
 
@@ -27,7 +27,7 @@ def _eye(rows: int, columns: int, k: int, dtype: np.dtype[AnyValue]) -> Expr:
 
 @OPS.imports("_eye", ignored=("ctx",))
 def import_eye(
-    ctx: ImportContext,
+    ctx: Import,
     *,
     N: int,  # noqa: N803
     M: int = 0,  # noqa: N803
@@ -40,7 +40,7 @@ def import_eye(
 
 @OPS.imports("_npi_eye", ignored=("ctx",))
 def import_np_eye(
-    ctx: ImportContext,
+    ctx: Import,
     *,
     N: int,  # noqa: N803
     M: int | None = None,  # noqa: N803
@@ -52,14 +52,14 @@ def import_np_eye(
 
 @OPS.imports("_npi_identity", ignored=("ctx",))
 def import_np_identity(
-    ctx: ImportContext, *, shape: tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
+    ctx: Import, *, shape: tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
 ) -> Expr:
     if len(shape) != 2 or shape[0] != shape[1]:
         raise Unsupported(f"expected the shape of a square matrix, found {shape}")
     return _eye(shape[0], shape[1], 0, dtype)
 
 
-def _matrix(ctx: ImportContext, data: Expr, k: int) -> Expr:
+def _matrix(ctx: Import, data: Expr, k: int) -> Expr:
     """Return the matrix that has a vector on diagonal `k`, zeros elsewhere."""
     (length,) = ctx.static_shape(data, 1)
     zero = scalar_like(ctx, data, 0)
@@ -71,7 +71,7 @@ def _matrix(ctx: ImportContext, data: Expr, k: int) -> Expr:
     return relay.where(relay.const(allocation.eye(size, k=k, dtype=np.bool_)), line, zero)
 
 
-def _diagonal(ctx: ImportContext, data: Expr, k: int, axis1: int, axis2: int) -> Expr:
+def _diagonal(ctx: Import, data: Expr, k: int, axis1: int, axis2: int) -> Expr:
     """Return diagonal `k` of two axes as the last one: its indices in the matrix as a row."""
     rows, columns = ctx.static_lengths(data, (axis1, axis2))
     last = axes_last(ctx, data, axis1, axis2)
@@ -84,9 +84,7 @@ def _diagonal(ctx: ImportContext, data: Expr, k: int, axis1: int, axis2: int) ->
 
 
 @OPS.imports("diag")
-def import_diag(
-    ctx: ImportContext, data: Expr, *, k: int = 0, axis1: int = 0, axis2: int = 1
-) -> Expr:
+def import_diag(ctx: Import, data: Expr, *, k: int = 0, axis1: int = 0, axis2: int = 1) -> Expr:
     """Of a vector the matrix that has it as a diagonal."""
     if ctx.type(data).rank == 1:
         return _matrix(ctx, data, k)
@@ -94,33 +92,33 @@ def import_diag(
 
 
 @OPS.imports("_np_diag")
-def import_np_diag(ctx: ImportContext, data: Expr, *, k: int = 0) -> Expr:
+def import_np_diag(ctx: Import, data: Expr, *, k: int = 0) -> Expr:
     if ctx.type(data).rank > 2:
         raise Unsupported(f"expected a vector or a matrix, found {ctx.type(data)!r}")
     return import_diag(ctx, data, k=k)
 
 
 @OPS.imports("_np_diagflat")
-def import_diagflat(ctx: ImportContext, data: Expr, *, k: int = 0) -> Expr:
+def import_diagflat(ctx: Import, data: Expr, *, k: int = 0) -> Expr:
     return _matrix(ctx, relay.reshape(data, (-1,)), k)
 
 
 @OPS.imports("_np_diagonal")
 def import_diagonal(
-    ctx: ImportContext, data: Expr, *, offset: int = 0, axis1: int = 0, axis2: int = 1
+    ctx: Import, data: Expr, *, offset: int = 0, axis1: int = 0, axis2: int = 1
 ) -> Expr:
     return _diagonal(ctx, data, offset, axis1, axis2)
 
 
 @OPS.imports("_np_trace")
 def import_trace(
-    ctx: ImportContext, data: Expr, *, offset: int = 0, axis1: int = 0, axis2: int = 1
+    ctx: Import, data: Expr, *, offset: int = 0, axis1: int = 0, axis2: int = 1
 ) -> Expr:
     return relay.sum(_diagonal(ctx, data, offset, axis1, axis2), axis=(-1,))
 
 
 @OPS.imports("_npi_tril")
-def import_tril(ctx: ImportContext, data: Expr, *, k: int = 0) -> Expr:
+def import_tril(ctx: Import, data: Expr, *, k: int = 0) -> Expr:
     """Of a vector the triangle of a square whose every row it is."""
     if ctx.type(data).rank == 1:
         (length,) = ctx.type(data).shape
@@ -129,7 +127,7 @@ def import_tril(ctx: ImportContext, data: Expr, *, k: int = 0) -> Expr:
 
 
 @OPS.imports("_npi_diag_indices_from")
-def import_diag_indices_from(ctx: ImportContext, data: Expr) -> Expr:
+def import_diag_indices_from(ctx: Import, data: Expr) -> Expr:
     shape = ctx.static_shape(data)
     if len(shape) < 2 or len(set(shape)) > 1:
         raise Unsupported(f"expected axes of equal lengths, found {ctx.type(data)!r}")

@@ -10,17 +10,15 @@ from typing import Literal
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Constant, Expr, TensorType, is_float, tensor_type
 from serde.relay.lowering.shape import continued
 from serde.walk.takes import Takes, ranks
 
 
 @OPS.imports("Pad")
 def import_pad(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     mode: Literal["constant", "edge", "reflect"],
@@ -40,7 +38,7 @@ Mode = Literal["constant", "edge", "maximum", "minimum", "reflect", "symmetric"]
 
 @OPS.imports("_npi_pad", ignored=("reflect_type",))
 def import_np_pad(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     pad_width: tuple[tuple[int, ...] | int, ...],
@@ -76,7 +74,7 @@ def _widths(pad_width: Sequence[Sequence[int] | int], rank: int) -> list[tuple[i
     return [(row[0], row[1]) for row in rows]
 
 
-def _mirror(ctx: ImportContext, data: Expr, axis: int, widths: tuple[int, int], edge: bool) -> Expr:
+def _mirror(ctx: Import, data: Expr, axis: int, widths: tuple[int, int], edge: bool) -> Expr:
     """Continue an axis by its mirror image, again and again where the widths are longer."""
     length = ctx.type(data).shape[axis]
     pairs = [widths if i == axis else (0, 0) for i in range(ctx.type(data).rank)]
@@ -100,7 +98,7 @@ def _is_padded(node: Call) -> bool:
 
 @OPS.exports("nn.pad", when=_is_padded)
 def export_pad(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     pad_val: Value,
     *,
@@ -127,8 +125,6 @@ _REFLECTED = Takes(data=ranks(4, math.inf), mode="REFLECT")
 
 
 @OPS.exports("nn.mirror_pad", takes=_REFLECTED, when=_is_around_last_axes)
-def export_mirror_pad(
-    ctx: ExportContext, data: Value, *, pad_width: tuple[tuple[int, int], ...]
-) -> Value:
+def export_mirror_pad(ctx: Export, data: Value, *, pad_width: tuple[tuple[int, int], ...]) -> Value:
     widths = [each for pair in pad_width for each in pair]
     return ctx.emit_bytes("Pad", data, mode="reflect", pad_width=widths)

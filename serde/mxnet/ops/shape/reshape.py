@@ -11,28 +11,26 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axes
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, normalize_axes
 from serde.walk.pairs import reads, writes
 
 
 @OPS.imports("Flatten")
-def import_flatten(ctx: ImportContext, data: Expr) -> Expr:
+def import_flatten(ctx: Import, data: Expr) -> Expr:
     if ctx.type(data).rank == 1:
         return relay.expand_dims(data, 1)
     return relay.nn.batch_flatten(data)
 
 
 @OPS.exports("nn.batch_flatten")
-def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
+def export_batch_flatten(ctx: Export, data: Value) -> Value:
     return ctx.emit_bytes("Flatten", data)
 
 
 @OPS.imports("Reshape", ignored=("target_shape", "keep_highest"))
 def import_reshape(
-    ctx: ImportContext, data: Expr, *, shape: tuple[int, ...] = (), reverse: bool = False
+    ctx: Import, data: Expr, *, shape: tuple[int, ...] = (), reverse: bool = False
 ) -> Expr:
     """``reverse`` reads the special codes from the last axis on."""
     if not shape:
@@ -43,7 +41,7 @@ def import_reshape(
 
 @OPS.exports("reshape", "contrib_reverse_reshape")
 def export_reshape(
-    ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool = False
+    ctx: Export, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool = False
 ) -> Value:
     """Only the shape that comes out matters, and which lengths are said to stay."""
     stays = (type(dim) is int and dim == 0 and not allowzero for dim in newshape)
@@ -58,7 +56,7 @@ def reshape_to(data: Expr, shape: Sequence[Dim]) -> Expr:
 
 
 @OPS.imports("_np_reshape", ignored=("order",))
-def import_np_reshape(ctx: ImportContext, a: Expr, *, newshape: tuple[int, ...] | int) -> Expr:
+def import_np_reshape(ctx: Import, a: Expr, *, newshape: tuple[int, ...] | int) -> Expr:
     """Knows -1 alone, and 0 is a length. MXNet does not look at ``order``: it is always C."""
     shape = (newshape,) if isinstance(newshape, int) else newshape
     return reshape_to(a, shape)
@@ -118,7 +116,7 @@ class _Codes:
 
 @OPS.imports("_npx_reshape", ignored=("order",))
 def import_npx_reshape(
-    ctx: ImportContext, a: Expr, *, newshape: tuple[int, ...] | int, reverse: bool = False
+    ctx: Import, a: Expr, *, newshape: tuple[int, ...] | int, reverse: bool = False
 ) -> Expr:
     """MXNet does not look at ``order``. ``reverse`` turns axes and codes round, and the result."""
     codes = (newshape,) if isinstance(newshape, int) else newshape
@@ -130,7 +128,7 @@ def import_npx_reshape(
 
 @OPS.imports("reshape_like")
 def import_reshape_like(
-    ctx: ImportContext,
+    ctx: Import,
     lhs: Expr,
     rhs: Expr,
     *,
@@ -150,7 +148,7 @@ def import_reshape_like(
 
 
 @OPS.exports("expand_dims")
-def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxis: int) -> Value:
+def export_expand_dims(ctx: Export, data: Value, *, axis: int, num_newaxis: int) -> Value:
     rank = ctx.type(data).rank
     if num_newaxis == 1 and rank:
         return ctx.emit("expand_dims", data, axis=axis % (rank + 1))
@@ -158,9 +156,7 @@ def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxi
 
 
 @OPS.imports("squeeze")
-def import_squeeze(
-    ctx: ImportContext, data: Expr, *, axis: int | tuple[int, ...] | None = None
-) -> Expr:
+def import_squeeze(ctx: Import, data: Expr, *, axis: int | tuple[int, ...] | None = None) -> Expr:
     """A tensor whose every axis goes keeps one of length 1."""
     shape = ctx.static_shape(data) if axis is None else ctx.type(data).shape
     if axis is None:
@@ -173,9 +169,7 @@ def import_squeeze(
 
 
 @OPS.imports("_np_squeeze")
-def import_np_squeeze(
-    ctx: ImportContext, a: Expr, *, axis: int | tuple[int, ...] | None = None
-) -> Expr:
+def import_np_squeeze(ctx: Import, a: Expr, *, axis: int | tuple[int, ...] | None = None) -> Expr:
     if axis is None:
         axis = tuple(i for i, length in enumerate(ctx.static_shape(a)) if length == 1)
     axes = (axis,) if isinstance(axis, int) else axis
@@ -183,26 +177,26 @@ def import_np_squeeze(
 
 
 @OPS.exports("squeeze")
-def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | None) -> Value:
+def export_squeeze(ctx: Export, data: Value, *, axis: tuple[int, ...] | None) -> Value:
     result = ctx.result_type()
     if not result.shape or axis == () or result.rank == ctx.type(data).rank:
         return ctx.reshape(data, result.shape)
     return ctx.emit("squeeze", data, axis=axis)
 
 
-def with_rank(ctx: ImportContext, data: Expr, least: int) -> Expr:
+def with_rank(ctx: Import, data: Expr, least: int) -> Expr:
     """Return `data` with axes of length 1 in front, up to a rank of `least`."""
     missing = least - ctx.type(data).rank
     return relay.expand_dims(data, 0, missing) if missing > 0 else data
 
 
-def at_least_3d(ctx: ImportContext, data: Expr) -> Expr:
+def at_least_3d(ctx: Import, data: Expr) -> Expr:
     """Return `data` with the axis of a vector in the middle and those of a matrix in front."""
     rank = ctx.type(data).rank
     return relay.expand_dims(with_rank(ctx, data, 2), 2) if rank < 3 else data
 
 
-def _import_at_least(ctx: ImportContext, *arys: Expr, num_args: int, rank: int) -> Sequence[Expr]:
+def _import_at_least(ctx: Import, *arys: Expr, num_args: int, rank: int) -> Sequence[Expr]:
     if rank == 3:
         return [at_least_3d(ctx, each) for each in arys]
     return [with_rank(ctx, each, rank) for each in arys]
@@ -213,17 +207,17 @@ for _rank in (1, 2, 3):
 
 
 @OPS.exports("shape_of")
-def export_shape_of(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
+def export_shape_of(ctx: Export, data: Value, *, dtype: AnyValue) -> Value:
     return ctx.emit("Cast", ctx.emit("shape_array", data), dtype=dtype)
 
 
 @OPS.imports("size_array")
-def import_size_array(ctx: ImportContext, data: Expr) -> Expr:
+def import_size_array(ctx: Import, data: Expr) -> Expr:
     return relay.expand_dims(relay.ndarray_size(data, dtype="int64"), 0)
 
 
 @OPS.exports("ndarray_size")
-def export_ndarray_size(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
+def export_ndarray_size(ctx: Export, data: Value, *, dtype: AnyValue) -> Value:
     shape = ctx.type(data).concrete_shape
     result = ctx.result_type()
     if shape is not None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TupleGetItem, call
 from serde.relay.op.vision.anchors import Decoding, Priors
 from serde.relay.op.vision.detection import Detection
 from serde.relay.op.vision.proposal import Proposal
@@ -16,7 +15,7 @@ from serde.walk.takes import Takes, dtypes
 
 @OPS.imports("_contrib_MultiBoxPrior")
 def import_multibox_prior(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     sizes: tuple[float, ...] = (1.0,),
@@ -43,7 +42,7 @@ def import_multibox_prior(
 
 
 @OPS.exports("vision.multibox_prior")
-def export_multibox_prior(ctx: ExportContext, data: Value, *, priors: Priors) -> Value:
+def export_multibox_prior(ctx: Export, data: Value, *, priors: Priors) -> Value:
     """Boxes of all sizes are square, whatever the first ratio is, which MXNet gives them."""
     ratios = (1.0, *priors.ratios[1:])
     return ctx.emit("_contrib_MultiBoxPrior", data, **{**vars(priors), "ratios": ratios})
@@ -51,7 +50,7 @@ def export_multibox_prior(ctx: ExportContext, data: Value, *, priors: Priors) ->
 
 @OPS.exports("vision.multibox_transform_loc", takes=Takes(keep_background=False))
 def export_multibox_transform_loc(
-    ctx: ExportContext, cls_prob: Value, loc_pred: Value, anchor: Value, *, decoding: Decoding
+    ctx: Export, cls_prob: Value, loc_pred: Value, anchor: Value, *, decoding: Decoding
 ) -> list[Value]:
     """Without a threshold of overlap MXNet's detection goes no further than this."""
     rows = ctx.emit(
@@ -65,7 +64,7 @@ def export_multibox_transform_loc(
 
 @OPS.imports("_contrib_Proposal", "_contrib_MultiProposal")
 def import_proposal(
-    ctx: ImportContext,
+    ctx: Import,
     cls_prob: Expr,
     bbox_pred: Expr,
     im_info: Expr,
@@ -80,7 +79,7 @@ def import_proposal(
 
 @OPS.exports("serde.scored_proposal")
 def export_scored_proposal(
-    ctx: ExportContext, cls_prob: Value, bbox_pred: Value, im_info: Value, *, proposals: Proposal
+    ctx: Export, cls_prob: Value, bbox_pred: Value, im_info: Value, *, proposals: Proposal
 ) -> list[Value]:
     """MXNet fails if nobody asks for the regions, so the scores do."""
     rows, scores = ctx.emit_tuple(
@@ -93,7 +92,7 @@ def export_scored_proposal(
 
 @OPS.exports("vision.proposal")
 def export_proposal(
-    ctx: ExportContext, cls_prob: Value, bbox_pred: Value, im_info: Value, *, proposals: Proposal
+    ctx: Export, cls_prob: Value, bbox_pred: Value, im_info: Value, *, proposals: Proposal
 ) -> Value:
     """The operator for one image reads no second one."""
     batch = ctx.type(cls_prob).shape[0]
@@ -103,7 +102,7 @@ def export_proposal(
 
 @OPS.imports("_contrib_MultiBoxDetection")
 def import_multibox_detection(
-    ctx: ImportContext,
+    ctx: Import,
     cls_prob: Expr,
     loc_pred: Expr,
     anchor: Expr,
@@ -121,14 +120,14 @@ def import_multibox_detection(
 
 @OPS.exports("serde.multibox_detection")
 def export_multibox_detection(
-    ctx: ExportContext, cls_prob: Value, loc_pred: Value, anchor: Value, *, detection: Detection
+    ctx: Export, cls_prob: Value, loc_pred: Value, anchor: Value, *, detection: Detection
 ) -> Value:
     return ctx.emit("_contrib_MultiBoxDetection", cls_prob, loc_pred, anchor, **vars(detection))
 
 
 @OPS.imports("_contrib_MultiBoxTarget")
 def import_multibox_target(
-    ctx: ImportContext,
+    ctx: Import,
     anchor: Expr,
     label: Expr,
     cls_pred: Expr,
@@ -143,7 +142,7 @@ def import_multibox_target(
 
 @OPS.exports("serde.multibox_target", takes=Takes(label=dtypes("float32")))
 def export_multibox_target(
-    ctx: ExportContext, anchor: Value, label: Value, cls_pred: Value, *, targets: Targets
+    ctx: Export, anchor: Value, label: Value, cls_pred: Value, *, targets: Targets
 ) -> tuple[Value, ...]:
     given = anchor, label, cls_pred
     return ctx.emit_tuple("_contrib_MultiBoxTarget", *given, outputs=3, **vars(targets))

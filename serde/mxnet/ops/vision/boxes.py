@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.mxnet.ops.table import OPS, ImportContext
+from serde.mxnet.ops.table import OPS, Import
 from serde.relay.ir.expr import Expr
 
 Form = Literal["corner", "center"]
@@ -18,12 +18,12 @@ def _halves(x: Expr) -> list[Expr]:
     return list(relay.split(x, 2, axis=-1))
 
 
-def _number(ctx: ImportContext, value: float | list[float], like: Expr) -> Expr:
+def _number(ctx: Import, value: float | list[float], like: Expr) -> Expr:
     """Return a constant; MXNet keeps its attributes as float32."""
     return relay.Constant(np.asarray(value, np.float32).astype(ctx.type(like).dtype))
 
 
-def _ends(ctx: ImportContext, boxes: Expr, form: str) -> tuple[Expr, Expr, Expr]:
+def _ends(ctx: Import, boxes: Expr, form: str) -> tuple[Expr, Expr, Expr]:
     """Return low corners, high corners and sizes."""
     low, high = _halves(boxes)
     if form == "corner":
@@ -32,7 +32,7 @@ def _ends(ctx: ImportContext, boxes: Expr, form: str) -> tuple[Expr, Expr, Expr]
     return relay.subtract(low, reach), relay.add(low, reach), high
 
 
-def _to_centres(ctx: ImportContext, boxes: Expr) -> tuple[Expr, Expr]:
+def _to_centres(ctx: Import, boxes: Expr) -> tuple[Expr, Expr]:
     """Return centres and sizes of boxes given by corners."""
     low, high = _halves(boxes)
     size = relay.subtract(high, low)
@@ -40,7 +40,7 @@ def _to_centres(ctx: ImportContext, boxes: Expr) -> tuple[Expr, Expr]:
 
 
 @OPS.imports("_contrib_box_iou")
-def import_box_iou(ctx: ImportContext, lhs: Expr, rhs: Expr, *, format: Form = "corner") -> Expr:
+def import_box_iou(ctx: Import, lhs: Expr, rhs: Expr, *, format: Form = "corner") -> Expr:
     zero = _number(ctx, 0, lhs)
     sides = []
     for boxes, spread in ((lhs, ctx.type(rhs).rank - 1), (rhs, 0)):
@@ -61,7 +61,7 @@ def import_box_iou(ctx: ImportContext, lhs: Expr, rhs: Expr, *, format: Form = "
 
 @OPS.imports("_contrib_box_decode")
 def import_box_decode(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     anchors: Expr,
     *,
@@ -86,13 +86,7 @@ def import_box_decode(
 
 @OPS.imports("_contrib_box_encode")
 def import_box_encode(
-    ctx: ImportContext,
-    samples: Expr,
-    matches: Expr,
-    anchors: Expr,
-    refs: Expr,
-    means: Expr,
-    stds: Expr,
+    ctx: Import, samples: Expr, matches: Expr, anchors: Expr, refs: Expr, means: Expr, stds: Expr
 ) -> list[Expr]:
     """A match that names no box is of a sample that is not positive, whose offsets are zero."""
     shown = relay.take(refs, relay.cast(matches, "int32"), 1, batch_dims=1)

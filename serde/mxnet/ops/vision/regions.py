@@ -10,12 +10,8 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.ops.table import COMPUTED, OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import require_float
-from serde.relay.ir.types import TensorType
+from serde.mxnet.ops.table import COMPUTED, OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, TensorType, call, require_float
 from serde.walk.takes import Takes, between
 
 
@@ -48,7 +44,7 @@ class OpenRegions:
 
 @OPS.imports("_contrib_ROIAlign")
 def import_roi_align(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     rois: Expr,
     *,
@@ -75,13 +71,7 @@ def import_roi_align(
 
 @OPS.exports("serde.roi_align", takes=Takes(data=COMPUTED, mode="avg", half_pixel=True))
 def export_roi_align_aligned(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    images: Value,
-    *,
-    regions: Regions,
-    sample_ratio: int,
+    ctx: Export, data: Value, rois: Value, images: Value, *, regions: Regions, sample_ratio: int
 ) -> Value:
     regions, rois = _bounded(ctx, regions, rois, slice(4))
     numbers = ctx.emit("Cast", images, dtype=ctx.type(rois).dtype)
@@ -92,21 +82,21 @@ def export_roi_align_aligned(
 
 
 @OPS.imports("ROIPooling")
-def import_roi_pooling(ctx: ImportContext, data: Expr, rois: Expr, *, regions: Regions) -> Expr:
+def import_roi_pooling(ctx: Import, data: Expr, rois: Expr, *, regions: Regions) -> Expr:
     pooled = relay.vision.roi_pool(data, _clamp_images(ctx, rois), **vars(regions))
     return _zero_without_image(ctx, rois, pooled)
 
 
 @OPS.imports("_contrib_RROIAlign")
 def import_rroi_align(
-    ctx: ImportContext, data: Expr, rois: Expr, *, regions: Regions, sampling_ratio: int = -1
+    ctx: Import, data: Expr, rois: Expr, *, regions: Regions, sampling_ratio: int = -1
 ) -> Expr:
     return call("serde.roi_align_rotated", data, rois, **vars(regions), sample_ratio=sampling_ratio)
 
 
 @OPS.exports("serde.roi_align_rotated")
 def export_roi_align_rotated(
-    ctx: ExportContext, data: Value, rois: Value, *, regions: Regions, sample_ratio: int
+    ctx: Export, data: Value, rois: Value, *, regions: Regions, sample_ratio: int
 ) -> Value:
     regions, rois = _bounded(ctx, regions, rois, slice(1, 5))
     return ctx.emit("_contrib_RROIAlign", data, rois, **vars(regions), sampling_ratio=sample_ratio)
@@ -115,7 +105,7 @@ def export_roi_align_rotated(
 Kind = TypeVar("Kind", Regions, OpenRegions)
 
 
-def _bounded(ctx: ExportContext, regions: Kind, rois: Value, lengths: slice) -> tuple[Kind, Value]:
+def _bounded(ctx: Export, regions: Kind, rois: Value, lengths: slice) -> tuple[Kind, Value]:
     """Return regions with a scale from 0 to 1, as MXNet takes it, scaled themselves if need be.
 
     Args:
@@ -133,14 +123,14 @@ def _bounded(ctx: ExportContext, regions: Kind, rois: Value, lengths: slice) -> 
     return replace(regions, spatial_scale=1.0), replace(scaled, type=type_)
 
 
-def _clamp_images(ctx: ImportContext, rois: Expr) -> Expr:
+def _clamp_images(ctx: Import, rois: Expr) -> Expr:
     """Return regions, those of no image (a negative number) as of the first."""
     require_float(ctx.type(rois))
     least = np.array([0, *[-np.inf] * 4], ctx.type(rois).dtype)
     return relay.maximum(rois, relay.Constant(least))
 
 
-def _zero_without_image(ctx: ImportContext, rois: Expr, pooled: Expr) -> Expr:
+def _zero_without_image(ctx: Import, rois: Expr, pooled: Expr) -> Expr:
     """Return what was pooled, zero for regions of no image."""
     dtype = ctx.type(rois).dtype
     image = relay.strided_slice(rois, [0], [1], [1], axes=[1])
@@ -148,9 +138,7 @@ def _zero_without_image(ctx: ImportContext, rois: Expr, pooled: Expr) -> Expr:
     return relay.where(nowhere, relay.const(0, dtype), pooled)
 
 
-def _select_own_channels(
-    ctx: ImportContext, data: Expr, pooled: Expr, size: tuple[int, ...]
-) -> Expr:
+def _select_own_channels(ctx: Import, data: Expr, pooled: Expr, size: tuple[int, ...]) -> Expr:
     """Return for each bin the channels that are its own: those of a number are all bins' once."""
     bins = size[0] * size[1]
     (channels,) = ctx.static_lengths(data, [1])
@@ -163,7 +151,7 @@ def _select_own_channels(
 
 @OPS.exports("vision.roi_align", takes=Takes(data=COMPUTED, mode="avg"))
 def export_roi_align(
-    ctx: ExportContext, data: Value, rois: Value, *, regions: OpenRegions, sample_ratio: int
+    ctx: Export, data: Value, rois: Value, *, regions: OpenRegions, sample_ratio: int
 ) -> Value:
     regions, rois = _bounded(ctx, regions, rois, slice(1, 5))
     return ctx.emit(
@@ -172,7 +160,7 @@ def export_roi_align(
 
 
 @OPS.exports("vision.roi_pool", takes=Takes(data=COMPUTED))
-def export_roi_pool(ctx: ExportContext, data: Value, rois: Value, *, regions: OpenRegions) -> Value:
+def export_roi_pool(ctx: Export, data: Value, rois: Value, *, regions: OpenRegions) -> Value:
     regions, rois = _bounded(ctx, regions, rois, slice(1, 5))
     return ctx.emit("ROIPooling", data, rois, **regions.to_mxnet())
 
@@ -201,7 +189,7 @@ class DeformableRegions:
 
 @OPS.imports("_contrib_PSROIPooling")
 def import_psroi_pooling(
-    ctx: ImportContext, data: Expr, rois: Expr, *, regions: SensitiveRegions, group_size: int = 0
+    ctx: Import, data: Expr, rois: Expr, *, regions: SensitiveRegions, group_size: int = 0
 ) -> Expr:
     groups = group_size or regions.pooled_size
     return call("serde.psroi_pool", data, rois, **vars(regions), group_size=groups)
@@ -212,14 +200,14 @@ _FACTOR = between(0, 1)
 
 @OPS.exports("serde.psroi_pool", takes=Takes(spatial_scale=_FACTOR))
 def export_psroi_pool(
-    ctx: ExportContext, data: Value, rois: Value, *, regions: SensitiveRegions, group_size: int
+    ctx: Export, data: Value, rois: Value, *, regions: SensitiveRegions, group_size: int
 ) -> Value:
     return ctx.emit("_contrib_PSROIPooling", data, rois, **vars(regions), group_size=group_size)
 
 
 @OPS.imports("_contrib_DeformablePSROIPooling")
 def import_deformable_psroi_pooling(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     rois: Expr,
     trans: Expr | None = None,
@@ -235,7 +223,7 @@ def import_deformable_psroi_pooling(
 
 @OPS.exports("serde.deformable_psroi_pool", takes=Takes(spatial_scale=_FACTOR, trans_std=_FACTOR))
 def export_deformable_psroi_pool(
-    ctx: ExportContext, data: Value, rois: Value, trans: Value | None, *, regions: DeformableRegions
+    ctx: Export, data: Value, rois: Value, trans: Value | None, *, regions: DeformableRegions
 ) -> Value:
     operands = [data, rois] + ([] if trans is None else [trans])
     return ctx.emit(

@@ -9,17 +9,8 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    Tuple,
-    TupleGetItem,
-    Var,
-    tensor_type,
-)
+from serde.mxnet.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, tensor_type
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.boxes import BoxSuppression
@@ -34,7 +25,7 @@ Form = Literal["corner", "center"]
 
 @OPS.imports("_contrib_box_nms")
 def import_box_nms(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     overlap_thresh: float = 0.5,
@@ -65,7 +56,7 @@ def import_box_nms(
 
 
 @OPS.exports("serde.box_nms")
-def export_box_nms(ctx: ExportContext, data: Value, *, nms: BoxSuppression) -> Value:
+def export_box_nms(ctx: Export, data: Value, *, nms: BoxSuppression) -> Value:
     return ctx.emit(
         "_contrib_box_nms", data, overlap_thresh=nms.iou_threshold,
         valid_thresh=nms.score_threshold, topk=nms.top_k, coord_start=nms.coord_start,
@@ -141,7 +132,7 @@ def _mark_suppressed(boxes: Call, bound: float, force_suppress: bool, top_k: int
 
 @OPS.imports("_contrib_bipartite_matching")
 def import_bipartite_matching(
-    ctx: ImportContext, data: Expr, *, is_ascend: bool = False, threshold: float, topk: int = -1
+    ctx: Import, data: Expr, *, is_ascend: bool = False, threshold: float, topk: int = -1
 ) -> list[Expr]:
     """The best pair is matched, then the best of what is left; `topk` matches and one more."""
     type_ = ctx.type(data)

@@ -17,10 +17,8 @@ from serde.nnef.ops.conv.windows import (
     same_padding,
     steps,
 )
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
+from serde.nnef.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, call, split_padding, tensor_type
 from serde.relay.lowering.conv import CONVOLUTIONS
 from serde.relay.op.conv.windows import Convolution
 from serde.walk.expansion.tensors import fixed_shape
@@ -29,7 +27,7 @@ from serde.walk.takes import Takes, like
 __all__ = ["OWN_DTYPE", "add_bias", "bias_row", "spatial_rank", "widened"]
 
 
-def spatial_rank(ctx: ImportContext, x: Expr, filter: Expr) -> int:
+def spatial_rank(ctx: Import, x: Expr, filter: Expr) -> int:
     """Return the number of spatial axes of a convolution.
 
     Raises:
@@ -46,7 +44,7 @@ def widened(x: Expr) -> Expr:
     return relay.expand_dims(x, 2)
 
 
-def add_bias(ctx: ImportContext, result: Expr, bias: Expr | None) -> Expr:
+def add_bias(ctx: Import, result: Expr, bias: Expr | None) -> Expr:
     """Return a result with its bias: one number, or one for each channel behind unit axes."""
     if bias is None or ctx.is_literal(bias, 0.0):
         return result
@@ -62,7 +60,7 @@ def add_bias(ctx: ImportContext, result: Expr, bias: Expr | None) -> Expr:
 
 @OPS.imports("conv")
 def import_conv(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     filter: Expr,
     bias: Expr | None = None,
@@ -107,7 +105,7 @@ def import_conv(
 
 @OPS.imports("separable_conv")
 def import_separable_conv(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     plane_filter: Expr,
     point_filter: Expr,
@@ -122,7 +120,7 @@ def import_separable_conv(
     return import_conv(ctx, filtered, point_filter, bias, window=points, groups=groups)
 
 
-def bias_row(ctx: ExportContext, bias: Value | None) -> list[Value]:
+def bias_row(ctx: Export, bias: Value | None) -> list[Value]:
     """Return the bias as NNEF has it, behind an axis for the batch."""
     return [] if bias is None else [ctx.reshape(bias, (1, *ctx.static_shape(bias)))]
 
@@ -133,7 +131,7 @@ OWN_DTYPE = Takes(out_dtype=like("data"))
 
 @OPS.exports(*CONVOLUTIONS, takes=OWN_DTYPE)
 def export_conv(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
+    ctx: Export, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
     """Padding is always told; as many groups as channels are none."""
     channels = ctx.static_shape(data)[1]

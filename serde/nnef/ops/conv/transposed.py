@@ -18,9 +18,8 @@ from serde.nnef.ops.conv.windows import (
     same_padding,
     steps,
 )
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import split_padding
+from serde.nnef.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, split_padding
 from serde.relay.lowering.conv import TRANSPOSED, cut_behind
 from serde.relay.op.conv.windows import Convolution
 
@@ -62,7 +61,7 @@ def unpooled_geometry(
 
 
 def transpose_windows(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     filter: Expr,
     *,
@@ -116,7 +115,7 @@ def transpose_windows(
 
 
 def continue_input(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     begin: Sequence[int],
     wanted: Sequence[int],
@@ -150,7 +149,7 @@ def continue_input(
 
 @OPS.imports("deconv")
 def import_deconv(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     filter: Expr,
     bias: Expr | None = None,
@@ -190,7 +189,7 @@ def import_deconv(
 
 @OPS.imports("separable_deconv")
 def import_separable_deconv(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     plane_filter: Expr,
     point_filter: Expr,
@@ -216,7 +215,7 @@ def _is_direct(node: Call) -> bool:
 
 @OPS.exports(*TRANSPOSED, takes=OWN_DTYPE, when=_is_direct)
 def export_conv_transpose(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     weight: Value,
     bias: Value | None = None,

@@ -11,11 +11,8 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.model import Argument, Operation, Ref
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.nnef.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Constant, Expr, TensorType, call, is_float, tensor_type
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.takes import Takes, of_dtypes
 
@@ -25,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def join_root(ctx: ExportContext, data: Value) -> Value | None:
+def join_root(ctx: Export, data: Value) -> Value | None:
     """Return ``sqrt(sqr(x) + epsilon)`` as one fragment."""
     total = ctx.producer(data, "add")
     square = None if total is None else ctx.producer(total.inputs["x"], "sqr")
@@ -34,14 +31,14 @@ def join_root(ctx: ExportContext, data: Value) -> Value | None:
     return ctx.emit("softabs", *operands(square), epsilon=total.inputs["y"])
 
 
-def _join_division(ctx: ExportContext, lhs: Value, rhs: Value) -> Value | None:
+def _join_division(ctx: Export, lhs: Value, rhs: Value) -> Value | None:
     """Return a softmax over several axes, or a tensor divided by its length, as one fragment."""
     if not lhs.name or not rhs.name:
         return None
     return _join_softmax(ctx, lhs, rhs) or _join_unit(ctx, lhs, rhs)
 
 
-def _join_softmax(ctx: ExportContext, lhs: Value, rhs: Value) -> Value | None:
+def _join_softmax(ctx: Export, lhs: Value, rhs: Value) -> Value | None:
     total, power = ctx.producer(rhs, "sum_reduce"), ctx.producer(lhs, "exp")
     if total is None or power is None or total.inputs["input"] != Ref(lhs.name):
         return None
@@ -55,7 +52,7 @@ def _join_softmax(ctx: ExportContext, lhs: Value, rhs: Value) -> Value | None:
     return ctx.emit("softmax", *operands(most), axes=axes)
 
 
-def _join_unit(ctx: ExportContext, lhs: Value, rhs: Value) -> Value | None:
+def _join_unit(ctx: Export, lhs: Value, rhs: Value) -> Value | None:
     """``x / max(length + bias, epsilon)``."""
     bound = ctx.producer(rhs, "max")
     if bound is None or not isinstance(bound.inputs["y"], float):
@@ -73,7 +70,7 @@ def _join_unit(ctx: ExportContext, lhs: Value, rhs: Value) -> Value | None:
     return ctx.emit(op, lhs, axes=axes, bias=bias, epsilon=bound.inputs["y"])
 
 
-def _without_bias(ctx: ExportContext, length: Argument) -> tuple[Argument, float]:
+def _without_bias(ctx: Export, length: Argument) -> tuple[Argument, float]:
     """Return a tensor and the number that was added to it."""
     moved = ctx.producer(length, "add")
     if moved is None or not isinstance(moved.inputs["y"], float):
@@ -201,7 +198,7 @@ BINARY: Final = {
 """Fragments of two tensors, and Relay's operators."""
 
 
-def import_binary(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
+def import_binary(ctx: Import, x: Expr, y: Expr, *, target: str) -> Expr:
     """Read a fragment of two tensors, which NNEF broadcasts from the first axis on."""
     return call(target, *ctx.align(x, y))
 
@@ -210,7 +207,7 @@ for _name, _target in BINARY.items():
     OPS.imports(_name)(partial(import_binary, target=_target))
 
 
-def emit_binary(ctx: ExportContext, op: str, x: Value, y: Value) -> Value:
+def emit_binary(ctx: Export, op: str, x: Value, y: Value) -> Value:
     """Write a fragment of two tensors, which Relay broadcasts from the last axis on.
 
     One of them needs no axes of 1 behind its own where the other has them.
@@ -222,7 +219,7 @@ def emit_binary(ctx: ExportContext, op: str, x: Value, y: Value) -> Value:
     return ctx.emit(op, x, y)
 
 
-def _without_trailing(ctx: ExportContext, x: Value) -> Value:
+def _without_trailing(ctx: Export, x: Value) -> Value:
     """Return a tensor without axes of 1 that were added behind its own."""
     added = ctx.producer(x, "unsqueeze")
     if added is None or x.type is None:
@@ -237,7 +234,7 @@ def is_number(x: Value, value: float) -> bool:
     return x.data is not None and not x.data.ndim and x.data.item() == value
 
 
-def export_binary(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+def export_binary(ctx: Export, lhs: Value, rhs: Value, *, op: str) -> Value:
     """Write a call of two tensors."""
     return emit_binary(ctx, op, lhs, rhs)
 
@@ -247,21 +244,21 @@ for _name in ("add", "sub", "pow"):
 
 
 @OPS.exports("multiply")
-def export_multiply(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_multiply(ctx: Export, lhs: Value, rhs: Value) -> Value:
     if lhs.name and lhs.name == rhs.name:
         return ctx.emit("sqr", lhs)
     return emit_binary(ctx, "mul", lhs, rhs)
 
 
 @OPS.exports("divide")
-def export_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_divide(ctx: Export, lhs: Value, rhs: Value) -> Value:
     if is_number(lhs, 1.0) and is_float(ctx.type(rhs).dtype):
         square = ctx.producer(rhs, "sqr")
         return ctx.emit("rcp", rhs) if square is None else ctx.emit("rsqr", *operands(square))
     return _join_division(ctx, lhs, rhs) or emit_binary(ctx, "div", lhs, rhs)
 
 
-def _export_extremum(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str, logical: str) -> Value:
+def _export_extremum(ctx: Export, lhs: Value, rhs: Value, *, op: str, logical: str) -> Value:
     """The greater of two truth values is true where one is."""
     return emit_binary(ctx, logical if ctx.type(lhs).dtype == "bool" else op, lhs, rhs)
 
@@ -271,7 +268,7 @@ OPS.exports("minimum", takes=Takes(lhs=SCALARS))(partial(_export_extremum, op="m
 
 
 @OPS.exports("floor_divide")
-def export_floor_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_floor_divide(ctx: Export, lhs: Value, rhs: Value) -> Value:
     return ctx.emit("floor", emit_binary(ctx, "div", lhs, rhs))
 
 
@@ -284,15 +281,15 @@ OPS.refuses_calls(
 
 
 @OPS.imports("rcp")
-def import_rcp(ctx: ImportContext, x: Expr) -> Expr:
+def import_rcp(ctx: Import, x: Expr) -> Expr:
     return relay.divide(ctx.const(1), x)
 
 
 @OPS.imports("sqr")
-def import_sqr(ctx: ImportContext, x: Expr) -> Expr:
+def import_sqr(ctx: Import, x: Expr) -> Expr:
     return relay.multiply(x, x)
 
 
 @OPS.imports("rsqr")
-def import_rsqr(ctx: ImportContext, x: Expr) -> Expr:
+def import_rsqr(ctx: Import, x: Expr) -> Expr:
     return relay.divide(ctx.const(1), relay.multiply(x, x))

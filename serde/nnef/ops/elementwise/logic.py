@@ -8,10 +8,9 @@ from typing import Final
 
 import serde.relay as relay
 from serde.nnef.ops.elementwise.arithmetic import SCALARS, emit_binary, export_binary, import_binary
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.nnef.ops.table import OPS, Export, Import, Value
 from serde.relay.ir.expr import Expr
-from serde.walk.pairs import pair
-from serde.walk.takes import Takes
+from serde.walk import Takes, pair
 
 COMPARISONS: Final = {
     "lt": "less",
@@ -28,20 +27,20 @@ for _name, _target in {**COMPARISONS, "and": "logical_and", "or": "logical_or"}.
     OPS.imports(_name)(partial(import_binary, target=_target))
 
 
-def _emit_xor(ctx: ExportContext, x: Value, y: Value) -> Value:
+def _emit_xor(ctx: Export, x: Value, y: Value) -> Value:
     one = ctx.emit("or", x, y)
     return ctx.emit("and", one, ctx.emit("not", ctx.emit("and", x, y)))
 
 
-def _emit_implication(ctx: ExportContext, x: Value, y: Value) -> Value:
+def _emit_implication(ctx: Export, x: Value, y: Value) -> Value:
     return ctx.emit("or", ctx.emit("not", x), y)
 
 
-def _emit_above(ctx: ExportContext, x: Value, y: Value) -> Value:
+def _emit_above(ctx: Export, x: Value, y: Value) -> Value:
     return ctx.emit("and", x, ctx.emit("not", y))
 
 
-LOGICAL: Final[dict[str, Callable[[ExportContext, Value, Value], Value]]] = {
+LOGICAL: Final[dict[str, Callable[[Export, Value, Value], Value]]] = {
     "lt": lambda ctx, x, y: _emit_above(ctx, y, x),
     "gt": _emit_above,
     "le": _emit_implication,
@@ -52,7 +51,7 @@ LOGICAL: Final[dict[str, Callable[[ExportContext, Value, Value], Value]]] = {
 """How truth values are compared, of which fragments that compare take none."""
 
 
-def _export_comparison(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+def _export_comparison(ctx: Export, lhs: Value, rhs: Value, *, op: str) -> Value:
     if ctx.type(lhs).dtype == "bool":
         return LOGICAL[op](ctx, *ctx.align(lhs, rhs))
     return emit_binary(ctx, op, lhs, rhs)
@@ -67,18 +66,18 @@ for _name in ("and", "or"):
 
 
 @OPS.exports("logical_xor", "bitwise_xor")
-def export_xor(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+def export_xor(ctx: Export, lhs: Value, rhs: Value) -> Value:
     return _emit_xor(ctx, *ctx.align(lhs, rhs))
 
 
 @OPS.imports("select")
-def import_select(ctx: ImportContext, condition: Expr, true_value: Expr, false_value: Expr) -> Expr:
+def import_select(ctx: Import, condition: Expr, true_value: Expr, false_value: Expr) -> Expr:
     true_value, false_value = ctx.join_types([true_value, false_value])
     return relay.where(*ctx.align(condition, true_value, false_value))
 
 
 @OPS.exports("where")
-def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
+def export_where(ctx: Export, condition: Value, x: Value, y: Value) -> Value:
     return ctx.emit("select", *ctx.align(condition, x, y))
 
 

@@ -16,11 +16,9 @@ from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.export_context import element_type
 from serde.nnef.ops.elementwise.arithmetic import are_integers, join_root
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
-from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import pair, reads, writes
-from serde.walk.takes import FLOATS, Takes
+from serde.nnef.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Constant, Expr, is_float, tensor_type
+from serde.walk import FLOATS, Takes, pair, reads, writes
 
 ALIKE: Final = (
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log", "log2",
@@ -45,17 +43,17 @@ OPS.pairs(
 
 
 @OPS.exports("sqrt")
-def export_sqrt(ctx: ExportContext, data: Value) -> Value:
+def export_sqrt(ctx: Export, data: Value) -> Value:
     return join_root(ctx, data) or ctx.emit("sqrt", data)
 
 
 @OPS.exports("log10")
-def export_log10(ctx: ExportContext, data: Value) -> Value:
+def export_log10(ctx: Export, data: Value) -> Value:
     base = ctx.const(math.log(10), ctx.type(data).dtype)
     return ctx.emit("div", ctx.emit("log", data), base)
 
 
-def _export_filled(ctx: ExportContext, data: Value, *, value: int) -> Value:
+def _export_filled(ctx: Export, data: Value, *, value: int) -> Value:
     return ctx.const(allocation.full(ctx.static_shape(data), value), ctx.type(data).dtype)
 
 
@@ -64,7 +62,7 @@ for _value, _name in enumerate(("zeros_like", "ones_like")):
 
 
 @OPS.imports("clamp")
-def import_clamp(ctx: ImportContext, x: Expr, a: Expr, b: Expr) -> Expr:
+def import_clamp(ctx: Import, x: Expr, a: Expr, b: Expr) -> Expr:
     """``max(min(x, b), a)``: of bounds that cross, the lower one holds."""
     low, high = (_literal(ctx, bound) for bound in (a, b))
     if low is not None and high is not None and low <= high:
@@ -73,7 +71,7 @@ def import_clamp(ctx: ImportContext, x: Expr, a: Expr, b: Expr) -> Expr:
     return relay.maximum(relay.minimum(x, b), a)
 
 
-def _literal(ctx: ImportContext, x: Expr) -> float | None:
+def _literal(ctx: Import, x: Expr) -> float | None:
     return float(x.data.item()) if ctx.is_literal(x) and isinstance(x, Constant) else None
 
 
@@ -84,7 +82,7 @@ def _is_between_scalars(node: Call) -> bool:
 
 
 @OPS.exports("clip", when=_is_between_scalars)
-def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) -> Value:
+def export_clip(ctx: Export, data: Value, *, a_min: float, a_max: float) -> Value:
     """A bound that is infinite is none. Scalars hold all integers between bounds that are small."""
     dtype = ctx.type(data).dtype
     if not is_float(dtype):
@@ -95,7 +93,7 @@ def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) 
     return ctx.emit("max", data, low) if math.isinf(a_max) else ctx.emit("clamp", data, low, high)
 
 
-def _clip_integers(ctx: ExportContext, data: Value, low: float, high: float) -> Value:
+def _clip_integers(ctx: Export, data: Value, low: float, high: float) -> Value:
     """Return integers between two, computed in scalars; codes of a quantisation stay such."""
     dtype = ctx.type(data).dtype
     most = 2 ** (np.finfo(numpy_dtype(ctx.scalar)).nmant + 1)
@@ -154,7 +152,7 @@ def _polynomial(coefficients: Sequence[float], x: Expr, dtype: str) -> Expr:
 
 
 @OPS.imports("cast")
-def import_cast(ctx: ImportContext, input: Expr, *, dtype: str = "float32") -> Expr:
+def import_cast(ctx: Import, input: Expr, *, dtype: str = "float32") -> Expr:
     """Types have no width: a cast to the type that there is changes nothing.
 
     Scalars become integers towards zero, and logical values where they are not 0.
@@ -165,7 +163,7 @@ def import_cast(ctx: ImportContext, input: Expr, *, dtype: str = "float32") -> E
 
 
 @OPS.exports("cast", ignored=("dtype",))
-def export_cast(ctx: ExportContext, data: Value) -> Value:
+def export_cast(ctx: Export, data: Value) -> Value:
     have, wanted = ctx.type(data).dtype, ctx.result_type().dtype
     if data.data is not None:
         return ctx.const(data.data.astype(numpy_dtype(wanted)))
@@ -182,14 +180,14 @@ _INTEGERS = frozenset((("int64", "int32"), ("uint64", "int64"), ("uint32", "int3
 
 
 @OPS.imports("copy_n")
-def import_copy_n(ctx: ImportContext, x: Expr, *, times: int) -> list[Expr]:
+def import_copy_n(ctx: Import, x: Expr, *, times: int) -> list[Expr]:
     if times != ctx.outputs:
         raise Unsupported(f"times={times} for {ctx.outputs} results")
     return [x] * times
 
 
 @OPS.imports("add_n")
-def import_add_n(ctx: ImportContext, *x: Expr) -> Expr:
+def import_add_n(ctx: Import, *x: Expr) -> Expr:
     """A list of none gives one 0."""
     if not x:
         return relay.zeros([1], ctx.scalar)

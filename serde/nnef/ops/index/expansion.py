@@ -14,8 +14,7 @@ import serde.relay as relay
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Expr, Tuple, tensor_type
-from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir import Expr, Tuple, is_float, normalize_axis, tensor_type
 from serde.relay.op.index.sorting import TopK
 from serde.walk.expansion.tensors import fixed_shape, running
 
@@ -59,8 +58,8 @@ MOST: Final = 16
 def expand_topk(data: Expr, *, topk: TopK) -> Expr:
     """The first of the largest elements is found and taken out, as often as needed."""
     type_, shape = tensor_type(data), fixed_shape(data)
-    place = normalize_axis(topk.axis, len(shape))
-    count = shape[place] if not isinstance(topk.k, int) or topk.k < 1 else min(topk.k, shape[place])
+    axis = normalize_axis(topk.axis, len(shape))
+    count = shape[axis] if not isinstance(topk.k, int) or topk.k < 1 else min(topk.k, shape[axis])
     if not is_float(type_.dtype):
         raise Unsupported("NNEF has no fragment that orders elements, and compares scalars only")
     if count > MOST:
@@ -69,27 +68,27 @@ def expand_topk(data: Expr, *, topk: TopK) -> Expr:
         )
     scores = relay.negative(data) if topk.is_ascend else data
     steps = [1] * len(shape)
-    steps[place] = shape[place]
-    numbers = _whole_numbers(shape[place], steps, type_.dtype)
+    steps[axis] = shape[axis]
+    numbers = _whole_numbers(shape[axis], steps, type_.dtype)
     lowest = relay.const(-np.inf, type_.dtype)
     left: Expr = relay.const(allocation.ones(shape, np.bool_))
     values, indices = [], []
     for _ in range(count):
         rest = relay.where(left, scores, lowest)
-        found = relay.cast(relay.argmax(rest, axis=[place], keepdims=True), type_.dtype)
+        found = relay.cast(relay.argmax(rest, axis=[axis], keepdims=True), type_.dtype)
         # Where minus infinity alone is left, what was taken looks like it: the first left counts.
-        untaken = relay.argmax(relay.cast(left, type_.dtype), axis=[place], keepdims=True)
-        none = relay.equal(relay.max(rest, axis=[place], keepdims=True), lowest)
+        untaken = relay.argmax(relay.cast(left, type_.dtype), axis=[axis], keepdims=True)
+        none = relay.equal(relay.max(rest, axis=[axis], keepdims=True), lowest)
         index = relay.where(none, relay.cast(untaken, type_.dtype), found)
         here = relay.equal(numbers, index)
         chosen = relay.where(here, data, relay.const(0, type_.dtype))
-        values.append(relay.sum(chosen, axis=[place], keepdims=True))
+        values.append(relay.sum(chosen, axis=[axis], keepdims=True))
         indices.append(index)
         left = relay.logical_and(left, relay.logical_not(here))
-    largest = relay.concatenate(values, axis=place)
+    largest = relay.concatenate(values, axis=axis)
     if topk.ret_type == "values":
         return largest
-    places = relay.cast(relay.concatenate(indices, axis=place), dtype_name(topk.dtype))
+    places = relay.cast(relay.concatenate(indices, axis=axis), dtype_name(topk.dtype))
     return places if topk.ret_type == "indices" else Tuple([largest, places])
 
 

@@ -15,20 +15,17 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
-from serde.nnef.ops.table import OPS, ExportContext, Value
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
+from serde.nnef.ops.table import OPS, Export, Value
+from serde.relay.ir import Expr, call, normalize_axis, tensor_type
+from serde.walk import Takes, reads
 from serde.walk.expansion.tensors import fixed_shape
-from serde.walk.pairs import reads
-from serde.walk.takes import Takes
 
 __all__ = ["count_from_start", "require_exact"]
 
 
 @OPS.exports("take", takes=Takes(batch_dims=0))
 def export_take(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     indices: Value,
     *,
@@ -44,7 +41,7 @@ def export_take(
 
 
 @OPS.exports("serde.take")
-def export_signed_take(ctx: ExportContext, data: Value, indices: Value, *, axis: int) -> Value:
+def export_signed_take(ctx: Export, data: Value, indices: Value, *, axis: int) -> Value:
     """A negative index counts from the end; NNEF has no such, and no arithmetic of integers."""
     along = normalize_axis(axis, ctx.type(data).rank)
     length = ctx.static_shape(data)[along]
@@ -71,7 +68,7 @@ def count_from_start(x: Expr, length: int, scalar: str) -> Expr:
     return relay.where(relay.less(number, relay.const(0, scalar)), shifted, number)
 
 
-def _gather(ctx: ExportContext, data: Value, indices: Value, axis: int, mode: str) -> Value:
+def _gather(ctx: Export, data: Value, indices: Value, axis: int, mode: str) -> Value:
     length = ctx.static_shape(data)[axis]
     if indices.data is not None:
         places = indices.data.astype(np.int64)
@@ -152,7 +149,7 @@ def _grid(shape: Sequence[int], lengths: Sequence[int], axes: Sequence[tuple[int
 
 
 @OPS.exports("gather")
-def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int | None) -> Value:
+def export_gather(ctx: Export, data: Value, indices: Value, *, axis: int | None) -> Value:
     """Each index names the element of its own place on all other axes."""
     lengths, shape = ctx.static_shape(data), ctx.static_shape(indices)
     along = normalize_axis(axis or 0, len(lengths))
@@ -169,7 +166,7 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
 
 
 def _pick(
-    ctx: ExportContext, data: Value, indices: Sequence[Value], batch_dims: int, shape: Sequence[int]
+    ctx: Export, data: Value, indices: Sequence[Value], batch_dims: int, shape: Sequence[int]
 ) -> Value:
     """Return slices at indices of the axes behind those that indices and data share."""
     lengths = ctx.static_shape(data)
@@ -191,33 +188,31 @@ def _pick(
 
 
 @OPS.exports("gather_nd", ignored=("index_rank",))
-def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
+def export_gather_nd(ctx: Export, data: Value, indices: Value, *, batch_dims: int) -> Value:
     depth, *shape = ctx.static_shape(indices, at_least=1)
-    parts = [_row(ctx, indices, 0, place) for place in range(depth)]
+    parts = [_row(ctx, indices, 0, index) for index in range(depth)]
     return _pick(ctx, data, parts, batch_dims, shape)
 
 
 @OPS.exports("serde.gather_nd")
-def export_signed_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int
-) -> Value:
+def export_signed_gather_nd(ctx: Export, data: Value, indices: Value, *, batch_dims: int) -> Value:
     *shape, depth = ctx.static_shape(indices, at_least=1)
-    parts = [_row(ctx, indices, len(shape), place) for place in range(depth)]
+    parts = [_row(ctx, indices, len(shape), index) for index in range(depth)]
     return _pick(ctx, data, parts, batch_dims, shape)
 
 
-def _row(ctx: ExportContext, x: Value, axis: int, place: int) -> Value:
+def _row(ctx: Export, x: Value, axis: int, index: int) -> Value:
     """Return one place of an axis, which goes."""
 
     def build(given: Expr) -> Expr:
-        part = relay.strided_slice(given, [place], [place + 1], axes=[axis])
+        part = relay.strided_slice(given, [index], [index + 1], axes=[axis])
         return relay.squeeze(part, axis=[axis])
 
     return ctx.spell(build, x)
 
 
 @OPS.exports("adv_index")
-def export_adv_index(ctx: ExportContext, inputs: Sequence[Value]) -> Value:
+def export_adv_index(ctx: Export, inputs: Sequence[Value]) -> Value:
     data, *indices = inputs
     shape = np.broadcast_shapes(*(ctx.static_shape(each) for each in indices))
     return _pick(ctx, data, indices, 0, shape)

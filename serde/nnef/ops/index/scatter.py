@@ -15,8 +15,7 @@ import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import RelayError, Unsupported
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import get
+from serde.relay.ir import Constant, Expr, get
 from serde.relay.run.interpreter import apply_kernel
 from serde.walk.expansion.tensors import fixed_shape
 

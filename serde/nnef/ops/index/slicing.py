@@ -7,10 +7,8 @@ from typing import Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axes
+from serde.nnef.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, normalize_axes
 from serde.relay.op.index.slicing import StridedSlice
 
 _FAR: Final = 2**31 - 1
@@ -19,7 +17,7 @@ _FAR: Final = 2**31 - 1
 
 @OPS.imports("slice")
 def import_slice(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     *,
     axes: tuple[int, ...],
@@ -60,17 +58,17 @@ def _require_valid(length: Dim, axis: int, begin: int, end: int, stride: int) ->
 
 
 @OPS.exports("strided_slice")
-def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlice) -> Value:
+def export_strided_slice(ctx: Export, data: Value, *, region: StridedSlice) -> Value:
     return _slice(ctx, data, region.cuts(ctx.type(data).rank))
 
 
 @OPS.exports("slice_like", ignored=("axes",))
-def export_slice_like(ctx: ExportContext, data: Value, shape_like: Value) -> Value:
+def export_slice_like(ctx: Export, data: Value, shape_like: Value) -> Value:
     wanted = ctx.static_shape(Value("", ctx.result_type()))
     return _slice(ctx, data, {axis: (0, length, 1) for axis, length in enumerate(wanted)})
 
 
-def _slice(ctx: ExportContext, data: Value, cuts: Mapping[int, tuple[int, int, int]]) -> Value:
+def _slice(ctx: Export, data: Value, cuts: Mapping[int, tuple[int, int, int]]) -> Value:
     """Write a slice, of begin, end and stride of some axes as Python counts them."""
     lengths = ctx.static_shape(data)
     found = {}

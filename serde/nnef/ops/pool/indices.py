@@ -16,17 +16,13 @@ from serde.nnef.ops.conv.transposed import transpose_windows
 from serde.nnef.ops.conv.windows import pad_border, steps
 from serde.nnef.ops.pool.unpool import UnpoolAttributes, read_unpool
 from serde.nnef.ops.pool.window import PoolAttributes, Windows, max_windows, read_windows, volume_of
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, TupleGetItem, tensor_type
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.shapes import split_padding
+from serde.nnef.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, OpDef, TupleGetItem, split_padding, tensor_type
 from serde.relay.op.pool.indices import PooledPlaces
 from serde.relay.op.pool.unpool import MaxUnpool
 
 
-def _spread_windows(
-    ctx: ImportContext, x: Expr, windows: Windows, border: str, value: float
-) -> Expr:
+def _spread_windows(ctx: Import, x: Expr, windows: Windows, border: str, value: float) -> Expr:
     """Return the elements of each window along a last axis; beyond the data is `value`."""
     x = pad_border(ctx, x, [(each.before, each.after) for each in windows], border, value)
     lengths = ctx.static_shape(x)
@@ -55,26 +51,24 @@ def _taps(stride: int, count: int, dilation: int, size: int) -> Array:
     return allocation.outer_sum(starts, steps)
 
 
-def _argmax_windows(ctx: ImportContext, x: Expr, windows: Windows, border: str) -> Expr:
+def _argmax_windows(ctx: Import, x: Expr, windows: Windows, border: str) -> Expr:
     """Return where the first maximum of each window is; what is ignored is none."""
     least = -math.inf if border == "ignore" else 0.0
     return relay.argmax(_spread_windows(ctx, x, windows, border, least), axis=-1)
 
 
 @OPS.imports("argmax_pool")
-def import_argmax_pool(ctx: ImportContext, input: Expr, *, pool: PoolAttributes) -> Expr:
+def import_argmax_pool(ctx: Import, input: Expr, *, pool: PoolAttributes) -> Expr:
     return _argmax_windows(ctx, input, read_windows(ctx, input, pool), pool.border)
 
 
 @OPS.imports("max_pool_with_index")
-def import_max_pool_with_index(
-    ctx: ImportContext, input: Expr, *, pool: PoolAttributes
-) -> list[Expr]:
+def import_max_pool_with_index(ctx: Import, input: Expr, *, pool: PoolAttributes) -> list[Expr]:
     windows = read_windows(ctx, input, pool)
     return [make(ctx, input, windows, pool.border) for make in (max_windows, _argmax_windows)]
 
 
-def _is_at(ctx: ImportContext, index: Expr, axis: int, size: int) -> Expr:
+def _is_at(ctx: Import, index: Expr, axis: int, size: int) -> Expr:
     """Return along a new axis whether a place is the first, the second and so on.
 
     Places are compared as scalars, which more formats can.
@@ -85,7 +79,7 @@ def _is_at(ctx: ImportContext, index: Expr, axis: int, size: int) -> Expr:
 
 
 @OPS.imports("sample")
-def import_sample(ctx: ImportContext, input: Expr, index: Expr, *, pool: PoolAttributes) -> Expr:
+def import_sample(ctx: Import, input: Expr, index: Expr, *, pool: PoolAttributes) -> Expr:
     windows, rank = read_windows(ctx, input, pool), ctx.rank(index)
     spread = _spread_windows(ctx, input, windows, pool.border, 0.0)
     chosen = _is_at(ctx, index, rank, volume_of(windows))
@@ -93,9 +87,7 @@ def import_sample(ctx: ImportContext, input: Expr, index: Expr, *, pool: PoolAtt
 
 
 @OPS.imports("desample", "max_unpool")
-def import_desample(
-    ctx: ImportContext, input: Expr, index: Expr, *, unpool: UnpoolAttributes
-) -> Expr:
+def import_desample(ctx: Import, input: Expr, index: Expr, *, unpool: UnpoolAttributes) -> Expr:
     """Elements that meet are added; those that would lie beyond the result are lost.
 
     The places in a window are channels, of which a transposed convolution moves each to its own.
@@ -113,7 +105,7 @@ def import_desample(
 
 
 def _move_places(
-    ctx: ImportContext, x: Expr, axes: Sequence[int], windows: Windows, wanted: Sequence[int]
+    ctx: Import, x: Expr, axes: Sequence[int], windows: Windows, wanted: Sequence[int]
 ) -> Expr:
     """Return elements of which each is moved along some axes, by its place in a window.
 
@@ -160,7 +152,7 @@ _EXACT = 1 << 24
 
 @OPS.exports("serde.max_pool_with_places")
 def export_max_pool_with_places(
-    ctx: ExportContext, data: Value, *, pool: PooledPlaces
+    ctx: Export, data: Value, *, pool: PooledPlaces
 ) -> tuple[Value, Value]:
     """Relay counts in the whole tensor: where windows start is added, in scalars, which is exact.
 
@@ -224,9 +216,7 @@ def _undoes_pool(node: Call) -> bool:
 
 
 @OPS.exports("serde.max_unpool", when=_undoes_pool)
-def export_max_unpool(
-    ctx: ExportContext, data: Value, indices: Value, *, window: MaxUnpool
-) -> Value:
+def export_max_unpool(ctx: Export, data: Value, indices: Value, *, window: MaxUnpool) -> Value:
     """The pooling before it knows places in windows."""
     ndim = len(window.pool_size)
     pairs = zip(*split_padding(window.padding, ndim), strict=True)

@@ -13,7 +13,7 @@ from serde.errors import Unsupported
 from serde.nnef.ops.conv.transposed import continue_input, transpose_windows, unpooled_geometry
 from serde.nnef.ops.conv.windows import per_axis
 from serde.nnef.ops.pool.window import Axis, PoolAttributes, Windows, slide, volume_of
-from serde.nnef.ops.table import OPS, ImportContext
+from serde.nnef.ops.table import OPS, Import
 from serde.relay.ir.expr import Expr
 
 __all__ = ["UnpoolAttributes", "read_unpool"]
@@ -26,9 +26,7 @@ class UnpoolAttributes(PoolAttributes):
     output_shape: tuple[int, ...] = ()
 
 
-def read_unpool(
-    ctx: ImportContext, x: Expr, unpool: UnpoolAttributes
-) -> tuple[Windows, tuple[int, ...]]:
+def read_unpool(ctx: Import, x: Expr, unpool: UnpoolAttributes) -> tuple[Windows, tuple[int, ...]]:
     """Return the windows over the axes of a result, and its shape.
 
     What lies before and behind the result is cut off what windows cover, or added to it if it is
@@ -54,7 +52,7 @@ def read_unpool(
     return tuple(windows), tuple(wanted)
 
 
-def _spread_windows(ctx: ImportContext, x: Expr, windows: Windows, normalize: bool) -> Expr:
+def _spread_windows(ctx: Import, x: Expr, windows: Windows, normalize: bool) -> Expr:
     """Return the sums of what windows spread: each element, or its share of a window."""
 
     def build(part: Expr, over: Windows) -> Expr:
@@ -91,13 +89,13 @@ def _coverage(windows: Windows, lengths: tuple[int, ...], wanted: tuple[int, ...
         places = allocation.outer_sum(starts, steps).reshape(-1)
         inside = places[(places >= 0) & (places < n)]
         row = allocation.bincount(inside, minlength=n)
-        counts *= row.reshape([-1 if place == axis else 1 for place in range(len(wanted))])
+        counts *= row.reshape([-1 if index == axis else 1 for index in range(len(wanted))])
     return np.maximum(counts, 1)
 
 
 @OPS.imports("debox")
 def import_debox(
-    ctx: ImportContext, input: Expr, *, unpool: UnpoolAttributes, normalize: bool = False
+    ctx: Import, input: Expr, *, unpool: UnpoolAttributes, normalize: bool = False
 ) -> Expr:
     """Means are of whole windows, or, where the border is ignored, of those that meet."""
     windows, wanted = read_unpool(ctx, input, unpool)
@@ -119,6 +117,6 @@ def import_debox(
 
 
 @OPS.imports("avg_unpool")
-def import_avg_unpool(ctx: ImportContext, input: Expr, *, unpool: UnpoolAttributes) -> Expr:
+def import_avg_unpool(ctx: Import, input: Expr, *, unpool: UnpoolAttributes) -> Expr:
     """No fragment of the standard; Khronos' parser has it."""
     return import_debox(ctx, input, unpool=unpool, normalize=True)

@@ -18,11 +18,8 @@ from serde.nnef.ops.conv.windows import (
     same_padding,
     steps,
 )
-from serde.nnef.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
+from serde.nnef.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, as_dtype, call, split_padding, tensor_type
 from serde.relay.op.pool.reduction import Pooling
 from serde.walk.expansion.pool import USUAL
 
@@ -80,7 +77,7 @@ def volume_of(windows: Windows) -> int:
     return math.prod(axis.size for axis in windows)
 
 
-def read_windows(ctx: ImportContext, x: Expr, pool: PoolAttributes) -> Windows:
+def read_windows(ctx: Import, x: Expr, pool: PoolAttributes) -> Windows:
     """Return the windows over the axes of a tensor, with the padding that is not told.
 
     Raises:
@@ -112,7 +109,7 @@ Slide = Callable[[Expr, Windows], Expr]
 
 
 def slide(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     windows: Windows,
     build: Slide,
@@ -167,13 +164,13 @@ def _group_axes(active: Sequence[int], rank: int) -> list[list[int]]:
     return groups
 
 
-def _pad_all(ctx: ImportContext, x: Expr, windows: Windows, border: str) -> tuple[Expr, Windows]:
+def _pad_all(ctx: Import, x: Expr, windows: Windows, border: str) -> tuple[Expr, Windows]:
     """Return the tensor with all its padding, and the windows over it."""
     padded = pad_border(ctx, x, [(each.before, each.after) for each in windows], border)
     return padded, tuple(each._replace(before=0, after=0) for each in windows)
 
 
-def _crop(ctx: ImportContext, x: Expr, windows: Windows) -> tuple[Expr, Windows]:
+def _crop(ctx: Import, x: Expr, windows: Windows) -> tuple[Expr, Windows]:
     """Return the tensor without what negative padding cuts off, and the windows over it."""
     cut = [(min(0, each.before), min(0, each.after)) for each in windows]
     kept = (each._replace(before=max(0, each.before), after=max(0, each.after)) for each in windows)
@@ -199,13 +196,13 @@ def _make_slide(kind: str, **attrs: AnyValue) -> Slide:
     return build
 
 
-def max_windows(ctx: ImportContext, x: Expr, windows: Windows, border: str) -> Expr:
+def max_windows(ctx: Import, x: Expr, windows: Windows, border: str) -> Expr:
     """Return the maximum of each window; zeros beyond the data take part, if they are there."""
     x, windows = _crop(ctx, x, windows) if border == "ignore" else _pad_all(ctx, x, windows, border)
     return slide(ctx, x, windows, _make_slide("max"))
 
 
-def mean_windows(ctx: ImportContext, x: Expr, windows: Windows, border: str) -> Expr:
+def mean_windows(ctx: Import, x: Expr, windows: Windows, border: str) -> Expr:
     """Return the mean of each window, of what lies inside the data if the border is ignored."""
     if volume_of(windows) == 1 and border != "ignore":
         return _pick(ctx, *_pad_all(ctx, x, windows, border))
@@ -214,7 +211,7 @@ def mean_windows(ctx: ImportContext, x: Expr, windows: Windows, border: str) -> 
     return slide(ctx, x, windows, _make_slide("avg", count_include_pad=border != "ignore"))
 
 
-def _pick(ctx: ImportContext, x: Expr, windows: Windows) -> Expr:
+def _pick(ctx: Import, x: Expr, windows: Windows) -> Expr:
     """Return the elements that lie strides apart."""
     axes = [axis for axis, each in enumerate(windows) if each.stride > 1]
     if not axes:
@@ -224,7 +221,7 @@ def _pick(ctx: ImportContext, x: Expr, windows: Windows) -> Expr:
     return relay.strided_slice(x, [0] * len(axes), end, strides, axes=axes)
 
 
-def sum_windows(ctx: ImportContext, x: Expr, windows: Windows, border: str) -> Expr:
+def sum_windows(ctx: Import, x: Expr, windows: Windows, border: str) -> Expr:
     """Return the sum of each window; what is ignored adds nothing, as zeros do."""
     mean = mean_windows(ctx, x, windows, "constant" if border == "ignore" else border)
     volume = volume_of(windows)
@@ -234,25 +231,23 @@ def sum_windows(ctx: ImportContext, x: Expr, windows: Windows, border: str) -> E
 
 
 @OPS.imports("max_pool")
-def import_max_pool(ctx: ImportContext, input: Expr, *, pool: PoolAttributes) -> Expr:
+def import_max_pool(ctx: Import, input: Expr, *, pool: PoolAttributes) -> Expr:
     return max_windows(ctx, input, read_windows(ctx, input, pool), pool.border)
 
 
 @OPS.imports("avg_pool")
-def import_avg_pool(ctx: ImportContext, input: Expr, *, pool: PoolAttributes) -> Expr:
+def import_avg_pool(ctx: Import, input: Expr, *, pool: PoolAttributes) -> Expr:
     return mean_windows(ctx, input, read_windows(ctx, input, pool), pool.border)
 
 
 @OPS.imports("rms_pool")
-def import_rms_pool(ctx: ImportContext, input: Expr, *, pool: PoolAttributes) -> Expr:
+def import_rms_pool(ctx: Import, input: Expr, *, pool: PoolAttributes) -> Expr:
     windows = read_windows(ctx, input, pool)
     return relay.sqrt(mean_windows(ctx, relay.multiply(input, input), windows, pool.border))
 
 
 @OPS.imports("box")
-def import_box(
-    ctx: ImportContext, input: Expr, *, pool: PoolAttributes, normalize: bool = False
-) -> Expr:
+def import_box(ctx: Import, input: Expr, *, pool: PoolAttributes, normalize: bool = False) -> Expr:
     reduce = mean_windows if normalize else sum_windows
     return reduce(ctx, input, read_windows(ctx, input, pool), pool.border)
 
@@ -260,7 +255,7 @@ def import_box(
 class RelayPool(Pooling):
     """Attributes of Relay's poolings."""
 
-    def to_nnef(self, ctx: ExportContext, data: Value, border: str) -> dict[str, AnyValue]:
+    def to_nnef(self, ctx: Export, data: Value, border: str) -> dict[str, AnyValue]:
         """Return the windows over all axes; where lengths are rounded up there is more padding."""
         ndim = len(self.pool_size)
         before, after = split_padding(self.padding, ndim)
@@ -291,14 +286,12 @@ _POOLS = {kind: [f"nn.{kind}_pool{ndim}d" for ndim in SPATIAL] for kind in ("max
 
 
 @OPS.exports(*_POOLS["max"], when=_is_of_scalars)
-def export_max_pool(ctx: ExportContext, data: Value, *, pool: RelayPool) -> Value:
+def export_max_pool(ctx: Export, data: Value, *, pool: RelayPool) -> Value:
     return ctx.emit("max_pool", data, **pool.to_nnef(ctx, data, "ignore"))
 
 
 @OPS.exports(*_POOLS["avg"])
-def export_avg_pool(
-    ctx: ExportContext, data: Value, *, pool: RelayPool, count_include_pad: bool
-) -> Value:
+def export_avg_pool(ctx: Export, data: Value, *, pool: RelayPool, count_include_pad: bool) -> Value:
     """A window without elements has no mean in NNEF; in Relay it is zero.
 
     Raises:

@@ -25,21 +25,13 @@ from serde.onnx.ops.image.sampling import (
     sample,
 )
 from serde.onnx.ops.shape.reshape import unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, call
 
 
 @OPS.exports("nn.deformable_conv2d")
 def export_deformable_conv2d(
-    ctx: ExportContext,
-    x: Value,
-    offset: Value,
-    weight: Value,
-    *,
-    conv: RelayConv,
-    deformable_groups: int,
+    ctx: Export, x: Value, offset: Value, weight: Value, *, conv: RelayConv, deformable_groups: int
 ) -> Value:
     """Spelled out: DeformConv fades before the first pixel, where Relay reads zero."""
     source, dtype = ctx.type(x).dtype, ctx.result_type().dtype
@@ -74,7 +66,7 @@ def export_deformable_conv2d(
 
 
 def _compute_positions(
-    ctx: ExportContext, shifts: Value, axis: int, steps: tuple[Dim, int, int], tap: Array
+    ctx: Export, shifts: Value, axis: int, steps: tuple[Dim, int, int], tap: Array
 ) -> Value:
     """Return where each tap reads along an axis: its shift added to its position in the window.
 
@@ -95,7 +87,7 @@ def _compute_positions(
 
 
 def _sample_or_zero(
-    ctx: ExportContext,
+    ctx: Export,
     table: Value,
     images: Value,
     indices: Sequence[Value],
@@ -111,7 +103,7 @@ def _sample_or_zero(
 
 @OPS.exports("serde.deform_conv2d", since=19)
 def export_deform_conv2d(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     weight: Value,
     offset: Value,
@@ -142,7 +134,7 @@ def export_deform_conv2d(
 
 @OPS.imports("DeformConv", since=(19, 22))
 def import_deform_conv(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     w: Expr,
     offset: Expr,

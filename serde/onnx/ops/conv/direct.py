@@ -18,16 +18,14 @@ from serde.onnx.ops.conv.windows import (
     require_dtype,
 )
 from serde.onnx.ops.elementwise.convert import cast
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TupleGetItem, call, is_float
 from serde.relay.lowering.conv import CONVOLUTIONS
 
 
 @OPS.exports(*CONVOLUTIONS)
 def export_conv(
-    ctx: ExportContext, x: Value, weight: Value, bias: Value | None = None, *, conv: RelayConv
+    ctx: Export, x: Value, weight: Value, bias: Value | None = None, *, conv: RelayConv
 ) -> Value:
     if is_float(ctx.type(x).dtype):
         require_dtype(ctx, x)
@@ -44,7 +42,7 @@ def export_conv(
 
 @OPS.imports("Conv", since=(1, 11, 22))
 def import_conv(
-    ctx: ImportContext, x: Expr, w: Expr, b: Expr | None = None, *, conv: ConvAttributes
+    ctx: Import, x: Expr, w: Expr, b: Expr | None = None, *, conv: ConvAttributes
 ) -> Expr:
     kernel = conv.kernel(ctx, w)
     ndim = len(kernel)
@@ -69,7 +67,7 @@ def import_conv(
 
 @OPS.exports("serde.causal_conv1d", since=27)
 def export_causal_conv(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     weight: Value,
     bias: Value | None,
@@ -84,7 +82,7 @@ def export_causal_conv(
 
 @OPS.imports("CausalConvWithState", since=27)
 def import_causal_conv(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weight: Expr,
     bias: Expr | None = None,

@@ -15,15 +15,14 @@ from serde.onnx.ops.conv.windows import (
     require_dtype,
     require_fixed,
 )
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr
 from serde.relay.lowering.conv import TRANSPOSED
 
 
 @OPS.exports(*TRANSPOSED)
 def export_conv_transpose(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     weight: Value,
     bias: Value | None = None,
@@ -60,7 +59,7 @@ def _lengthen(attrs: Mapping[str, AnyValue], longer: Sequence[int]) -> dict[str,
 
 
 def _compute_padding(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     reach: Sequence[int],
     strides: Sequence[int],
@@ -89,7 +88,7 @@ def _compute_padding(
 
 @OPS.imports("ConvTranspose", since=(1, 11, 22))
 def import_conv_transpose(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     w: Expr,
     b: Expr | None = None,

@@ -10,11 +10,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import const_int64
 from serde.onnx.ops.linalg.product import BYTE_DTYPES
-from serde.onnx.ops.table import ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
+from serde.onnx.ops.table import Export, Import, Value
+from serde.relay.ir import Dim, Expr, call, split_padding
 from serde.relay.op.conv.windows import Convolution
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
@@ -34,7 +31,7 @@ class ConvAttributes:
     pads: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
 
-    def kernel(self, ctx: ImportContext, w: Expr, what: str = "a convolution") -> tuple[int, ...]:
+    def kernel(self, ctx: Import, w: Expr, what: str = "a convolution") -> tuple[int, ...]:
         """Return the spatial lengths of a weight.
 
         Raises:
@@ -53,7 +50,7 @@ class ConvAttributes:
 class RelayConv(Convolution):
     """Attributes of Relay's convolutions."""
 
-    def to_onnx(self, ctx: ExportContext, weight: Value) -> dict[str, AnyValue]:
+    def to_onnx(self, ctx: Export, weight: Value) -> dict[str, AnyValue]:
         """Return the attributes of Conv and its kin.
 
         Raises:
@@ -90,7 +87,7 @@ def require_fixed(values: Sequence[Dim], name: str) -> list[int]:
     return result
 
 
-def require_kernel_shape(ctx: ExportContext, weight: Value) -> list[int]:
+def require_kernel_shape(ctx: Export, weight: Value) -> list[int]:
     """Return the spatial lengths of a weight.
 
     Raises:
@@ -103,7 +100,7 @@ EXACT_DEPTH = (1 << 31) // 255**2
 """So many products of two bytes less their zero points add up within int32."""
 
 
-def require_bytes(ctx: ExportContext, x: Value, weight: Value) -> None:
+def require_bytes(ctx: Export, x: Value, weight: Value) -> None:
     """Refuse a convolution of integers that ConvInteger, which sums bytes in int32, cannot say.
 
     Sums in int64 are the same where they cannot leave int32.
@@ -122,7 +119,7 @@ def require_bytes(ctx: ExportContext, x: Value, weight: Value) -> None:
         )
 
 
-def require_dtype(ctx: ExportContext, x: Value) -> None:
+def require_dtype(ctx: Export, x: Value) -> None:
     """Refuse a convolution in another dtype than its data.
 
     Raises:
@@ -155,7 +152,7 @@ def explicit_pads(pads: Sequence[int], ndim: int) -> tuple[int, ...]:
 
 
 def compute_padding(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     kernel: Sequence[int],
     strides: Sequence[int],
@@ -186,7 +183,7 @@ def compute_padding(
 
 
 def pad_same(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     kernel: Sequence[int],
     strides: Sequence[int],

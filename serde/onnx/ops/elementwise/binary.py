@@ -18,14 +18,12 @@ from serde.onnx.ops.elementwise.convert import (
     retype,
     scalar_like,
 )
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, call, is_float
 from serde.walk.pairs import reads, writes
 
 
-def _export_arithmetic(ctx: ExportContext, x: Value, y: Value, *, target: str) -> Value:
+def _export_arithmetic(ctx: Export, x: Value, y: Value, *, target: str) -> Value:
     return emit_wide(ctx, target, x, y)
 
 
@@ -33,16 +31,16 @@ for _name, _target in {"add": "Add", "divide": "Div", "multiply": "Mul", "subtra
     OPS.exports(_name)(partial(_export_arithmetic, target=_target))
 
 
-def _export_comparison(ctx: ExportContext, x: Value, y: Value, *, target: str) -> Value:
+def _export_comparison(ctx: Export, x: Value, y: Value, *, target: str) -> Value:
     return ctx.emit(target, _cast_bool(ctx, x), _cast_bool(ctx, y))
 
 
-def _cast_bool(ctx: ExportContext, x: Value) -> Value:
+def _cast_bool(ctx: Export, x: Value) -> Value:
     """ONNX does not order truth values."""
     return cast(ctx, x, np.int32) if ctx.type(x).dtype == "bool" else x
 
 
-def _export_logical(ctx: ExportContext, *operands: Value, target: str) -> Value:
+def _export_logical(ctx: Export, *operands: Value, target: str) -> Value:
     """Relay takes numbers, too, and gives their dtype back."""
     dtype = ctx.type(operands[0]).dtype
     result = ctx.emit(target, *[cast_to_bool(ctx, x) for x in operands])
@@ -59,12 +57,12 @@ for _name, _target in {
 
 
 @OPS.exports("where")
-def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
+def export_where(ctx: Export, condition: Value, x: Value, y: Value) -> Value:
     return emit_where(ctx, cast_to_bool(ctx, condition), x, y, ctx.type(x).dtype)
 
 
 @OPS.exports("power")
-def export_power(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_power(ctx: Export, x: Value, y: Value) -> Value:
     """Before 12 Pow takes floats only, and never small integers: both go through float64."""
     dtype = ctx.type(x).dtype
     if is_float(dtype) or (dtype in ("int32", "int64") and ctx.version >= 12):
@@ -74,7 +72,7 @@ def export_power(ctx: ExportContext, x: Value, y: Value) -> Value:
 
 
 @OPS.imports("Pow", since=(7, 12, 13, 15))
-def import_pow(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+def import_pow(ctx: Import, x: Expr, y: Expr) -> Expr:
     """The exponent may have a dtype of its own; an integer to a float's power is truncated."""
     dtype, exponent = ctx.type(x).dtype, ctx.type(y).dtype
     if dtype == exponent:
@@ -84,7 +82,7 @@ def import_pow(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
     return relay.cast(relay.power(relay.cast(x, "float64"), relay.cast(y, "float64")), dtype)
 
 
-def _export_extremum(ctx: ExportContext, x: Value, y: Value, *, op: str, comparison: str) -> Value:
+def _export_extremum(ctx: Export, x: Value, y: Value, *, op: str, comparison: str) -> Value:
     """Before 12, Max and Min take floats only; truth values never."""
     dtype = ctx.type(x).dtype
     if dtype == "bool":
@@ -99,17 +97,17 @@ OPS.exports("minimum")(partial(_export_extremum, op="Min", comparison="Less"))
 
 
 @OPS.exports("not_equal")
-def export_not_equal(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_not_equal(ctx: Export, x: Value, y: Value) -> Value:
     return ctx.emit("Not", ctx.emit("Equal", x, y))
 
 
 def _make_or_equal_exporters(op: str) -> tuple[Callable[..., Value], Callable[..., Value]]:
     """Return the exporters of a comparison or equality, from 12 on and before."""
 
-    def export_or_equal(ctx: ExportContext, x: Value, y: Value) -> Value:
+    def export_or_equal(ctx: Export, x: Value, y: Value) -> Value:
         return ctx.emit(f"{op}OrEqual", _cast_bool(ctx, x), _cast_bool(ctx, y))
 
-    def export_or_equal_v1(ctx: ExportContext, x: Value, y: Value) -> Value:
+    def export_or_equal_v1(ctx: Export, x: Value, y: Value) -> Value:
         """Two comparisons, since the negation of the opposite one is true for NaN."""
         x, y = _cast_bool(ctx, x), _cast_bool(ctx, y)
         return ctx.emit("Or", ctx.emit(op, x, y), ctx.emit("Equal", x, y))
@@ -125,7 +123,7 @@ for _name, _target in {"greater": "Greater", "less": "Less"}.items():
 
 
 @OPS.imports("Mod", since=(10, 13, 28))
-def import_mod(ctx: ImportContext, x: Expr, y: Expr, *, fmod: bool = False) -> Expr:
+def import_mod(ctx: Import, x: Expr, y: Expr, *, fmod: bool = False) -> Expr:
     if fmod:
         return relay.mod(x, y)
     if is_float(ctx.type(x).dtype) and ctx.version < 28:
@@ -134,7 +132,7 @@ def import_mod(ctx: ImportContext, x: Expr, y: Expr, *, fmod: bool = False) -> E
 
 
 @OPS.exports("floor_mod")
-def export_floor_mod(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_floor_mod(ctx: Export, x: Value, y: Value) -> Value:
     """``x - floor(x / y) * y``; of floats, the exact ``fmod`` moved to the divisor's sign.
 
     A rounded quotient could be a whole number that the exact one is below.
@@ -147,7 +145,7 @@ def export_floor_mod(ctx: ExportContext, x: Value, y: Value) -> Value:
 
 
 def _export_wider(
-    ctx: ExportContext, export: Callable[[ExportContext, Value, Value], Value], x: Value, y: Value
+    ctx: Export, export: Callable[[Export, Value, Value], Value], x: Value, y: Value
 ) -> Value:
     """Return what a converter makes of operands in a wider dtype, in their own."""
     dtype = ctx.type(x).dtype
@@ -157,7 +155,7 @@ def _export_wider(
 
 
 @OPS.exports("floor_divide")
-def export_floor_divide(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_floor_divide(ctx: Export, x: Value, y: Value) -> Value:
     if not ctx.takes("Div", ctx.type(x).dtype):
         return _export_wider(ctx, export_floor_divide, x, y)
     if is_float(ctx.type(x).dtype):
@@ -166,7 +164,7 @@ def export_floor_divide(ctx: ExportContext, x: Value, y: Value) -> Value:
     return ctx.emit("Div", ctx.emit("Sub", x, rest), y)
 
 
-def align_axis(ctx: ImportContext, x: Expr, y: Expr, axis: int | None, broadcast: bool) -> Expr:
+def align_axis(ctx: Import, x: Expr, y: Expr, axis: int | None, broadcast: bool) -> Expr:
     """Return `y` with axes of 1 behind, so that its first one stands at `axis` of `x`.
 
     Before version 7, ONNX broadcasts where asked only, and names the axis.
@@ -204,13 +202,7 @@ Before 7 they broadcast along an axis that is named.
 
 
 def _import_legacy(
-    ctx: ImportContext,
-    x: Expr,
-    y: Expr,
-    *,
-    target: str,
-    axis: int | None = None,
-    broadcast: bool = False,
+    ctx: Import, x: Expr, y: Expr, *, target: str, axis: int | None = None, broadcast: bool = False
 ) -> Expr:
     return call(target, x, align_axis(ctx, x, y, axis, broadcast))
 
@@ -225,7 +217,7 @@ for _name, (_target, _versions, _legacy) in BINARY.items():
 OPS.imports("Pow", since=1, ignored=("consumed_inputs",))(partial(_import_legacy, target="power"))
 
 
-def _import_variadic(ctx: ImportContext, first: Expr, *others: Expr, target: str) -> Expr:
+def _import_variadic(ctx: Import, first: Expr, *others: Expr, target: str) -> Expr:
     return reduce(lambda x, y: call(target, x, y), others, first)
 
 
@@ -245,7 +237,7 @@ OPS.imports("Min", since=(1, 6, 8, 12, 13), ignored=("consumed_inputs",))(
 
 
 @OPS.imports("Mean", since=(1, 6, 8, 13), ignored=("consumed_inputs",))
-def import_mean(ctx: ImportContext, first: Expr, *others: Expr) -> Expr:
+def import_mean(ctx: Import, first: Expr, *others: Expr) -> Expr:
     total = reduce(relay.add, others, first)
     return relay.divide(total, scalar_like(ctx, first, 1 + len(others)))
 

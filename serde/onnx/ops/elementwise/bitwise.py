@@ -10,7 +10,7 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.onnx.ops.table import OPS, Export, Import, Value
 from serde.relay.ir.expr import Expr
 from serde.walk.pairs import reads
 
@@ -24,7 +24,7 @@ UFUNCS: Final[dict[str, np.ufunc]] = {
 }
 
 
-def combine_bits(ctx: ExportContext, op: str, a: Value, b: Value) -> Value:
+def combine_bits(ctx: Export, op: str, a: Value, b: Value) -> Value:
     """Return two int64 combined bit by bit; before 18 by tables of their hexadecimal digits."""
     if ctx.version >= 18:
         return ctx.emit(f"Bitwise{op}", a, b)
@@ -38,7 +38,7 @@ def combine_bits(ctx: ExportContext, op: str, a: Value, b: Value) -> Value:
     return squeeze(ctx, column, [-1])
 
 
-def _to_hex_digits(ctx: ExportContext, x: Value) -> Value:
+def _to_hex_digits(ctx: Export, x: Value) -> Value:
     """Return the hexadecimal digits of int64 on a new last axis, the lowest first."""
     wide = unsqueeze(ctx, cast(ctx, x, np.uint64), [-1])
     shifts = ctx.const(4 * HEXADECIMAL, np.uint64)
@@ -46,7 +46,7 @@ def _to_hex_digits(ctx: ExportContext, x: Value) -> Value:
     return cast(ctx, ctx.emit("Mod", rest, ctx.const(16, np.uint64)), np.int64)
 
 
-def _export_bitwise(ctx: ExportContext, x: Value, y: Value, *, op: str) -> Value:
+def _export_bitwise(ctx: Export, x: Value, y: Value, *, op: str) -> Value:
     dtype = ctx.type(x).dtype
     if dtype == "bool":
         return ctx.emit(op, x, y)
@@ -61,7 +61,7 @@ for _op in UFUNCS:
 
 
 @OPS.exports("bitwise_not")
-def export_bitwise_not(ctx: ExportContext, x: Value) -> Value:
+def export_bitwise_not(ctx: Export, x: Value) -> Value:
     """Before 18 ``-1 - x``, which wraps in every width."""
     dtype = ctx.type(x).dtype
     if dtype == "bool":
@@ -72,7 +72,7 @@ def export_bitwise_not(ctx: ExportContext, x: Value) -> Value:
 
 
 @OPS.exports("left_shift")
-def export_left_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
+def export_left_shift(ctx: Export, x: Value, indices: Value) -> Value:
     """``x * 2**y``, which wraps as a shift does.
 
     ONNX shifts unsigned integers only. As in NumPy, a shift by all bits or more leaves zero.
@@ -85,7 +85,7 @@ def export_left_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
 
 
 @OPS.exports("right_shift")
-def export_right_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
+def export_right_shift(ctx: Export, x: Value, indices: Value) -> Value:
     """``floor(x / 2**y)`` in int64; of uint64, a BitShift.
 
     As in NumPy, a shift by all bits or more leaves the sign alone.
@@ -116,13 +116,11 @@ def export_right_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
 
 
 @OPS.imports("BitShift", since=(11, 28))
-def import_bit_shift(
-    ctx: ImportContext, x: Expr, y: Expr, *, direction: Literal["LEFT", "RIGHT"]
-) -> Expr:
+def import_bit_shift(ctx: Import, x: Expr, y: Expr, *, direction: Literal["LEFT", "RIGHT"]) -> Expr:
     return relay.left_shift(x, y) if direction == "LEFT" else relay.right_shift(x, y)
 
 
-def _is_bit_shift(ctx: ExportContext, x: Value, indices: Value) -> bool:
+def _is_bit_shift(ctx: Export, x: Value, indices: Value) -> bool:
     """Whether BitShift says a shift: of an unsigned number, by less than its bits."""
     dtype = ctx.type(x).dtype
     if dtype not in ("uint8", "uint32", "uint64") or indices.data is None:
@@ -130,14 +128,14 @@ def _is_bit_shift(ctx: ExportContext, x: Value, indices: Value) -> bool:
     return bool((indices.data < np.dtype(dtype).itemsize * 8).all())
 
 
-def _clamp_shift(ctx: ExportContext, indices: Value, most: int) -> Value:
+def _clamp_shift(ctx: Export, indices: Value, most: int) -> Value:
     """Return shift counts as int64, those below 0 or above `most` as `most`."""
     wide, bound = cast(ctx, indices, np.int64), ctx.const(most, np.int64)
     low = ctx.emit("Less", wide, ctx.const(0, np.int64))
     return ctx.emit("Where", ctx.emit("Or", low, ctx.emit("Less", bound, wide)), bound, wide)
 
 
-def _wrap_shift(ctx: ExportContext, indices: Value) -> Value:
+def _wrap_shift(ctx: Export, indices: Value) -> Value:
     return ctx.emit("Mod", indices, ctx.const(64, np.uint64), fmod=0)
 
 

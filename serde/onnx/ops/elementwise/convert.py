@@ -11,10 +11,8 @@ from onnx import helper
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TensorType, is_float
 
 FLOAT8 = {
     "float8_e4m3fn": 448.0,
@@ -25,7 +23,7 @@ FLOAT8 = {
 """Types to which a cast saturates unless told otherwise, with their greatest values."""
 
 
-def cast(ctx: ExportContext, x: Value, dtype: AnyValue) -> Value:
+def cast(ctx: Export, x: Value, dtype: AnyValue) -> Value:
     """Return `x` in another dtype; Relay's float8 do not saturate, ONNX's do unless told."""
     wanted = np.dtype(dtype)
     saturate = 0 if wanted.name in FLOAT8 else None
@@ -42,7 +40,7 @@ def compute_dtype(dtype: str) -> str:
     return "float32" if is_float(dtype) else "int64"
 
 
-def emit_wide(ctx: ExportContext, op: str, *operands: Value, **attrs: AnyValue) -> Value:
+def emit_wide(ctx: Export, op: str, *operands: Value, **attrs: AnyValue) -> Value:
     """Return what an operator gives, in a wider dtype where it does not take the operands'."""
     dtype = ctx.type(operands[0]).dtype
     if ctx.takes(op, dtype):
@@ -51,20 +49,20 @@ def emit_wide(ctx: ExportContext, op: str, *operands: Value, **attrs: AnyValue) 
     return cast(ctx, ctx.emit(op, *[cast(ctx, x, work) for x in operands], **attrs), dtype)
 
 
-def cast_to_bool(ctx: ExportContext, x: Value) -> Value:
+def cast_to_bool(ctx: Export, x: Value) -> Value:
     """Return whether each element differs from zero."""
     return x if ctx.type(x).dtype == "bool" else cast(ctx, x, np.bool_)
 
 
 @OPS.exports("cast")
-def export_cast(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+def export_cast(ctx: Export, x: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     """ONNX says nothing of floats beyond an integer's range, and Relay neither."""
     return cast(ctx, x, dtype)
 
 
 @OPS.imports("Cast", since=(6, 9, 13, 19, 21, 23, 24, 25, 28))
 def import_cast(
-    ctx: ImportContext, x: Expr, *, to: int, saturate: bool = True, round_mode: str = "up"
+    ctx: Import, x: Expr, *, to: int, saturate: bool = True, round_mode: str = "up"
 ) -> Expr:
     dtype = ctx.dtype(to)
     if dtype == "float8_e8m0fnu" and round_mode != "nearest":
@@ -73,7 +71,7 @@ def import_cast(
 
 
 @OPS.imports("Cast", since=1)
-def import_cast_v1(ctx: ImportContext, x: Expr, *, to: str) -> Expr:
+def import_cast_v1(ctx: Import, x: Expr, *, to: str) -> Expr:
     """The first version names the type."""
     names = dict(onnx.TensorProto.DataType.items())
     if to.upper() not in names:
@@ -83,7 +81,7 @@ def import_cast_v1(ctx: ImportContext, x: Expr, *, to: str) -> Expr:
 
 @OPS.imports("CastLike", since=(15, 19, 21, 23, 24, 25))
 def import_cast_like(
-    ctx: ImportContext, x: Expr, target: Expr, *, saturate: bool = True, round_mode: str = "up"
+    ctx: Import, x: Expr, target: Expr, *, saturate: bool = True, round_mode: str = "up"
 ) -> Expr:
     dtype = ctx.type(target).dtype
     if dtype == "float8_e8m0fnu" and round_mode != "nearest":
@@ -92,7 +90,7 @@ def import_cast_like(
 
 
 @OPS.exports("reinterpret")
-def export_reinterpret(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+def export_reinterpret(ctx: Export, x: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     """BitCast came with 26; among integers of one width a Cast keeps the bits, too."""
     given = np.dtype(numpy_dtype(ctx.type(x).dtype))
     if given == dtype:
@@ -105,7 +103,7 @@ def export_reinterpret(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue
 
 
 @OPS.imports("BitCast", since=26)
-def import_bit_cast(ctx: ImportContext, x: Expr, *, to: int) -> Expr:
+def import_bit_cast(ctx: Import, x: Expr, *, to: int) -> Expr:
     return relay.reinterpret(x, ctx.dtype(to))
 
 
@@ -118,7 +116,7 @@ WHERE_DTYPES = {"bool": "uint8", "int16": "int32", "uint16": "int32", "uint64": 
 """Dtypes of which ONNX Runtime has no Where, and one of the same values or bits that it has."""
 
 
-def emit_where(ctx: ExportContext, condition: Value, x: Value, y: Value, dtype: str) -> Value:
+def emit_where(ctx: Export, condition: Value, x: Value, y: Value, dtype: str) -> Value:
     """Return `x` where the condition holds, else `y`; both are of `dtype`."""
     work = WHERE_DTYPES.get(dtype)
     if work is None:
@@ -126,35 +124,35 @@ def emit_where(ctx: ExportContext, condition: Value, x: Value, y: Value, dtype: 
     return cast(ctx, ctx.emit("Where", condition, cast(ctx, x, work), cast(ctx, y, work)), dtype)
 
 
-def as_dtype(ctx: ExportContext, x: Value, dtype: str) -> Value:
+def as_dtype(ctx: Export, x: Value, dtype: str) -> Value:
     """Return `x` in `dtype`; itself where it is that already."""
     return x if ctx.type(x).dtype == dtype else cast(ctx, x, dtype)
 
 
 @OPS.imports("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25))
-def import_identity(ctx: ImportContext, x: Expr) -> Expr:
+def import_identity(ctx: Import, x: Expr) -> Expr:
     return x
 
 
-def retype(ctx: ExportContext, x: Value, like: Value, dtype: str) -> Value:
+def retype(ctx: Export, x: Value, like: Value, dtype: str) -> Value:
     """Return a value with a Relay type: the shape of `like`, and `dtype`."""
     return Value(x.name, TensorType(ctx.type(like).shape, dtype), x.data)
 
 
-def emit_shape(ctx: ExportContext, x: Value) -> Value:
+def emit_shape(ctx: Export, x: Value) -> Value:
     """Return the shape of `x`, a constant where it is known."""
     known = ctx.type(x).concrete_shape
     return ctx.emit("Shape", x) if known is None else ctx.shape(known)
 
 
-def fill(ctx: ExportContext, shape: Value, value: float, dtype: str) -> Value:
+def fill(ctx: Export, shape: Value, value: float, dtype: str) -> Value:
     """Return a tensor of the shape held by `shape`, every element `value`."""
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     tensor = helper.make_tensor("value", element, [1], [value])
     return ctx.emit("ConstantOfShape", shape, value=tensor)
 
 
-def scalar_like(ctx: ImportContext, x: Expr, value: float) -> Expr:
+def scalar_like(ctx: Import, x: Expr, value: float) -> Expr:
     """Return a scalar constant of the dtype of `x`."""
     return relay.Constant(np.array(value).astype(numpy_dtype(ctx.type(x).dtype)))
 
@@ -184,7 +182,7 @@ def _const_integer(value: int, dtype: type[np.signedinteger[AnyValue]]) -> Expr:
     return relay.Constant(np.array(value, dtype))
 
 
-def convert_dtype(ctx: ImportContext, x: Expr, dtype: str, saturate: bool) -> Expr:
+def convert_dtype(ctx: Import, x: Expr, dtype: str, saturate: bool) -> Expr:
     """Return `x` in another dtype; beyond the range of a float8, its greatest value if asked."""
     if saturate and dtype in FLOAT8 and is_float(ctx.type(x).dtype):
         limit = FLOAT8[dtype]
@@ -197,6 +195,6 @@ def is_exact(dtype: str, *values: float) -> bool:
     return dtype != "float64" or all(float(np.float32(value)) == value for value in values)
 
 
-def to_int64(ctx: ExportContext, x: Value) -> Value:
+def to_int64(ctx: Export, x: Value) -> Value:
     """Return a tensor of integers as int64, which ONNX takes for shapes."""
     return x if ctx.type(x).dtype == "int64" else cast(ctx, x, np.int64)

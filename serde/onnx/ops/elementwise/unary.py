@@ -9,20 +9,19 @@ import numpy as np
 
 import serde.relay as relay
 from serde.onnx.ops.elementwise.convert import cast, emit_shape, emit_wide, fill, scalar_like
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, is_float
 from serde.relay.ir.precision import limits
-from serde.relay.ir.shapes import is_float
 from serde.walk.pairs import reads, writes
 
 
-def _export_function(ctx: ExportContext, x: Value, *, target: str) -> Value:
+def _export_function(ctx: Export, x: Value, *, target: str) -> Value:
     return emit_wide(ctx, target, x)
 
 
 @OPS.imports("IsInf", since=(10, 20))
 def import_isinf(
-    ctx: ImportContext, x: Expr, *, detect_negative: bool = True, detect_positive: bool = True
+    ctx: Import, x: Expr, *, detect_negative: bool = True, detect_positive: bool = True
 ) -> Expr:
     found = relay.isinf(x)
     zero = scalar_like(ctx, x, 0)
@@ -33,7 +32,7 @@ def import_isinf(
     return found
 
 
-def _export_predicate(ctx: ExportContext, x: Value, *, op: str) -> Value:
+def _export_predicate(ctx: Export, x: Value, *, op: str) -> Value:
     """No integer is infinite or not a number; IsInf takes float16 from 20 on only."""
     dtype = ctx.type(x).dtype
     if not is_float(dtype):
@@ -48,12 +47,12 @@ OPS.exports("isinf")(partial(_export_predicate, op="IsInf"))
 
 
 @OPS.exports("rsqrt")
-def export_rsqrt(ctx: ExportContext, x: Value) -> Value:
+def export_rsqrt(ctx: Export, x: Value) -> Value:
     return ctx.emit("Reciprocal", ctx.emit("Sqrt", x))
 
 
 @OPS.imports("Round", since=(11, 22))
-def import_round(ctx: ImportContext, x: Expr) -> Expr:
+def import_round(ctx: Import, x: Expr) -> Expr:
     """ONNX rounds a half to even, Relay away from zero: there, it is corrected to even."""
     whole = relay.floor(x)
     rest = relay.subtract(x, whole)
@@ -69,7 +68,7 @@ def import_round(ctx: ImportContext, x: Expr) -> Expr:
 
 
 @OPS.exports("clip")
-def export_clip(ctx: ExportContext, x: Value, *, a_min: float, a_max: float) -> Value:
+def export_clip(ctx: Export, x: Value, *, a_min: float, a_max: float) -> Value:
     """Integers are clipped with integers; before 12, Clip takes floats only."""
     type_ = ctx.type(x)
     if is_float(type_.dtype):
@@ -85,7 +84,7 @@ def export_clip(ctx: ExportContext, x: Value, *, a_min: float, a_max: float) -> 
 
 @OPS.imports("Clip", since=(1, 6), ignored=("consumed_inputs",))
 def import_clip_v1(
-    ctx: ImportContext, x: Expr, *, min: float | None = None, max: float | None = None
+    ctx: Import, x: Expr, *, min: float | None = None, max: float | None = None
 ) -> Expr:
     low = None if min is None else scalar_like(ctx, x, min)
     high = None if max is None else scalar_like(ctx, x, max)
@@ -93,9 +92,7 @@ def import_clip_v1(
 
 
 @OPS.imports("Clip", since=(11, 12, 13))
-def import_clip(
-    ctx: ImportContext, x: Expr, min: Expr | None = None, max: Expr | None = None
-) -> Expr:
+def import_clip(ctx: Import, x: Expr, min: Expr | None = None, max: Expr | None = None) -> Expr:
     """Bounds that are not constant, or cross, are a maximum and then a minimum."""
     is_fixed = all(each is None or ctx.known(each) is not None for each in (min, max))
     if is_fixed and is_float(ctx.type(x).dtype):
@@ -145,12 +142,12 @@ OPS.exports("fast_tanh")(partial(_export_function, target="Tanh"))
 
 
 @OPS.imports("Reciprocal", since=(1, 6, 13), ignored=("consumed_inputs",))
-def import_reciprocal(ctx: ImportContext, x: Expr) -> Expr:
+def import_reciprocal(ctx: Import, x: Expr) -> Expr:
     return relay.divide(scalar_like(ctx, x, 1), x)
 
 
 @OPS.exports("sign")
-def export_sign(ctx: ExportContext, x: Value) -> Value:
+def export_sign(ctx: Export, x: Value) -> Value:
     """Two comparisons of int64, of which ONNX Runtime has the Sign wrong beyond 32 bits."""
     dtype = ctx.type(x).dtype
     if dtype not in ("int64", "uint64"):
@@ -161,12 +158,12 @@ def export_sign(ctx: ExportContext, x: Value) -> Value:
 
 
 @OPS.exports("zeros_like")
-def export_zeros_like(ctx: ExportContext, x: Value) -> Value:
+def export_zeros_like(ctx: Export, x: Value) -> Value:
     return fill(ctx, emit_shape(ctx, x), 0, ctx.type(x).dtype)
 
 
 @OPS.exports("ones_like")
-def export_ones_like(ctx: ExportContext, x: Value) -> Value:
+def export_ones_like(ctx: Export, x: Value) -> Value:
     return fill(ctx, emit_shape(ctx, x), 1, ctx.type(x).dtype)
 
 

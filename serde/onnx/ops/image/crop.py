@@ -20,7 +20,7 @@ from serde.onnx.ops.image.sampling import (
     sample,
 )
 from serde.onnx.ops.shape.reshape import to_attribute
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.onnx.ops.table import OPS, Export, Import, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.op.image.crop import CropAndResize
 from serde.walk.pairs import pair
@@ -35,7 +35,7 @@ OPS.refuses(
 
 @OPS.exports("image.crop_and_resize")
 def export_crop_and_resize(
-    ctx: ExportContext, x: Value, boxes: Value, box_indices: Value, *, crop: CropAndResize
+    ctx: Export, x: Value, boxes: Value, box_indices: Value, *, crop: CropAndResize
 ) -> Value:
     """A Resize of a region of ONNX takes one region for all images, and a number for each box."""
     source, dtype = ctx.type(x).dtype, ctx.result_type().dtype
@@ -64,9 +64,7 @@ def export_crop_and_resize(
     return ctx.emit("Transpose", result, perm=[0, 3, 1, 2])
 
 
-def _compute_positions(
-    ctx: ExportContext, edges: Value, axis: int, size: int, last: Value
-) -> Value:
+def _compute_positions(ctx: Export, edges: Value, axis: int, size: int, last: Value) -> Value:
     """Return where the pixels of each box lie along an axis, on that axis of three."""
     shape = ctx.ints([-1, 1, 1])
     start, end = (
@@ -84,14 +82,14 @@ def _compute_positions(
 
 
 @OPS.exports("nn.depth_to_space")
-def export_depth_to_space(ctx: ExportContext, x: Value, *, block_size: int, mode: str) -> Value:
+def export_depth_to_space(ctx: Export, x: Value, *, block_size: int, mode: str) -> Value:
     """An empty mode, which ONNX does not know, is DCR."""
     return ctx.emit("DepthToSpace", x, blocksize=block_size, mode=mode or "DCR")
 
 
 @OPS.imports("DepthToSpace", since=(1, 11, 13, 28))
 def import_depth_to_space(
-    ctx: ImportContext, x: Expr, *, blocksize: int, mode: Literal["DCR", "CRD"] = "DCR"
+    ctx: Import, x: Expr, *, blocksize: int, mode: Literal["DCR", "CRD"] = "DCR"
 ) -> Expr:
     return relay.nn.depth_to_space(x, blocksize, layout="NCHW", mode=mode)
 
@@ -111,7 +109,7 @@ OPS.pairs(
 
 @OPS.imports("SpaceToDepth", since=28)
 def import_space_to_depth_v28(
-    ctx: ImportContext, x: Expr, *, blocksize: int, mode: Literal["DCR", "CRD"] = "DCR"
+    ctx: Import, x: Expr, *, blocksize: int, mode: Literal["DCR", "CRD"] = "DCR"
 ) -> Expr:
     """CRD keeps what comes from one channel together."""
     if mode == "DCR":

@@ -25,12 +25,8 @@ from serde.onnx.ops.image.sampling import (
     sample,
 )
 from serde.onnx.ops.shape.reshape import unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, call, is_float, lowest
 from serde.relay.op.image.grid import GridSample
 from serde.walk.takes import Takes, ranks
 
@@ -40,7 +36,7 @@ MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
 
 @OPS.exports("image.grid_sample")
-def export_grid_sample(ctx: ExportContext, x: Value, grid: Value, *, sampling: GridSample) -> Value:
+def export_grid_sample(ctx: Export, x: Value, grid: Value, *, sampling: GridSample) -> Value:
     """GridSample keeps coordinates last, takes volumes from 20 on, and rounds halves to even."""
     rank = ctx.type(x).rank
     transposed = ctx.emit("Transpose", grid, perm=[0, *range(2, rank), 1])
@@ -69,7 +65,7 @@ def export_grid_sample(ctx: ExportContext, x: Value, grid: Value, *, sampling: G
 
 
 def _sample_grid(
-    ctx: ExportContext,
+    ctx: Export,
     table: Value,
     grid: Value,
     shape: Sequence[Dim],
@@ -103,7 +99,7 @@ def _sample_grid(
     )  # fmt: skip
 
 
-def _to_pixels(ctx: ExportContext, position: Value, length: Value, align_corners: bool) -> Value:
+def _to_pixels(ctx: Export, position: Value, length: Value, align_corners: bool) -> Value:
     """Return coordinates of -1 to 1 as pixels."""
     one, two = (ctx.const([value], np.float64) for value in (1, 2))
     moved = ctx.emit("Add", position, one)
@@ -114,7 +110,7 @@ def _to_pixels(ctx: ExportContext, position: Value, length: Value, align_corners
     return ctx.emit("Div", wide, two)
 
 
-def _reflect(ctx: ExportContext, align_corners: bool, position: Value, last: Value) -> Value:
+def _reflect(ctx: Export, align_corners: bool, position: Value, last: Value) -> Value:
     """Fold positions back at the centres or the edges of the end pixels, then limit them.
 
     An axis of one pixel, which has no length between its centres, is limited alone.
@@ -134,13 +130,7 @@ def _reflect(ctx: ExportContext, align_corners: bool, position: Value, last: Val
 @OPS.exports("serde.grid_sample", since=16, takes=Takes(data=ranks(4)))
 @OPS.exports("serde.grid_sample", since=20)
 def export_serde_grid_sample(
-    ctx: ExportContext,
-    x: Value,
-    grid: Value,
-    *,
-    method: str,
-    padding_mode: str,
-    align_corners: bool,
+    ctx: Export, x: Value, grid: Value, *, method: str, padding_mode: str, align_corners: bool
 ) -> Value:
     """From 20 on methods have the names of those for any number of axes."""
     names = {"linear": "bilinear", "cubic": "bicubic"}
@@ -156,7 +146,7 @@ def export_serde_grid_sample(
 
 @OPS.imports("GridSample", since=(16, 20, 22))
 def import_grid_sample(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     grid: Expr,
     *,
@@ -177,7 +167,7 @@ def import_grid_sample(
 
 @OPS.exports("serde.affine_grid", since=20)
 def export_serde_affine_grid(
-    ctx: ExportContext,
+    ctx: Export,
     theta: Value,
     shape: Value | None,
     *,
@@ -190,7 +180,7 @@ def export_serde_affine_grid(
 
 @OPS.imports("AffineGrid", since=20)
 def import_affine_grid(
-    ctx: ImportContext, theta: Expr, size: Expr, *, align_corners: bool = False
+    ctx: Import, theta: Expr, size: Expr, *, align_corners: bool = False
 ) -> Expr:
     if not ctx.is_constant(size):
         return call("serde.affine_grid", theta, size, align_corners=align_corners)
@@ -200,7 +190,7 @@ def import_affine_grid(
 
 @OPS.exports("image.dilation2d", ignored=("out_dtype",))
 def export_dilation2d(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     weight: Value,
     *,
@@ -233,6 +223,6 @@ def export_dilation2d(
     return reduce(partial(_emit_max, ctx), sums)
 
 
-def _emit_max(ctx: ExportContext, a: Value, b: Value) -> Value:
+def _emit_max(ctx: Export, a: Value, b: Value) -> Value:
     """Before 12, Max takes no integers."""
     return ctx.emit("Where", ctx.emit("Greater", a, b), a, b)

@@ -13,18 +13,15 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.conv.windows import SPATIAL
 from serde.onnx.ops.elementwise.convert import as_dtype, to_int64
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, TensorType, call, is_float, normalize_axes, tensor_type
 from serde.relay.ir.dims import Any, Dim, product
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axes
-from serde.relay.ir.types import TensorType
 from serde.relay.op.image.resampling import Resampling
 from serde.walk.expansion.resizing import image_expansion
 
 
 def emit_resize(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     *,
     sizes: Value | None = None,
@@ -39,11 +36,7 @@ def emit_resize(
 
 
 def resize_axis_by_axis(
-    ctx: ExportContext,
-    x: Value,
-    lengths: Sequence[Dim],
-    sizes: Sequence[Dim],
-    how: Mapping[str, AnyValue],
+    ctx: Export, x: Value, lengths: Sequence[Dim], sizes: Sequence[Dim], how: Mapping[str, AnyValue]
 ) -> Value:
     """Resize the spatial axes in turn, each as the width of images one pixel high."""
     shape = list(lengths)
@@ -171,7 +164,7 @@ def _has_form(node: Call) -> bool:
     when=_has_form, ignored=("roi", "extrapolation_value"),
 )  # fmt: skip
 def export_image_resize(
-    ctx: ExportContext, x: Value, *, resize: RelayResize, size: tuple[Dim, ...] | None
+    ctx: Export, x: Value, *, resize: RelayResize, size: tuple[Dim, ...] | None
 ) -> Value:
     """Runtimes resize one axis, or three by cubics, as the axes of images only."""
     lengths, sizes = ctx.type(x).shape, ctx.result_type().shape
@@ -193,7 +186,7 @@ for _ndim in (1, 2, 3):
 
 @OPS.exports("dyn.image.resize2d")
 def export_dyn_resize2d(
-    ctx: ExportContext, x: Value, size: Value, roi: Value, *, resize: RelayResize
+    ctx: Export, x: Value, size: Value, roi: Value, *, resize: RelayResize
 ) -> Value:
     if resize.coordinate_transformation_mode == "tf_crop_and_resize":
         raise Unsupported("coordinate_transformation_mode='tf_crop_and_resize'")
@@ -253,7 +246,7 @@ def _fits_11(node: Call) -> bool:
 @OPS.exports("serde.resize", since=18, when=_fits_18)
 @OPS.exports("serde.resize", since=19, when=_fits_19)
 def export_resize(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     roi: Value | None,
     scales: Value | None,
@@ -302,7 +295,7 @@ class ResizeAttributes:
     mode: Method = "nearest"
     nearest_mode: Rounding = "round_prefer_floor"
 
-    def image_resize(self, ctx: ImportContext, x: Expr, lengths: Mapping[int, Dim]) -> Expr | None:
+    def image_resize(self, ctx: Import, x: Expr, lengths: Mapping[int, Dim]) -> Expr | None:
         """Return Relay's own operator where it says the same, given the new lengths of axes."""
         type_, mode = ctx.type(x), self.coordinate_transformation_mode
         if self.antialias or self.keep_aspect_ratio_policy != "stretch":
@@ -329,7 +322,7 @@ class ResizeAttributes:
 
 @OPS.imports("Resize", since=(11, 13, 18, 19))
 def import_resize(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     roi: Expr | None = None,
     scales: Expr | None = None,
@@ -343,7 +336,7 @@ def import_resize(
 
 @OPS.imports("Resize", since=10)
 def import_resize_v10(
-    ctx: ImportContext, x: Expr, scales: Expr, *, mode: Literal["nearest", "linear"] = "nearest"
+    ctx: Import, x: Expr, scales: Expr, *, mode: Literal["nearest", "linear"] = "nearest"
 ) -> Expr:
     """Before 11, ``y[i] = x[floor(i / scale)]``."""
     resize = ResizeAttributes(
@@ -353,7 +346,7 @@ def import_resize_v10(
 
 
 def _infer_lengths(
-    ctx: ImportContext, x: Expr, scales: Expr | None, sizes: Expr | None, axes: Sequence[int]
+    ctx: Import, x: Expr, scales: Expr | None, sizes: Expr | None, axes: Sequence[int]
 ) -> tuple[tuple[Dim, ...] | None, bool]:
     """Return the lengths of `axes` afterwards where known, and whether scales are their ratios."""
     if sizes is not None:
@@ -374,7 +367,7 @@ def _infer_lengths(
 
 
 def build_resize(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     scales: Expr | None,
     sizes: Expr | None = None,
@@ -426,6 +419,6 @@ def _has_unknown(dims: Sequence[Dim]) -> bool:
     return any(isinstance(dim, Any) for dim in dims)
 
 
-def _drop_empty(ctx: ImportContext, x: Expr | None) -> Expr | None:
+def _drop_empty(ctx: Import, x: Expr | None) -> Expr | None:
     """Return an operand; one without elements stands for none."""
     return None if x is None or ctx.type(x).shape == (0,) else x

@@ -15,9 +15,8 @@ from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.image.resize import ResizeAttributes, build_resize
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr
 
 
 @dataclass(frozen=True)
@@ -47,21 +46,21 @@ CUBIC = _make_cubic_taps(-0.75)
 """Keys' cubic convolution as samplers of grids have it."""
 
 
-def length_as_float64(ctx: ExportContext, dim: Dim) -> Value:
+def length_as_float64(ctx: Export, dim: Dim) -> Value:
     """Return a length as one number of float64."""
     if isinstance(dim, int):
         return ctx.const([dim], np.float64)
     return cast(ctx, ctx.shape([dim]), np.float64)
 
 
-def flatten_pixels(ctx: ExportContext, x: Value, shape: Sequence[Dim]) -> Value:
+def flatten_pixels(ctx: Export, x: Value, shape: Sequence[Dim]) -> Value:
     """Return ``(pixels, channels)`` of images whose channels are on axis 1 of `shape`."""
     order = [0, *range(2, len(shape)), 1]
     moved = ctx.emit("Transpose", x, perm=order)
     return ctx.emit("Reshape", moved, ctx.shape([-1, shape[1]]))
 
 
-def emit_arange(ctx: ExportContext, count: Dim, rank: int) -> Value:
+def emit_arange(ctx: Export, count: Dim, rank: int) -> Value:
     """Return 0, 1, ... below `count` as float64 on the first of `rank` axes."""
     shape = [-1] + [1] * (rank - 1)
     if isinstance(count, int):
@@ -71,7 +70,7 @@ def emit_arange(ctx: ExportContext, count: Dim, rank: int) -> Value:
     return ctx.emit("Reshape", cast(ctx, steps, np.float64), ctx.ints(shape))
 
 
-def round_half_away(ctx: ExportContext, position: Value) -> Value:
+def round_half_away(ctx: Export, position: Value) -> Value:
     """Return the nearest whole number, of two the one further from zero."""
     raised = ctx.emit("Add", ctx.emit("Abs", position), ctx.const([0.5], np.float64))
     whole = ctx.emit("Floor", raised)
@@ -79,19 +78,19 @@ def round_half_away(ctx: ExportContext, position: Value) -> Value:
     return ctx.emit("Where", negative, ctx.emit("Neg", whole), whole)
 
 
-def clamp(ctx: ExportContext, position: Value, last: Value) -> Value:
+def clamp(ctx: Export, position: Value, last: Value) -> Value:
     """Return ``min(max(position, 0), last)``."""
     return ctx.emit("Max", ctx.emit("Min", position, last), ctx.const([0], np.float64))
 
 
-def is_outside(ctx: ExportContext, position: Value, last: Value) -> Value:
+def is_outside(ctx: Export, position: Value, last: Value) -> Value:
     """Return whether positions are before the first or behind the last pixel."""
     before = ctx.emit("Less", position, ctx.const([0], np.float64))
     return ctx.emit("Or", before, ctx.emit("Greater", position, last))
 
 
 def sample(
-    ctx: ExportContext,
+    ctx: Export,
     table: Value,
     images: Value,
     indices: Sequence[Value],
@@ -143,7 +142,7 @@ def sample(
 
 
 def _find_neighbours(
-    ctx: ExportContext, position: Value, taps: Taps, shape: Sequence[int]
+    ctx: Export, position: Value, taps: Taps, shape: Sequence[int]
 ) -> tuple[Value, Value]:
     """Return the neighbours of positions along an axis of their own, and their weights."""
     offsets = ctx.const(np.reshape(np.array(taps.offsets), shape), np.float64)
@@ -164,9 +163,7 @@ def _const_scales(values: Sequence[AnyValue]) -> Expr:
 
 
 @OPS.imports("Upsample", since=(9, 10))
-def import_upsample(
-    ctx: ImportContext, x: Expr, scales: Expr, *, mode: UpsampleMode = "nearest"
-) -> Expr:
+def import_upsample(ctx: Import, x: Expr, scales: Expr, *, mode: UpsampleMode = "nearest") -> Expr:
     resize = ResizeAttributes(
         coordinate_transformation_mode="asymmetric",
         mode="nearest" if mode == "nearest" else "linear",
@@ -177,18 +174,13 @@ def import_upsample(
 
 @OPS.imports("Upsample", since=7)
 def import_upsample_v7(
-    ctx: ImportContext, x: Expr, *, scales: tuple[float, ...], mode: UpsampleMode = "nearest"
+    ctx: Import, x: Expr, *, scales: tuple[float, ...], mode: UpsampleMode = "nearest"
 ) -> Expr:
     return import_upsample(ctx, x, _const_scales(scales), mode=mode)
 
 
 @OPS.imports("Upsample", since=1)
 def import_upsample_v1(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    height_scale: float,
-    width_scale: float,
-    mode: UpsampleMode = "nearest",
+    ctx: Import, x: Expr, *, height_scale: float, width_scale: float, mode: UpsampleMode = "nearest"
 ) -> Expr:
     return import_upsample(ctx, x, _const_scales([1.0, 1.0, height_scale, width_scale]), mode=mode)

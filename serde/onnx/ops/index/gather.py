@@ -10,16 +10,14 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, to_int64
 from serde.onnx.ops.shape.reshape import emit_range, reshape_along, squeeze, unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.walk.pairs import reads, writes
-from serde.walk.takes import Takes
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, call
+from serde.walk import Takes, reads, writes
 
 
 @OPS.exports("take")
 def export_take(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     indices: Value,
     *,
@@ -44,7 +42,7 @@ def export_take(
 
 
 @OPS.imports("Gather", since=(1, 11, 13))
-def import_gather(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+def import_gather(ctx: Import, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     """Where indices are known, those from the end are counted from the start."""
     length = ctx.dim_at(x, axis)
     known = ctx.known(indices)
@@ -56,13 +54,7 @@ def import_gather(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) 
 
 
 def _take_batched(
-    ctx: ExportContext,
-    x: Value,
-    indices: Value,
-    rank: int,
-    index_rank: int,
-    axis: int,
-    batched: int,
+    ctx: Export, x: Value, indices: Value, rank: int, index_rank: int, axis: int, batched: int
 ) -> Value:
     """GatherND looks behind the batch axes, so `axis` goes there and what it passed comes back.
 
@@ -98,7 +90,7 @@ def _are_within(indices: Value, length: AnyValue) -> bool:
     return bool(data.size == 0 or (data.min() >= 0 and data.max() < length))
 
 
-def _clamp_or_wrap(ctx: ExportContext, indices: Value, length: AnyValue, mode: str) -> Value:
+def _clamp_or_wrap(ctx: Export, indices: Value, length: AnyValue, mode: str) -> Value:
     dtype, rank = ctx.type(indices).dtype, ctx.type(indices).rank
     if dtype not in ("int32", "int64"):
         indices, dtype = cast(ctx, indices, np.int64), "int64"
@@ -122,19 +114,19 @@ def _clamp_or_wrap(ctx: ExportContext, indices: Value, length: AnyValue, mode: s
 
 
 @OPS.exports("gather")
-def export_gather(ctx: ExportContext, x: Value, indices: Value, *, axis: int | None) -> Value:
+def export_gather(ctx: Export, x: Value, indices: Value, *, axis: int | None) -> Value:
     positions = _as_indices(ctx, indices)
     return ctx.emit("GatherElements", x, positions, axis=(axis or 0) % ctx.type(x).rank)
 
 
-def _as_indices(ctx: ExportContext, indices: Value) -> Value:
+def _as_indices(ctx: Export, indices: Value) -> Value:
     """Return indices as ONNX takes them: of 32 or 64 bits, signed."""
     known = indices.type is None or ctx.type(indices).dtype in ("int32", "int64")
     return indices if known else to_int64(ctx, indices)
 
 
 @OPS.exports("gather_nd", ignored=("index_rank",))
-def export_gather_nd(ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int) -> Value:
+def export_gather_nd(ctx: Export, x: Value, indices: Value, *, batch_dims: int) -> Value:
     """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
     rank = ctx.type(indices).rank
     wide = to_int64(ctx, indices)
@@ -142,9 +134,7 @@ def export_gather_nd(ctx: ExportContext, x: Value, indices: Value, *, batch_dims
     return _emit_gather_nd(ctx, x, moved, rank, batch_dims)
 
 
-def _emit_gather_nd(
-    ctx: ExportContext, x: Value, indices: Value, rank: int, batch_dims: int
-) -> Value:
+def _emit_gather_nd(ctx: Export, x: Value, indices: Value, rank: int, batch_dims: int) -> Value:
     """Emit GatherND; before 12, the indices of the batch axes become part of the indices."""
     if not batch_dims or ctx.version >= 12:
         return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)
@@ -161,9 +151,7 @@ def _emit_gather_nd(
 
 @OPS.exports("serde.gather_nd", takes=Takes(batch_dims=0), op="GatherND")
 @OPS.exports("serde.gather_nd", since=12, op="GatherND")
-def export_serde_gather_nd(
-    ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int
-) -> Value:
+def export_serde_gather_nd(ctx: Export, x: Value, indices: Value, *, batch_dims: int) -> Value:
     return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)
 
 

@@ -11,13 +11,13 @@ import serde.relay as relay
 from serde.core.allocation import full, iterations, zeros
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.onnx.ops.table import OPS, ImportContext
+from serde.onnx.ops.table import OPS, Import
 from serde.relay.ir.expr import Expr
 
 
 @OPS.imports("TfIdfVectorizer", since=9)
 def import_tf_idf_vectorizer(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     max_gram_length: int,
@@ -79,7 +79,7 @@ def _split_pool(pool: Sequence[int], starts: Sequence[int]) -> list[Array]:
     return found
 
 
-def _count_ngrams(ctx: ImportContext, rows: Expr, grams: Array, skips: int) -> Expr:
+def _count_ngrams(ctx: Import, rows: Expr, grams: Array, skips: int) -> Expr:
     """Return how often each row has each n-gram, with up to `skips` items between its own."""
     length = grams.shape[1]
     keys = [ctx.array(column) for column in grams.T]
@@ -104,13 +104,13 @@ def _shift_items(rows: Expr, length: int, distance: int) -> Iterator[Expr]:
         yield relay.strided_slice(rows, begin=[before], end=[end], strides=[1], axes=[1])
 
 
-def _zero_counts(ctx: ImportContext, rows: Expr, count: int) -> Expr:
+def _zero_counts(ctx: Import, rows: Expr, count: int) -> Expr:
     """Return zeros for n-grams whose length is not counted."""
     none = relay.sum(relay.cast(relay.not_equal(rows, rows), "int64"), axis=1, keepdims=True)
     return relay.add(none, ctx.array(zeros((1, count), np.int64)))
 
 
-def _apply_weights(ctx: ImportContext, counts: Expr, weights: Sequence[float], mode: str) -> Expr:
+def _apply_weights(ctx: Import, counts: Expr, weights: Sequence[float], mode: str) -> Expr:
     factors = ctx.array(np.array(weights, np.float32))
     return relay.multiply(counts if mode == "TFIDF" else _is_positive(counts), factors)
 
@@ -119,7 +119,7 @@ def _is_positive(counts: Expr) -> Expr:
     return relay.cast(relay.greater(counts, relay.const(np.float32(0.0))), "float32")
 
 
-def _sum_by_index(ctx: ImportContext, counts: Expr, indices: Sequence[int]) -> Expr:
+def _sum_by_index(ctx: Import, counts: Expr, indices: Sequence[int]) -> Expr:
     """Return the entries of the result: sums of the counts that go to each of them."""
     if min(indices) < 0:
         raise Unsupported(f"entry {min(indices)} of the result")

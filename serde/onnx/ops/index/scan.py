@@ -14,9 +14,8 @@ from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, compute_dtype, fill
 from serde.onnx.ops.shape.reshape import emit_lengths
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, call
 from serde.walk.takes import Takes, dtypes
 
 
@@ -41,7 +40,7 @@ class ScanInput:
 
 
 def emit_scan(
-    ctx: ExportContext,
+    ctx: Export,
     state: ScanInput,
     items: Sequence[ScanInput],
     steps: Sequence[Step],
@@ -94,7 +93,7 @@ def emit_scan(
     return found[-1]
 
 
-def _flatten(ctx: ExportContext, x: Value, axis: int | None) -> tuple[Value, int]:
+def _flatten(ctx: Export, x: Value, axis: int | None) -> tuple[Value, int]:
     """Return the tensor to be walked, and its axis: no axis stands for the flat tensor."""
     if axis is None:
         return ctx.emit("Reshape", x, ctx.ints([-1])), 0
@@ -102,7 +101,7 @@ def _flatten(ctx: ExportContext, x: Value, axis: int | None) -> tuple[Value, int
 
 
 @OPS.exports("cumsum", ignored=("dtype",))
-def export_cumsum(ctx: ExportContext, x: Value, *, axis: int | None, exclusive: bool) -> Value:
+def export_cumsum(ctx: Export, x: Value, *, axis: int | None, exclusive: bool) -> Value:
     """ONNX Runtime sums in the four dtypes of 32 and 64 bits; in others the sum is rounded once."""
     given, wanted = ctx.type(x).dtype, ctx.result_type().dtype
     x, position = _flatten(ctx, x, axis)
@@ -114,7 +113,7 @@ def export_cumsum(ctx: ExportContext, x: Value, *, axis: int | None, exclusive: 
 
 
 @OPS.exports("cumprod", ignored=("dtype",))
-def export_cumprod(ctx: ExportContext, x: Value, *, axis: int | None, exclusive: bool) -> Value:
+def export_cumprod(ctx: Export, x: Value, *, axis: int | None, exclusive: bool) -> Value:
     """CumProd came with 26; a Scan multiplies in the same order."""
     type_, wanted = ctx.type(x), ctx.result_type().dtype
     others = [each for each in range(type_.rank) if axis is not None and each != axis % type_.rank]
@@ -146,7 +145,7 @@ _WIDE = Takes(data=dtypes("int32", "int64", "float32", "float64"))
 
 def _make_exporter(op: str) -> Callable[..., Value]:
     def export_either_way(
-        ctx: ExportContext, x: Value, *, axis: int, exclusive: bool, reverse: bool
+        ctx: Export, x: Value, *, axis: int, exclusive: bool, reverse: bool
     ) -> Value:
         position = ctx.const(axis, np.int64)
         return ctx.emit(
@@ -164,7 +163,7 @@ OPS.exports("serde.cumprod", since=26, takes=_WIDE)(_make_exporter("CumProd"))
 
 def _make_importer(name: str) -> Callable[..., Expr]:
     def import_accumulated(
-        ctx: ImportContext, x: Expr, axis: Expr, *, exclusive: bool = False, reverse: bool = False
+        ctx: Import, x: Expr, axis: Expr, *, exclusive: bool = False, reverse: bool = False
     ) -> Expr:
         """Where the axis is computed, all of them are taken and one is chosen."""
         rank = ctx.type(x).rank

@@ -22,7 +22,7 @@ from serde.onnx.ops.elementwise.convert import (
 from serde.onnx.ops.index.scan import ScanInput, Step, emit_scan
 from serde.onnx.ops.index.slicing import END
 from serde.onnx.ops.shape.reshape import unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.onnx.ops.table import OPS, Export, Import, Value
 from serde.relay.ir.expr import Expr
 from serde.walk.pairs import pair, reads
 
@@ -39,7 +39,7 @@ def _reduction_steps(how: str) -> list[Step]:
 
 
 def _scatter_reduce(
-    ctx: ExportContext, x: Value, indices: Value, updates: Value, axis: int, how: str, dtype: str
+    ctx: Export, x: Value, indices: Value, updates: Value, axis: int, how: str, dtype: str
 ) -> Value:
     """Accumulate along an axis, in `dtype`; before the version that does, one index at a time."""
     if ctx.version >= SINCE[how]:
@@ -58,7 +58,7 @@ def _scatter_reduce(
 
 @OPS.exports("scatter_elements")
 def export_scatter_elements(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     indices: Value,
     updates: Value,
@@ -87,7 +87,7 @@ def export_scatter_elements(
 
 @OPS.imports("ScatterElements", since=(16, 18))
 def import_scatter_elements(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     indices: Expr,
     updates: Expr,
@@ -102,7 +102,7 @@ def import_scatter_elements(
 
 @OPS.exports("scatter_nd")
 def export_scatter_nd(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     indices: Value,
     updates: Value,
@@ -134,7 +134,7 @@ def export_scatter_nd(
 
 @OPS.imports("ScatterND", since=(11, 13, 16, 18))
 def import_scatter_nd(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     indices: Expr,
     updates: Expr,
@@ -152,12 +152,12 @@ def import_scatter_nd(
     )
 
 
-def _require_version(ctx: ImportContext, reduction: str) -> None:
+def _require_version(ctx: Import, reduction: str) -> None:
     if reduction != "none" and ctx.version < SINCE[reduction]:
         raise Unsupported(f"reduction={reduction!r} before version {SINCE[reduction]}")
 
 
-def _normalize_indices(ctx: ImportContext, indices: Expr, data: Expr) -> Expr:
+def _normalize_indices(ctx: Import, indices: Expr, data: Expr) -> Expr:
     """Return known indices, tuples along the last axis, without negative ones."""
     known = ctx.known(indices)
     if known is None or not known.ndim:
@@ -172,7 +172,7 @@ def _normalize_indices(ctx: ImportContext, indices: Expr, data: Expr) -> Expr:
 
 
 def _scatter_nd_reduce(
-    ctx: ExportContext, operands: tuple[Value, Value, Value], mode: str, dtype: str, depth: int
+    ctx: Export, operands: tuple[Value, Value, Value], mode: str, dtype: str, depth: int
 ) -> Value:
     """Accumulate the updates of a ScatterND one after another."""
     x, rows, updates = operands

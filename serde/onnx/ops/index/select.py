@@ -9,17 +9,14 @@ from onnx import helper
 
 import serde.relay as relay
 from serde.onnx.ops.elementwise.convert import cast, cast_to_bool, fill
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, TensorType, call
 from serde.relay.lowering.index import from_start
-from serde.walk.pairs import pair, reads
-from serde.walk.takes import Takes, dtypes
+from serde.walk import Takes, dtypes, pair, reads
 
 
 @OPS.exports("argwhere")
-def export_argwhere(ctx: ExportContext, x: Value) -> Value:
+def export_argwhere(ctx: Export, x: Value) -> Value:
     """NonZero gives a column for each element; of a scalar, as many rows without elements."""
     marks = cast_to_bool(ctx, x)
     if ctx.type(x).rank:
@@ -43,14 +40,14 @@ def _is_one_hot(node: Call) -> bool:
 
 @OPS.exports("serde.one_hot", when=_is_one_hot)
 def export_serde_one_hot(
-    ctx: ExportContext, indices: Value, values: Value, *, depth: int, axis: int
+    ctx: Export, indices: Value, values: Value, *, depth: int, axis: int
 ) -> Value:
     return ctx.emit("OneHot", indices, ctx.const(depth, ctx.type(indices).dtype), values, axis=axis)
 
 
 @OPS.imports("OneHot", since=(9, 11, 28))
 def import_one_hot(
-    ctx: ImportContext, indices: Expr, depth: Expr, values: Expr, *, axis: int = -1
+    ctx: Import, indices: Expr, depth: Expr, values: Expr, *, axis: int = -1
 ) -> Expr:
     if "int" not in ctx.type(indices).dtype:
         indices = relay.cast(indices, "int64")
@@ -66,15 +63,13 @@ def import_one_hot(
 
 
 @OPS.exports("serde.eye_like")
-def export_eye_like(
-    ctx: ExportContext, x: Value, *, k: int, dtype: np.dtype[AnyValue] | None
-) -> Value:
+def export_eye_like(ctx: Export, x: Value, *, k: int, dtype: np.dtype[AnyValue] | None) -> Value:
     kind = None if dtype is None else helper.np_dtype_to_tensor_dtype(dtype)
     return ctx.emit("EyeLike", x, k=k, dtype=kind)
 
 
 @OPS.imports("EyeLike", since=(9, 22))
-def import_eye_like(ctx: ImportContext, x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
+def import_eye_like(ctx: Import, x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
     return call("serde.eye_like", x, k=k, dtype=None if dtype is None else ctx.dtype(dtype))
 
 
@@ -82,7 +77,7 @@ OPS.pairs(pair("NonZero", "serde.nonzero", since=(9, 13), target=1))
 
 
 @OPS.exports("serde.compress")
-def export_compress(ctx: ExportContext, x: Value, condition: Value, *, axis: int | None) -> Value:
+def export_compress(ctx: Export, x: Value, condition: Value, *, axis: int | None) -> Value:
     """Before 28 it takes no bfloat16."""
     if ctx.type(x).dtype != "bfloat16" or ctx.version >= 28:
         return ctx.emit("Compress", x, condition, axis=axis)
@@ -101,7 +96,7 @@ UNIQUE_DTYPES = {
 
 @OPS.exports("serde.unique", takes=Takes(data=dtypes(*UNIQUE_DTYPES)))
 def export_serde_unique(
-    ctx: ExportContext, x: Value, *, axis: int | None, sorted: bool
+    ctx: Export, x: Value, *, axis: int | None, sorted: bool
 ) -> tuple[Value, ...]:
     dtype = ctx.type(x).dtype
     wide = UNIQUE_DTYPES[dtype]
@@ -112,7 +107,7 @@ def export_serde_unique(
 
 @OPS.imports("Unique", since=(11, 28))
 def import_unique(
-    ctx: ImportContext, x: Expr, *, axis: int | None = None, sorted: bool = True
+    ctx: Import, x: Expr, *, axis: int | None = None, sorted: bool = True
 ) -> list[Expr]:
     found = call("serde.unique", x, axis=axis, sorted=sorted)
     return [relay.TupleGetItem(found, each) for each in range(4)]

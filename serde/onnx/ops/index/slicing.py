@@ -10,16 +10,15 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import to_int64
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim, SymDim
-from serde.relay.ir.expr import Expr
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, SymDim
 from serde.relay.op.index.slicing import StridedSlice
 
 END = int(np.iinfo(np.int64).max)
 
 
 @OPS.exports("strided_slice")
-def export_strided_slice(ctx: ExportContext, x: Value, *, region: StridedSlice) -> Value:
+def export_strided_slice(ctx: Export, x: Value, *, region: StridedSlice) -> Value:
     """In mode "size" the ends are lengths, and -1 means all that follows.
 
     Of a slice backwards, ONNX moves a start in front of the axis to its first element, and ONNX
@@ -38,7 +37,7 @@ def export_strided_slice(ctx: ExportContext, x: Value, *, region: StridedSlice) 
 
 @OPS.imports("Slice", since=1)
 def import_slice_v1(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     starts: tuple[int, ...],
@@ -50,7 +49,7 @@ def import_slice_v1(
 
 @OPS.imports("Slice", since=(10, 11, 13))
 def import_slice(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     starts: Expr,
     ends: Expr,
@@ -74,9 +73,7 @@ def import_slice(
 
 
 @OPS.exports("slice_like")
-def export_slice_like(
-    ctx: ExportContext, x: Value, like: Value, *, axes: tuple[int, ...] | None
-) -> Value:
+def export_slice_like(ctx: Export, x: Value, like: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(x).rank
     indices = [axis % rank for axis in axes] if axes else list(range(ctx.type(like).rank))
     wanted = [ctx.type(like).shape[axis] for axis in indices]
@@ -89,7 +86,7 @@ def export_slice_like(
 
 @OPS.exports("dyn.strided_slice")
 def export_dyn_strided_slice(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     begin: Value,
     end: Value,
@@ -116,7 +113,7 @@ def _known(found: Sequence[Dim] | None, computed: Expr) -> tuple[int, ...] | Exp
 
 
 def _slice_computed_axes(
-    ctx: ImportContext, x: Expr, starts: Expr, ends: Expr, axes: Expr, steps: Expr | None
+    ctx: Import, x: Expr, starts: Expr, ends: Expr, axes: Expr, steps: Expr | None
 ) -> Expr:
     """Slice axes that are computed: all of them, those that are not named whole."""
     rank = ctx.type(x).rank

@@ -12,9 +12,8 @@ import serde.relay as relay
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, to_int64
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import emit_lengths, unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, is_float, normalize_axis
 from serde.relay.op.index.dynamic import DynamicTopK
 from serde.relay.op.index.sorting import TopK
 
@@ -32,7 +31,7 @@ TOPK_DTYPES = {
 
 
 def emit_topk(
-    ctx: ExportContext, x: Value, count: Value, axis: int, ascending: bool
+    ctx: Export, x: Value, count: Value, axis: int, ascending: bool
 ) -> tuple[Value, Value]:
     """Return the first `count` elements along `axis` in order, and their indices as int64."""
     dtype = ctx.type(x).dtype
@@ -44,19 +43,19 @@ def emit_topk(
 
 
 @OPS.exports("sort", ignored=("dtype",))
-def export_sort(ctx: ExportContext, x: Value, *, axis: int, is_ascend: bool) -> Value:
+def export_sort(ctx: Export, x: Value, *, axis: int, is_ascend: bool) -> Value:
     """The attribute dtype has no meaning here."""
     return emit_topk(ctx, x, emit_lengths(ctx, x, [axis]), axis, is_ascend)[0]
 
 
 @OPS.exports("argsort", ignored=("dtype",))
-def export_argsort(ctx: ExportContext, x: Value, *, axis: int, is_ascend: bool) -> Value:
+def export_argsort(ctx: Export, x: Value, *, axis: int, is_ascend: bool) -> Value:
     indices = emit_topk(ctx, x, emit_lengths(ctx, x, [axis]), axis, is_ascend)[1]
     return cast(ctx, indices, ctx.result_type().dtype)
 
 
 @OPS.exports("topk")
-def export_topk(ctx: ExportContext, x: Value, *, topk: TopK) -> Value | tuple[Value, Value]:
+def export_topk(ctx: Export, x: Value, *, topk: TopK) -> Value | tuple[Value, Value]:
     """A number below 1 means all."""
     count = (
         ctx.ints([topk.k])
@@ -71,24 +70,24 @@ def export_topk(ctx: ExportContext, x: Value, *, topk: TopK) -> Value | tuple[Va
 
 
 @OPS.imports("TopK", since=1)
-def import_topk_v1(ctx: ImportContext, x: Expr, *, k: int, axis: int = -1) -> list[Expr]:
+def import_topk_v1(ctx: Import, x: Expr, *, k: int, axis: int = -1) -> list[Expr]:
     return _build_topk(ctx, x, relay.const(k, "int64"), axis, is_ascend=False)
 
 
 @OPS.imports("TopK", since=10)
-def import_topk_v10(ctx: ImportContext, x: Expr, k: Expr, *, axis: int = -1) -> list[Expr]:
+def import_topk_v10(ctx: Import, x: Expr, k: Expr, *, axis: int = -1) -> list[Expr]:
     return _build_topk(ctx, x, k, axis, is_ascend=False)
 
 
 @OPS.imports("TopK", since=(11, 24), ignored=("sorted",))
 def import_topk(
-    ctx: ImportContext, x: Expr, k: Expr, *, axis: int = -1, largest: bool = True
+    ctx: Import, x: Expr, k: Expr, *, axis: int = -1, largest: bool = True
 ) -> list[Expr]:
     """What is not asked to be sorted may be."""
     return _build_topk(ctx, x, k, axis, is_ascend=not largest)
 
 
-def _build_topk(ctx: ImportContext, x: Expr, k: Expr, axis: int, is_ascend: bool) -> list[Expr]:
+def _build_topk(ctx: Import, x: Expr, k: Expr, axis: int, is_ascend: bool) -> list[Expr]:
     """Return values and indices; to Relay a number below 1 means all, so none is cut off."""
     known = ctx.ints(k)[0] if ctx.is_constant(k) and ctx.type(k).shape in ((), (1,)) else None
     found = list(relay.topk(x, k if known is None else known, axis, "both", is_ascend, "int64"))
@@ -99,15 +98,13 @@ def _build_topk(ctx: ImportContext, x: Expr, k: Expr, axis: int, is_ascend: bool
     return [relay.strided_slice(each, [0], end, axes=[position]) for each in found]
 
 
-def _cast_from_int64(ctx: ExportContext, indices: Value, dtype: str) -> Value:
+def _cast_from_int64(ctx: Export, indices: Value, dtype: str) -> Value:
     """Return indices, which are int64 in ONNX, in `dtype`."""
     return indices if dtype == "int64" else cast(ctx, indices, dtype)
 
 
 @OPS.exports("searchsorted", ignored=("dtype",))
-def export_searchsorted(
-    ctx: ExportContext, sequence: Value, values: Value, *, right: bool
-) -> Value:
+def export_searchsorted(ctx: Export, sequence: Value, values: Value, *, right: bool) -> Value:
     """``y = sum(sequence < value)``, or ``<=`` if `right`: each value is compared with all.
 
     NaN comes after all numbers.
@@ -133,9 +130,7 @@ def export_searchsorted(
 
 
 @OPS.exports("unique")
-def export_unique(
-    ctx: ExportContext, x: Value, *, sorted: bool, return_counts: bool
-) -> tuple[Value, ...]:
+def export_unique(ctx: Export, x: Value, *, sorted: bool, return_counts: bool) -> tuple[Value, ...]:
     """Relay's results are as long as the data, with zeros behind the last."""
     dtype = ctx.type(x).dtype
     wide = "float32" if dtype in ("float16", "bfloat16") else "int64"
@@ -159,7 +154,7 @@ def export_unique(
 
 @OPS.exports("dyn.topk")
 def export_dyn_topk(
-    ctx: ExportContext, x: Value, k: Value, *, topk: DynamicTopK
+    ctx: Export, x: Value, k: Value, *, topk: DynamicTopK
 ) -> Value | tuple[Value, Value]:
     """A number below 1 means all. Equal elements keep their order in both."""
     asked = ctx.emit("Reshape", to_int64(ctx, k), ctx.ints([1]))

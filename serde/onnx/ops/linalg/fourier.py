@@ -15,15 +15,12 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import const_int64
 from serde.onnx.ops.shape.create import build_arange
 from serde.onnx.ops.shape.reshape import as_scalar, squeeze, unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Call, Expr, If
-from serde.relay.ir.infer import infer_if
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, If, TensorType, call, infer_if
 
 
 @OPS.exports("dft", since=17)
-def export_dft(ctx: ExportContext, re: Value, im: Value, *, inverse: bool) -> tuple[Value, Value]:
+def export_dft(ctx: Export, re: Value, im: Value, *, inverse: bool) -> tuple[Value, Value]:
     """ONNX has both parts on a last axis, and never transforms the first one."""
     rank = ctx.type(re).rank
     leading = [0] if rank == 1 else []
@@ -41,7 +38,7 @@ def export_dft(ctx: ExportContext, re: Value, im: Value, *, inverse: bool) -> tu
 
 @OPS.imports("STFT", since=17)
 def import_stft(
-    ctx: ImportContext,
+    ctx: Import,
     signal: Expr,
     frame_step: Expr,
     window: Expr | None = None,
@@ -71,13 +68,7 @@ def _is_behind_first(node: Call) -> bool:
 
 @OPS.exports("serde.dft", since=17, when=_is_behind_first)
 def export_serde_dft(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    axis: int,
-    dft_length: int | None,
-    inverse: bool,
-    onesided: bool,
+    ctx: Export, x: Value, *, axis: int, dft_length: int | None, inverse: bool, onesided: bool
 ) -> Value:
     """From 20 on the axis is an operand."""
     length = None if dft_length is None else ctx.const(dft_length, np.int64)
@@ -90,7 +81,7 @@ def export_serde_dft(
 
 @OPS.imports("DFT", since=20)
 def import_dft(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     dft_length: Expr | None = None,
     axis: Expr | None = None,
@@ -114,7 +105,7 @@ def import_dft(
 
 @OPS.imports("DFT", since=17)
 def import_dft_v17(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     dft_length: Expr | None = None,
     *,
@@ -126,7 +117,7 @@ def import_dft_v17(
 
 
 def _build_dft(
-    ctx: ImportContext, x: Expr, axis: int, length: Expr | None, inverse: bool, onesided: bool
+    ctx: Import, x: Expr, axis: int, length: Expr | None, inverse: bool, onesided: bool
 ) -> Expr:
     """Return a transform; that of one side back to real numbers has the other side added first."""
     wanted = None if length is None or not ctx.is_constant(length) else ctx.item(length)
@@ -138,7 +129,7 @@ def _build_dft(
 
 
 def _invert_onesided(
-    ctx: ImportContext, x: Expr, axis: int, length: Expr | None, wanted: int | None
+    ctx: Import, x: Expr, axis: int, length: Expr | None, wanted: int | None
 ) -> Expr:
     """Return the real signal of a one-sided spectrum: ``X[N - k] = conj(X[k])``."""
     rank = ctx.type(x).rank
@@ -181,17 +172,17 @@ def _to_scalar(x: Expr) -> Expr:
     return relay.reshape(relay.cast(x, "int64"), newshape=())
 
 
-def _length_of(ctx: ImportContext, x: Expr, axis: int) -> Expr:
+def _length_of(ctx: Import, x: Expr, axis: int) -> Expr:
     """Return the length of an axis as a scalar of int64: a constant where it is known."""
     position = const_int64(ctx.axis(x, axis))
     return ctx.fold(relay.take(relay.shape_of(x, "int64"), position, axis=0, mode="fast"))
 
 
-def _even_length(ctx: ImportContext, x: Expr, axis: int) -> Expr:
+def _even_length(ctx: Import, x: Expr, axis: int) -> Expr:
     return relay.multiply(relay.subtract(_length_of(ctx, x, axis), const_int64(1)), const_int64(2))
 
 
-def _cut_or_pad(ctx: ImportContext, x: Expr, axis: int, length: Expr) -> Expr:
+def _cut_or_pad(ctx: Import, x: Expr, axis: int, length: Expr) -> Expr:
     """Return `x` with the first elements of an axis, as many as asked for, zeros after the last."""
     rank = ctx.type(x).rank
     position = build_arange(length)
@@ -201,7 +192,7 @@ def _cut_or_pad(ctx: ImportContext, x: Expr, axis: int, length: Expr) -> Expr:
     return relay.where(inside, found, relay.const(0, ctx.type(x).dtype))
 
 
-def _frame_indices(ctx: ImportContext, length: Expr, size: Expr, step: Expr) -> Expr:
+def _frame_indices(ctx: Import, length: Expr, size: Expr, step: Expr) -> Expr:
     """Return the index of each element of each frame, one row a frame."""
     known = [ctx.known(each) for each in (length, size, step)]
     if not any(each is None for each in known):
@@ -222,19 +213,19 @@ def _float64(value: float) -> Expr:
     return relay.Constant(np.float64(value))
 
 
-def _cast_scalar(ctx: ImportContext, x: Expr, dtype: str) -> Expr:
+def _cast_scalar(ctx: Import, x: Expr, dtype: str) -> Expr:
     """Return a number as a scalar of `dtype`."""
     return relay.cast(as_scalar(ctx, x), dtype)
 
 
-def _arange_float64(ctx: ImportContext, count: Expr) -> Expr:
+def _arange_float64(ctx: Import, count: Expr) -> Expr:
     """Return 0, 1, ... below a number of int64, as float64."""
     steps = (relay.Constant(np.int64(0)), ctx.fold(count), relay.Constant(np.int64(1)))
     return relay.cast(call("arange", *steps, dtype="int64"), "float64")
 
 
 def _import_window(
-    ctx: ImportContext,
+    ctx: Import,
     size: Expr,
     *,
     terms: Sequence[float],
@@ -275,7 +266,7 @@ def _to_mels(hertz: Expr) -> Expr:
 
 @OPS.imports("MelWeightMatrix", since=17)
 def import_mel_weight_matrix(
-    ctx: ImportContext,
+    ctx: Import,
     num_mel_bins: Expr,
     dft_length: Expr,
     sample_rate: Expr,

@@ -10,17 +10,14 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, scalar_like
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, call, is_float
 from serde.relay.op.linalg.product import parse_equation
-from serde.walk.pairs import pair
-from serde.walk.takes import Takes, dtypes
+from serde.walk import Takes, dtypes, pair
 
 
 @OPS.exports("nn.dense", ignored=("units", "out_dtype"))
-def export_dense(ctx: ExportContext, x: Value, weight: Value, bias: Value | None = None) -> Value:
+def export_dense(ctx: Export, x: Value, weight: Value, bias: Value | None = None) -> Value:
     if not is_float(ctx.type(x).dtype):
         result = emit_integer_matmul(ctx, x, weight, transpose_y=True)
         return result if bias is None else ctx.emit("Add", result, bias)
@@ -43,7 +40,7 @@ class GemmAttributes:
 
 @OPS.imports("Gemm", since=(7, 9, 11, 13))
 def import_gemm(
-    ctx: ImportContext, a: Expr, b: Expr, c: Expr | None = None, *, gemm: GemmAttributes
+    ctx: Import, a: Expr, b: Expr, c: Expr | None = None, *, gemm: GemmAttributes
 ) -> Expr:
     left = relay.transpose(a, axes=[1, 0]) if gemm.transA else a
     found: Expr
@@ -69,12 +66,12 @@ def import_gemm(
 
 @OPS.imports("Gemm", since=(1, 6))
 def import_gemm_v1(
-    ctx: ImportContext, a: Expr, b: Expr, c: Expr, *, broadcast: bool = False, gemm: GemmAttributes
+    ctx: Import, a: Expr, b: Expr, c: Expr, *, broadcast: bool = False, gemm: GemmAttributes
 ) -> Expr:
     return import_gemm(ctx, a, b, c, gemm=gemm)
 
 
-def _require_own_dtype(ctx: ExportContext, x: Value) -> None:
+def _require_own_dtype(ctx: Export, x: Value) -> None:
     dtype = ctx.type(x).dtype
     if ctx.result_type().dtype != dtype:
         raise Unsupported(f"a product of {dtype} summed in {ctx.result_type().dtype}")
@@ -85,7 +82,7 @@ BYTE_DTYPES = ("int8", "uint8")
 
 
 def emit_integer_matmul(
-    ctx: ExportContext, x: Value, y: Value, *, transpose_x: bool = False, transpose_y: bool = False
+    ctx: Export, x: Value, y: Value, *, transpose_x: bool = False, transpose_y: bool = False
 ) -> Value:
     """Return the matrix product of integers in the result's dtype.
 
@@ -111,7 +108,7 @@ def emit_integer_matmul(
 @OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
 @OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
 def export_matmul(
-    ctx: ExportContext, x: Value, y: Value, *, transpose_a: bool, transpose_b: bool
+    ctx: Export, x: Value, y: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     if not is_float(ctx.type(x).dtype):
         return emit_integer_matmul(ctx, x, y, transpose_x=transpose_a, transpose_y=transpose_b)
@@ -120,7 +117,7 @@ def export_matmul(
     return ctx.emit("MatMul", left, right)
 
 
-def _transpose(ctx: ExportContext, x: Value, transpose: bool) -> Value:
+def _transpose(ctx: Export, x: Value, transpose: bool) -> Value:
     """Return `x` with its last two axes exchanged, if asked."""
     if not transpose:
         return x
@@ -129,14 +126,14 @@ def _transpose(ctx: ExportContext, x: Value, transpose: bool) -> Value:
 
 
 @OPS.exports("nn.bias_add")
-def export_bias_add(ctx: ExportContext, x: Value, bias: Value, *, axis: int) -> Value:
+def export_bias_add(ctx: Export, x: Value, bias: Value, *, axis: int) -> Value:
     rank = ctx.type(x).rank
     following = rank - 1 - axis % rank
     return ctx.emit("Add", x, ctx.view(bias, (*ctx.type(bias).shape, *(1,) * following)))
 
 
 @OPS.exports("einsum", since=12)
-def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str) -> Value:
+def export_einsum(ctx: Export, data: tuple[Value, ...], *, equation: str) -> Value:
     """Before 28 there is none of bfloat16; a product in float32, rounded once, is the same."""
     dtype = ctx.type(data[0]).dtype
     data, equation = _unify_lengths(ctx, data, equation)
@@ -147,13 +144,13 @@ def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str)
 
 
 @OPS.imports("Einsum", since=(12, 28))
-def import_einsum(ctx: ImportContext, *inputs: Expr, equation: str) -> Expr:
+def import_einsum(ctx: Import, *inputs: Expr, equation: str) -> Expr:
     """Spaces in the equation mean nothing."""
     return relay.einsum(list(inputs), equation.replace(" ", ""))
 
 
 def _unify_lengths(
-    ctx: ExportContext, data: tuple[Value, ...], equation: str
+    ctx: Export, data: tuple[Value, ...], equation: str
 ) -> tuple[tuple[Value, ...], str]:
     """Return tensors and an equation in which an index has one length.
 
@@ -194,7 +191,7 @@ def _unify_lengths(
     return tuple(found), f"{','.join(terms)}->{result}"
 
 
-def build_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
+def build_matmul(ctx: Import, a: Expr, b: Expr) -> Expr:
     """Return ``a @ b`` as NumPy has it: a vector on the left is a row, on the right a column."""
     left, right = ctx.type(a).rank, ctx.type(b).rank
     if right == 2 and left > 1:
@@ -205,7 +202,7 @@ def build_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
 
 
 @OPS.exports("serde.matmul")
-def export_serde_matmul(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_serde_matmul(ctx: Export, x: Value, y: Value) -> Value:
     dtypes = (ctx.type(x).dtype, ctx.type(y).dtype)
     wide = ("int32", "int64", "uint32", "uint64")
     if is_float(dtypes[0]) or (dtypes[0] == dtypes[1] and dtypes[0] in wide):
@@ -214,7 +211,7 @@ def export_serde_matmul(ctx: ExportContext, x: Value, y: Value) -> Value:
 
 
 @OPS.imports("MatMul", since=(1, 9, 13))
-def import_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
+def import_matmul(ctx: Import, a: Expr, b: Expr) -> Expr:
     return build_matmul(ctx, a, b)
 
 

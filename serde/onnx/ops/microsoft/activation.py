@@ -8,35 +8,34 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.activation import apply_to_rows
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.onnx.ops.table import MICROSOFT, Import
+from serde.relay.ir import Expr, call
 
 
 @MICROSOFT.imports("Gelu")
-def import_gelu(ctx: ImportContext, x: Expr) -> Expr:
+def import_gelu(ctx: Import, x: Expr) -> Expr:
     return call("serde.gelu", x)
 
 
 @MICROSOFT.imports("BiasGelu")
-def import_bias_gelu(ctx: ImportContext, x: Expr, bias: Expr) -> Expr:
+def import_bias_gelu(ctx: Import, x: Expr, bias: Expr) -> Expr:
     return call("serde.gelu", relay.add(x, bias))
 
 
 @MICROSOFT.imports("FastGelu")
-def import_fast_gelu(ctx: ImportContext, x: Expr, bias: Expr | None = None) -> Expr:
+def import_fast_gelu(ctx: Import, x: Expr, bias: Expr | None = None) -> Expr:
     """The form with a hyperbolic tangent."""
     return call("serde.gelu", x if bias is None else relay.add(x, bias), approximate="tanh")
 
 
 @MICROSOFT.imports("QuickGelu")
-def import_quick_gelu(ctx: ImportContext, x: Expr, *, alpha: float = 1.702) -> Expr:
+def import_quick_gelu(ctx: Import, x: Expr, *, alpha: float = 1.702) -> Expr:
     """``y = x * sigmoid(alpha * x)``."""
     return relay.multiply(x, relay.sigmoid(relay.multiply(x, scalar_like(ctx, x, alpha))))
 
 
 @MICROSOFT.imports("BiasSplitGelu")
-def import_bias_split_gelu(ctx: ImportContext, x: Expr, bias: Expr) -> Expr:
+def import_bias_split_gelu(ctx: Import, x: Expr, bias: Expr) -> Expr:
     """``y = left * gelu(right)``, of the halves of the last axis."""
     left, right = split_last_axis(relay.add(x, bias), 2)
     return relay.multiply(left, call("serde.gelu", right))
@@ -49,7 +48,7 @@ class SwigluAttributes:
     activation_alpha: float = 1.0
     activation_beta: float = 0.0
 
-    def build(self, ctx: ImportContext, gate: Expr, up: Expr, limit: float | None) -> Expr:
+    def build(self, ctx: Import, gate: Expr, up: Expr, limit: float | None) -> Expr:
         """Return ``gate * sigmoid(alpha * gate) * (up + beta)``, both sides clipped at a limit."""
         if limit is not None:
             gate = relay.minimum(gate, scalar_like(ctx, gate, limit))
@@ -61,7 +60,7 @@ class SwigluAttributes:
 
 @MICROSOFT.imports("SwiGLU")
 def import_microsoft_swiglu(
-    ctx: ImportContext,
+    ctx: Import,
     gate: Expr,
     up: Expr | None = None,
     *,
@@ -85,7 +84,7 @@ def split_last_axis(x: Expr, count: int) -> list[Expr]:
 
 @MICROSOFT.imports("BiasSoftmax")
 def import_bias_softmax(
-    ctx: ImportContext, x: Expr, bias: Expr, *, axis: int = 1, is_inner_broadcast: bool
+    ctx: Import, x: Expr, bias: Expr, *, axis: int = 1, is_inner_broadcast: bool
 ) -> Expr:
     """All axes from `axis` on form one row; the bias has length 1 where it is repeated."""
     rank = ctx.type(x).rank
@@ -95,7 +94,7 @@ def import_bias_softmax(
     return apply_to_rows(ctx, relay.add(x, bias), axis, relay.nn.softmax)
 
 
-def apply_activation(ctx: ImportContext, x: Expr, name: str, params: tuple[float, ...]) -> Expr:
+def apply_activation(ctx: Import, x: Expr, name: str, params: tuple[float, ...]) -> Expr:
     """Return the function that a fused layer names.
 
     Raises:

@@ -21,9 +21,8 @@ from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg.product import build_matmul
 from serde.onnx.ops.microsoft.qnn import build_real_matmul
 from serde.onnx.ops.shape.reshape import as_scalar
-from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.onnx.ops.table import MICROSOFT, Import
+from serde.relay.ir import Expr, call
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +53,7 @@ class ProjectedAttributes(AttentionAttributes):
             raise Unsupported("do_rotary, or a buffer that past and present share")
 
 
-def _to_bias(ctx: ImportContext, mask: Expr, query: Expr, key: Expr, hidden: float) -> Expr:
+def _to_bias(ctx: Import, mask: Expr, query: Expr, key: Expr, hidden: float) -> Expr:
     """Return what a mask of integers adds to the products: `hidden` where it is not positive.
 
     A vector has the number of keys of each sample, and may have the first of them behind it.
@@ -74,7 +73,7 @@ def _to_bias(ctx: ImportContext, mask: Expr, query: Expr, key: Expr, hidden: flo
     return relay.where(kept, scalar_like(ctx, query, 0), scalar_like(ctx, query, hidden))
 
 
-def _mask_by_length(ctx: ImportContext, stops: Expr, query: Expr, key: Expr) -> Expr:
+def _mask_by_length(ctx: Import, stops: Expr, query: Expr, key: Expr) -> Expr:
     """Return which keys lie before the end of their sample, and not before its start."""
     keys = relay.cast(arange_like(ctx, key, 2), ctx.type(stops).dtype)
     if ctx.type(stops).shape[0] == ctx.type(query).shape[0]:
@@ -94,7 +93,7 @@ def _mask_by_length(ctx: ImportContext, stops: Expr, query: Expr, key: Expr) -> 
 
 
 def _attend_with_past(
-    ctx: ImportContext,
+    ctx: Import,
     heads: tuple[Expr, Expr, Expr],
     past: tuple[Expr, Expr] | None,
     mask: Expr | None,
@@ -123,7 +122,7 @@ def _split_last(x: Expr, sizes: tuple[int, ...]) -> list[Expr]:
 
 
 def _attend_projection(
-    ctx: ImportContext,
+    ctx: Import,
     projected: Expr,
     sizes: tuple[int, ...],
     mask: Expr | None,
@@ -150,7 +149,7 @@ def _attend_projection(
 
 @MICROSOFT.imports("Attention")
 def import_attention(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weights: Expr,
     bias: Expr | None = None,
@@ -174,7 +173,7 @@ def import_attention(
 
 @MICROSOFT.imports("QAttention")
 def import_qattention(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weight: Expr,
     bias: Expr,
@@ -203,7 +202,7 @@ def _unpack(x: Expr, count: int) -> list[Expr]:
 
 @MICROSOFT.imports("MultiHeadAttention")
 def import_multi_head_attention(
-    ctx: ImportContext,
+    ctx: Import,
     query: Expr,
     key: Expr | None = None,
     value: Expr | None = None,
@@ -241,12 +240,7 @@ def _pair_past(keys: Expr | None, values: Expr | None) -> tuple[Expr, Expr] | No
 
 
 def _read_heads(
-    ctx: ImportContext,
-    query: Expr,
-    key: Expr | None,
-    value: Expr | None,
-    bias: Expr | None,
-    count: int,
+    ctx: Import, query: Expr, key: Expr | None, value: Expr | None, bias: Expr | None, count: int
 ) -> tuple[Expr, Expr, Expr]:
     """Return queries, keys and values of (batch, heads, time, width)."""
     if ctx.type(query).rank == 5:
@@ -301,13 +295,13 @@ class _CacheStep:
     count: Expr
     total: Expr
 
-    def position_ids(self, ctx: ImportContext, rows: Expr) -> Expr:
+    def position_ids(self, ctx: Import, rows: Expr) -> Expr:
         """Return the positions of rows of (batch, heads, time, width); padding is at position 1."""
         own = relay.add(arange_like(ctx, rows, 2), relay.expand_dims(self.begins, axis=1))
         inside = relay.less(own, relay.expand_dims(self.ends, axis=1))
         return relay.where(inside, own, _int32(1))
 
-    def append(self, ctx: ImportContext, past: Expr, new: Expr) -> Expr:
+    def append(self, ctx: Import, past: Expr, new: Expr) -> Expr:
         """Return the rows of the past, behind them those of the step, and zeros from there on."""
         before = length_of(ctx, past, 2)
         blank = relay.zeros_like(
@@ -328,7 +322,7 @@ class _CacheStep:
 
 
 def _read_step(
-    ctx: ImportContext, query: Expr, past: Expr | None, seqlens_k: Expr, total: Expr
+    ctx: Import, query: Expr, past: Expr | None, seqlens_k: Expr, total: Expr
 ) -> _CacheStep:
     """Return the step: the first one, if it has as many rows as there are in all."""
     count = length_of(ctx, query, 1)
@@ -344,7 +338,7 @@ def _read_step(
 
 @MICROSOFT.imports("GroupQueryAttention")
 def import_group_query_attention(
-    ctx: ImportContext,
+    ctx: Import,
     query: Expr,
     key: Expr | None,
     value: Expr | None,
@@ -398,7 +392,7 @@ def import_group_query_attention(
 
 
 def _split_packed_heads(
-    ctx: ImportContext, query: Expr, key: Expr | None, value: Expr | None, count: int, groups: int
+    ctx: Import, query: Expr, key: Expr | None, value: Expr | None, count: int, groups: int
 ) -> tuple[Expr, Expr, Expr]:
     """Return queries, keys and values by heads; they may all stand in one tensor."""
     if key is not None and value is not None:

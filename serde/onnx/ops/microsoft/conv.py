@@ -10,17 +10,17 @@ from serde.errors import Unsupported
 from serde.onnx.ops.conv.direct import import_causal_conv, import_conv
 from serde.onnx.ops.conv.windows import ConvAttributes
 from serde.onnx.ops.microsoft.activation import apply_activation
-from serde.onnx.ops.table import MICROSOFT, ImportContext
+from serde.onnx.ops.table import MICROSOFT, Import
 from serde.relay.ir.expr import Expr
 
 
-def to_channels_first(ctx: ImportContext, x: Expr) -> Expr:
+def to_channels_first(ctx: Import, x: Expr) -> Expr:
     """Return a tensor whose channels are behind as one with them before the other axes."""
     rank = ctx.type(x).rank
     return relay.transpose(x, axes=[0, rank - 1, *range(1, rank - 1)])
 
 
-def to_channels_last(ctx: ImportContext, x: Expr) -> Expr:
+def to_channels_last(ctx: Import, x: Expr) -> Expr:
     """Return the inverse."""
     rank = ctx.type(x).rank
     return relay.transpose(x, axes=[0, *range(2, rank), 1])
@@ -28,7 +28,7 @@ def to_channels_last(ctx: ImportContext, x: Expr) -> Expr:
 
 def _fused(convolve: Callable[..., Expr]) -> Callable[..., Expr]:
     def read(
-        ctx: ImportContext,
+        ctx: Import,
         x: Expr,
         w: Expr,
         b: Expr | None = None,
@@ -51,7 +51,7 @@ MICROSOFT.imports("FusedConv")(_fused(import_conv))
 
 @MICROSOFT.imports("NhwcConv")
 def import_nhwc_conv(
-    ctx: ImportContext, x: Expr, w: Expr, b: Expr | None = None, *, conv: ConvAttributes
+    ctx: Import, x: Expr, w: Expr, b: Expr | None = None, *, conv: ConvAttributes
 ) -> Expr:
     """The data alone has its channels behind; the weight is as in Conv."""
     return to_channels_last(ctx, import_conv(ctx, to_channels_first(ctx, x), w, b, conv=conv))
@@ -62,7 +62,7 @@ MICROSOFT.imports("NhwcFusedConv")(_fused(import_nhwc_conv))
 
 @MICROSOFT.imports("CausalConvWithState")
 def import_microsoft_causal_conv(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weight: Expr,
     bias: Expr | None = None,

@@ -10,9 +10,8 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.microsoft.activation import SwigluAttributes, split_last_axis
 from serde.onnx.ops.microsoft.linalg import dequantize_rows, unpack_bits
-from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.onnx.ops.table import MICROSOFT, Import
+from serde.relay.ir import Expr, call
 
 Dense = tuple[Expr, Expr | None]
 """Weights of (experts, outputs, inputs), and biases of (experts, outputs)."""
@@ -34,7 +33,7 @@ class ExpertAttributes(SwigluAttributes):
 
     def mix(
         self,
-        ctx: ImportContext,
+        ctx: Import,
         x: Expr,
         router: Expr,
         first: Dense,
@@ -62,7 +61,7 @@ class ExpertAttributes(SwigluAttributes):
         kept = relay.where(relay.greater(picked, zero), relay.multiply(found, shares), zero)
         return relay.reshape_like(relay.sum(kept, axis=0), x)
 
-    def _route(self, ctx: ImportContext, router: Expr, weights: Expr | None) -> tuple[Expr, Expr]:
+    def _route(self, ctx: Import, router: Expr, weights: Expr | None) -> tuple[Expr, Expr]:
         """Return the share of each expert in each token, and a one where it is picked."""
         (count,) = ctx.static_lengths(router, [1])
         if not 0 < self.k <= count:
@@ -81,7 +80,7 @@ class ExpertAttributes(SwigluAttributes):
         spread = relay.multiply(places, relay.expand_dims(shares, axis=2))
         return relay.sum(spread, axis=1), relay.sum(places, axis=1)
 
-    def _activate(self, ctx: ImportContext, hidden: Expr, beside: Expr | None) -> Expr:
+    def _activate(self, ctx: Import, hidden: Expr, beside: Expr | None) -> Expr:
         """Return the activated first layer, times the layer beside it if there is one."""
         if self.activation_type not in ("swiglu", "geglu"):
             found = self._apply(ctx, hidden)
@@ -93,7 +92,7 @@ class ExpertAttributes(SwigluAttributes):
             return self.build(ctx, gate, up, self.swiglu_limit)
         return relay.multiply(call("serde.gelu", gate, approximate="tanh"), up)
 
-    def _part(self, ctx: ImportContext, hidden: Expr) -> list[Expr]:
+    def _part(self, ctx: Import, hidden: Expr) -> list[Expr]:
         if self.swiglu_fusion == 2:
             return split_last_axis(hidden, 2)
         (width,) = ctx.static_lengths(hidden, [2])
@@ -102,7 +101,7 @@ class ExpertAttributes(SwigluAttributes):
             for begin in (0, 1)
         ]
 
-    def _apply(self, ctx: ImportContext, x: Expr) -> Expr:
+    def _apply(self, ctx: Import, x: Expr) -> Expr:
         """Return an activation that gates nothing; that of Gelu is the form with a tangent."""
         match self.activation_type:
             case "gelu":
@@ -124,7 +123,7 @@ def _project(x: Expr, layer: Dense) -> Expr:
 
 @MICROSOFT.imports("MoE")
 def import_moe(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     router_probs: Expr,
     fc1_experts_weights: Expr,
@@ -154,7 +153,7 @@ class QuantizedExpertAttributes(ExpertAttributes):
     weights_prepacked: int = -1
 
     def expand(
-        self, ctx: ImportContext, packed: Expr, scales: Expr, points: Expr | None, bits: int | None
+        self, ctx: Import, packed: Expr, scales: Expr, points: Expr | None, bits: int | None
     ) -> Expr:
         """Return weights in the dtype of their scales.
 
@@ -184,7 +183,7 @@ class QuantizedExpertAttributes(ExpertAttributes):
 
 @MICROSOFT.imports("QMoE", ignored=("accuracy_level",))
 def import_qmoe(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     router_probs: Expr,
     fc1_experts_weights: Expr,

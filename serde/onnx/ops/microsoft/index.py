@@ -8,14 +8,13 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.microsoft.linalg import unpack_bits
-from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.onnx.ops.table import MICROSOFT, Import
+from serde.relay.ir import Expr, call
 from serde.walk.pairs import reads
 
 
 @MICROSOFT.imports("Unique")
-def import_unique(ctx: ImportContext, x: Expr) -> list[Expr]:
+def import_unique(ctx: Import, x: Expr) -> list[Expr]:
     """Values in the order of their first appearance, the index of each element's, and counts."""
     values, _, inverse, number, counts = relay.unique(x, is_sorted=False, return_counts=True)
     end = relay.cast(number, "int64")
@@ -28,7 +27,7 @@ def import_unique(ctx: ImportContext, x: Expr) -> list[Expr]:
 
 @MICROSOFT.imports("GatherBlockQuantized")
 def import_gather_block_quantized(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     indices: Expr,
     scales: Expr,

@@ -10,12 +10,11 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg.product import GemmAttributes, build_matmul, import_gemm
 from serde.onnx.ops.microsoft.activation import apply_activation
-from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.onnx.ops.table import MICROSOFT, Import
+from serde.relay.ir import Expr, call
 
 
-def _transpose_side(ctx: ImportContext, x: Expr, whole: bool, batch: bool) -> Expr:
+def _transpose_side(ctx: Import, x: Expr, whole: bool, batch: bool) -> Expr:
     """Return a side of a product; `batch` brings its first axis in front of its last one."""
     rank = ctx.type(x).rank
     order = list(range(rank))
@@ -28,7 +27,7 @@ def _transpose_side(ctx: ImportContext, x: Expr, whole: bool, batch: bool) -> Ex
 
 @MICROSOFT.imports("FusedMatMul", "TransposeMatMul")
 def import_fused_matmul(
-    ctx: ImportContext,
+    ctx: Import,
     a: Expr,
     b: Expr,
     *,
@@ -48,7 +47,7 @@ def import_fused_matmul(
 
 @MICROSOFT.imports("FusedGemm")
 def import_fused_gemm(
-    ctx: ImportContext,
+    ctx: Import,
     a: Expr,
     b: Expr,
     c: Expr | None = None,
@@ -70,7 +69,7 @@ def import_fused_gemm(
 
 @MICROSOFT.imports("MatMulNBits", ignored=("accuracy_level",))
 def import_matmul_nbits(
-    ctx: ImportContext,
+    ctx: Import,
     a: Expr,
     b: Expr,
     scales: Expr,
@@ -111,7 +110,7 @@ def import_matmul_nbits(
 
 
 def dequantize_rows(
-    ctx: ImportContext, levels: Expr, scales: Expr, points: Expr | None, bits: int, block_size: int
+    ctx: Import, levels: Expr, scales: Expr, points: Expr | None, bits: int, block_size: int
 ) -> Expr:
     """Return rows of levels, scaled block by block; without zero points the middle is zero."""
     if points is None:
@@ -119,7 +118,7 @@ def dequantize_rows(
     return call("serde.dequantize_linear", levels, scales, points, axis=1, block_size=block_size)
 
 
-def unpack_bits(ctx: ImportContext, packed: Expr, bits: int) -> Expr:
+def unpack_bits(ctx: Import, packed: Expr, bits: int) -> Expr:
     """Return the levels in each byte of the last axis, those in the lowest bits first."""
     if bits == 8:
         return packed

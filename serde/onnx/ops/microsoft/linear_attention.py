@@ -5,14 +5,13 @@ from __future__ import annotations
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.attention import UpdateRule, import_linear_attention
-from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.onnx.ops.table import MICROSOFT, Import
+from serde.relay.ir import Expr, call
 
 
 @MICROSOFT.imports("LinearAttention", ignored=("chunk_size",))
 def import_microsoft_linear_attention(
-    ctx: ImportContext,
+    ctx: Import,
     query: Expr,
     key: Expr,
     value: Expr,
@@ -52,7 +51,7 @@ def import_microsoft_linear_attention(
 
 @MICROSOFT.imports("LinearAttentionGate")
 def import_linear_attention_gate(
-    ctx: ImportContext, a: Expr, dt_bias: Expr, decay_scale: Expr, b: Expr | None = None
+    ctx: Import, a: Expr, dt_bias: Expr, decay_scale: Expr, b: Expr | None = None
 ) -> list[Expr]:
     """``decay_scale * softplus(a + dt_bias)`` and ``sigmoid(b)``, computed in float32."""
     dtype = ctx.type(a).dtype

@@ -12,16 +12,15 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.attention import arange_like
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.onnx.ops.table import MICROSOFT, Import
+from serde.relay.ir import Expr, TupleGetItem, call
 
 
 def _build_layer_norm(x: Expr, gamma: Expr, beta: Expr | None, epsilon: float) -> Expr:
     return TupleGetItem(call("serde.layer_norm", x, gamma, beta, axis=-1, epsilon=epsilon), 0)
 
 
-def _add_skip(ctx: ImportContext, x: Expr, skip: Expr, bias: Expr | None) -> Expr:
+def _add_skip(ctx: Import, x: Expr, skip: Expr, bias: Expr | None) -> Expr:
     """Return what is normalised; the statistics are given by training alone."""
     if ctx.wants(1) or ctx.wants(2):
         raise Unsupported("the statistics of a normalisation behind a sum")
@@ -31,7 +30,7 @@ def _add_skip(ctx: ImportContext, x: Expr, skip: Expr, bias: Expr | None) -> Exp
 
 @MICROSOFT.imports("SkipLayerNormalization")
 def import_skip_layer_norm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     skip: Expr,
     gamma: Expr,
@@ -46,7 +45,7 @@ def import_skip_layer_norm(
 
 @MICROSOFT.imports("SkipSimplifiedLayerNormalization")
 def import_skip_simplified_layer_norm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     skip: Expr,
     gamma: Expr,
@@ -61,7 +60,7 @@ def import_skip_simplified_layer_norm(
 
 @MICROSOFT.imports("EmbedLayerNormalization")
 def import_embed_layer_norm(
-    ctx: ImportContext,
+    ctx: Import,
     input_ids: Expr,
     segment_ids: Expr | None,
     word_embedding: Expr,
@@ -102,7 +101,7 @@ class GroupNormAttributes:
     epsilon: float = 1e-5
     groups: int
 
-    def build(self, ctx: ImportContext, x: Expr, gamma: Expr, beta: Expr) -> Expr:
+    def build(self, ctx: Import, x: Expr, gamma: Expr, beta: Expr) -> Expr:
         """Return normalised groups of channels, which are computed in float32."""
         if self.activation not in (0, 1):
             raise Unsupported(f"activation={self.activation}")
@@ -120,14 +119,14 @@ class GroupNormAttributes:
 
 @MICROSOFT.imports("GroupNorm")
 def import_microsoft_group_norm(
-    ctx: ImportContext, x: Expr, gamma: Expr, beta: Expr, *, group: GroupNormAttributes
+    ctx: Import, x: Expr, gamma: Expr, beta: Expr, *, group: GroupNormAttributes
 ) -> Expr:
     return group.build(ctx, x, gamma, beta)
 
 
 @MICROSOFT.imports("SkipGroupNorm")
 def import_skip_group_norm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     gamma: Expr,
     beta: Expr,
@@ -149,7 +148,7 @@ def import_skip_group_norm(
 
 @MICROSOFT.imports("GatedRMSNorm")
 def import_gated_rms_norm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     scale: Expr,
     gate: Expr,

@@ -17,27 +17,26 @@ from serde.onnx.ops.pool.window import import_average_pool
 from serde.onnx.ops.qnn.conv import import_qlinear_conv
 from serde.onnx.ops.qnn.linear import import_dequantize_linear, import_quantize_linear
 from serde.onnx.ops.qnn.product import build_integer_matmul, requantize, to_row
-from serde.onnx.ops.table import MICROSOFT, ImportContext
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.onnx.ops.table import MICROSOFT, Import
+from serde.relay.ir import Expr, TupleGetItem, call
 
 
 @MICROSOFT.imports("QuantizeLinear")
 def import_microsoft_quantize_linear(
-    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
+    ctx: Import, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
 ) -> Expr:
     return import_quantize_linear(ctx, x, scale, zero_point, axis=axis)
 
 
 @MICROSOFT.imports("DequantizeLinear")
 def import_microsoft_dequantize_linear(
-    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
+    ctx: Import, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
 ) -> Expr:
     return import_dequantize_linear(ctx, x, scale, zero_point, axis=axis)
 
 
 def build_real_matmul(
-    ctx: ImportContext,
+    ctx: Import,
     a: Expr,
     b: Expr,
     factor: Expr,
@@ -53,7 +52,7 @@ def build_real_matmul(
 
 @MICROSOFT.imports("MatMulIntegerToFloat")
 def import_matmul_integer_to_float(
-    ctx: ImportContext,
+    ctx: Import,
     a: Expr,
     b: Expr,
     a_scale: Expr,
@@ -68,7 +67,7 @@ def import_matmul_integer_to_float(
 
 @MICROSOFT.imports("DynamicQuantizeMatMul")
 def import_dynamic_quantize_matmul(
-    ctx: ImportContext,
+    ctx: Import,
     a: Expr,
     b: Expr,
     b_scale: Expr,
@@ -84,7 +83,7 @@ def import_dynamic_quantize_matmul(
 
 @MICROSOFT.imports("QGemm")
 def import_qgemm(
-    ctx: ImportContext,
+    ctx: Import,
     a: Expr,
     a_scale: Expr,
     a_zero_point: Expr,
@@ -115,7 +114,7 @@ def import_qgemm(
 
 @MICROSOFT.imports("QLinearConv")
 def import_microsoft_qlinear_conv(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr,
@@ -146,13 +145,11 @@ def import_microsoft_qlinear_conv(
     return to_channels_last(ctx, found) if channels_last else found
 
 
-def _dequantize(ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None) -> Expr:
+def _dequantize(ctx: Import, x: Expr, scale: Expr, zero_point: Expr | None) -> Expr:
     return import_dequantize_linear(ctx, x, scale, zero_point)
 
 
-def _quantize(
-    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None, dtype: str
-) -> Expr:
+def _quantize(ctx: Import, x: Expr, scale: Expr, zero_point: Expr | None, dtype: str) -> Expr:
     """Return numbers quantised; without a zero point in the dtype that came in."""
     point = relay.const(0, dtype) if zero_point is None else zero_point
     return import_quantize_linear(ctx, x, scale, point)
@@ -160,7 +157,7 @@ def _quantize(
 
 def _make_binary_importer(build: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
     def import_binary(
-        ctx: ImportContext,
+        ctx: Import,
         a: Expr,
         a_scale: Expr,
         a_zero_point: Expr | None,
@@ -187,7 +184,7 @@ MICROSOFT.imports("QLinearMul")(_make_binary_importer(relay.multiply))
 
 @MICROSOFT.imports("QLinearWhere")
 def import_qlinear_where(
-    ctx: ImportContext,
+    ctx: Import,
     condition: Expr,
     x: Expr,
     x_scale: Expr,
@@ -207,7 +204,7 @@ def import_qlinear_where(
 
 @MICROSOFT.imports("QLinearConcat")
 def import_qlinear_concat(
-    ctx: ImportContext, y_scale: Expr, y_zero_point: Expr, *inputs: Expr, axis: int
+    ctx: Import, y_scale: Expr, y_zero_point: Expr, *inputs: Expr, axis: int
 ) -> Expr:
     if len(inputs) % 3:
         raise Unsupported(f"{len(inputs)} inputs: expected three for each tensor")
@@ -222,7 +219,7 @@ def import_qlinear_concat(
 
 @MICROSOFT.imports("QLinearSigmoid")
 def import_qlinear_sigmoid(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr | None,
@@ -235,7 +232,7 @@ def import_qlinear_sigmoid(
 
 @MICROSOFT.imports("QLinearLeakyRelu")
 def import_qlinear_leaky_relu(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr | None,
@@ -250,7 +247,7 @@ def import_qlinear_leaky_relu(
 
 @MICROSOFT.imports("QLinearSoftmax")
 def import_qlinear_softmax(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr | None,
@@ -271,7 +268,7 @@ def import_qlinear_softmax(
 
 @MICROSOFT.imports("QLinearAveragePool")
 def import_qlinear_average_pool(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr | None,
@@ -300,7 +297,7 @@ def import_qlinear_average_pool(
 
 @MICROSOFT.imports("QLinearGlobalAveragePool")
 def import_qlinear_global_average_pool(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr,

@@ -15,7 +15,7 @@ from serde.onnx.ops.attention import (
     split_heads,
 )
 from serde.onnx.ops.elementwise.convert import const_int32
-from serde.onnx.ops.table import MICROSOFT, ImportContext
+from serde.onnx.ops.table import MICROSOFT, Import
 from serde.relay.ir.expr import Expr
 
 
@@ -27,7 +27,7 @@ def _take_positions(cache: Expr, position_ids: Expr) -> Expr:
 
 @MICROSOFT.imports("RotaryEmbedding")
 def import_microsoft_rotary_embedding(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     position_ids: Expr,
     cos_cache: Expr,
@@ -71,7 +71,7 @@ def import_microsoft_rotary_embedding(
 
 @MICROSOFT.imports("MRotaryEmbedding")
 def import_mrotary_embedding(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     position_ids: Expr,
     cos_cache: Expr,

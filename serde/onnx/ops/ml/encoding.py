@@ -11,7 +11,7 @@ import onnx
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.onnx.ops.table import ML, ImportContext
+from serde.onnx.ops.table import ML, Import
 from serde.relay.ir.expr import Expr
 
 _STRINGS = "a tensor of strings has no counterpart in Relay"
@@ -29,11 +29,7 @@ ML.refuses("CategoryMapper", reason=_STRINGS)
 
 @ML.imports("OneHotEncoder", ignored=["zeros"])
 def import_one_hot_encoder(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    cats_int64s: tuple[int, ...] = (),
-    cats_strings: tuple[str, ...] = (),
+    ctx: Import, x: Expr, *, cats_int64s: tuple[int, ...] = (), cats_strings: tuple[str, ...] = ()
 ) -> Expr:
     """A value that is no category gives zeros, also where `zeros` makes that an error."""
     if cats_strings or not cats_int64s:
@@ -73,7 +69,7 @@ class LabelAttributes:
 
 
 @ML.imports("LabelEncoder", since=2)
-def import_label_encoder(ctx: ImportContext, x: Expr, *, labels: LabelAttributes) -> Expr:
+def import_label_encoder(ctx: Import, x: Expr, *, labels: LabelAttributes) -> Expr:
     """Before version 4, NaN is none of the keys, also where one of them is NaN."""
     keys, values = labels.keys(), labels.values()
     default = labels.default_int64 if labels.values_int64s else labels.default_float
@@ -82,7 +78,7 @@ def import_label_encoder(ctx: ImportContext, x: Expr, *, labels: LabelAttributes
 
 @ML.imports("LabelEncoder", since=4)
 def import_label_encoder_v4(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     labels: LabelAttributes,
@@ -102,7 +98,7 @@ def _to_array(integers: Sequence[int], floats: Sequence[float]) -> Array:
     return np.array(integers, np.int64) if integers else np.array(floats, np.float32)
 
 
-def _read_tensor(ctx: ImportContext, given: onnx.TensorProto | None, other: Array) -> Array:
+def _read_tensor(ctx: Import, given: onnx.TensorProto | None, other: Array) -> Array:
     """Return the value of a tensor attribute, `other` where there is none."""
     if given is None:
         return other
@@ -110,13 +106,7 @@ def _read_tensor(ctx: ImportContext, given: onnx.TensorProto | None, other: Arra
 
 
 def _look_up(
-    ctx: ImportContext,
-    x: Expr,
-    keys: Array,
-    values: Array,
-    default: Array,
-    *,
-    finds_nan: bool = True,
+    ctx: Import, x: Expr, keys: Array, values: Array, default: Array, *, finds_nan: bool = True
 ) -> Expr:
     """Return the value of the key that each element is, the default where it is none."""
     if not keys.size or keys.shape != values.shape or keys.ndim != 1 or default.size != 1:

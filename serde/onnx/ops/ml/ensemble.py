@@ -15,7 +15,7 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.scores import refuse_transform, to_feature_rows, transform
 from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest, find_leaves
-from serde.onnx.ops.table import ML, ImportContext
+from serde.onnx.ops.table import ML, Import
 from serde.relay.ir.expr import Expr
 
 
@@ -73,7 +73,7 @@ class Leaves:
             found[self.nodes, self.targets] = self.values
         return found
 
-    def scores(self, ctx: ImportContext, x: Expr, aggregate: str) -> Expr:
+    def scores(self, ctx: Import, x: Expr, aggregate: str) -> Expr:
         """Return what the reached leaves give each target, put together.
 
         Raises:
@@ -94,7 +94,7 @@ class Leaves:
             return found
         return relay.divide(found, scalar_like(ctx, found, len(self.forest.roots)))
 
-    def _sums(self, ctx: ImportContext, indices: Expr) -> Expr:
+    def _sums(self, ctx: Import, indices: Expr) -> Expr:
         if not self.single:
             rows = relay.take(ctx.array(self.table(0.0)), indices, axis=0, mode="fast")
             return relay.sum(rows, axis=1)
@@ -120,7 +120,7 @@ _MEMBER = 6
 
 @ML.imports("TreeEnsemble", since=5, ignored=["nodes_hitrates"])
 def import_tree_ensemble(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     aggregate_function: int = 1,
@@ -168,7 +168,7 @@ def import_tree_ensemble(
     return transform(ctx, scores, _TRANSFORMS[post_transform])
 
 
-def _read_vector(ctx: ImportContext, tensor: onnx.TensorProto, kind: str) -> Array:
+def _read_vector(ctx: Import, tensor: onnx.TensorProto, kind: str) -> Array:
     """Return the elements of a tensor.
 
     Raises:

@@ -16,13 +16,13 @@ from serde.onnx.ops.ml.scores import (
     to_feature_rows,
     transform,
 )
-from serde.onnx.ops.table import ML, ImportContext
+from serde.onnx.ops.table import ML, Import
 from serde.relay.ir.expr import Expr
 
 
 @ML.imports("LinearRegressor")
 def import_linear_regressor(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     coefficients: tuple[float, ...],
@@ -38,7 +38,7 @@ def import_linear_regressor(
 
 @ML.imports("LinearClassifier", ignored=["multi_class"])
 def import_linear_classifier(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     coefficients: tuple[float, ...],
@@ -70,11 +70,7 @@ def _concat_columns(first: Expr, second: Expr) -> Expr:
 
 
 def _apply_linear(
-    ctx: ImportContext,
-    x: Expr,
-    coefficients: Sequence[float],
-    intercepts: Sequence[float],
-    rows: int,
+    ctx: Import, x: Expr, coefficients: Sequence[float], intercepts: Sequence[float], rows: int
 ) -> Expr:
     """Return ``x @ coefficients.T + intercepts`` for coefficients of `rows` rows."""
     if rows < 1 or len(coefficients) % rows or len(intercepts) not in (0, rows):

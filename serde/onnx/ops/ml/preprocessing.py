@@ -11,13 +11,13 @@ from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.scores import cast_to_float32
-from serde.onnx.ops.table import ML, ImportContext
+from serde.onnx.ops.table import ML, Import
 from serde.relay.ir.expr import Expr
 
 
 @ML.imports("Scaler")
 def import_scaler(
-    ctx: ImportContext, x: Expr, *, offset: tuple[float, ...] = (), scale: tuple[float, ...] = ()
+    ctx: Import, x: Expr, *, offset: tuple[float, ...] = (), scale: tuple[float, ...] = ()
 ) -> Expr:
     """``y = (x - offset) * scale`` along the last axis; the result is float32."""
     if not offset or len(offset) != len(scale):
@@ -28,7 +28,7 @@ def import_scaler(
 
 
 @ML.imports("Normalizer")
-def import_normalizer(ctx: ImportContext, x: Expr, *, norm: str = "MAX") -> Expr:
+def import_normalizer(ctx: Import, x: Expr, *, norm: str = "MAX") -> Expr:
     """A row of which the maximum or the norm is zero stays as it is."""
     if ctx.type(x).rank not in (1, 2):
         raise Unsupported(f"an input of rank {ctx.type(x).rank}")
@@ -49,7 +49,7 @@ _NORMS: dict[str, Callable[[Expr], Expr]] = {
 
 @ML.imports("Imputer")
 def import_imputer(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     imputed_value_floats: tuple[float, ...] = (),
@@ -73,15 +73,13 @@ def import_imputer(
 
 
 @ML.imports("Binarizer")
-def import_binarizer(ctx: ImportContext, x: Expr, *, threshold: float = 0.0) -> Expr:
+def import_binarizer(ctx: Import, x: Expr, *, threshold: float = 0.0) -> Expr:
     above = relay.greater(x, scalar_like(ctx, x, threshold))
     return relay.cast(above, ctx.type(x).dtype)
 
 
 @ML.imports("FeatureVectorizer")
-def import_feature_vectorizer(
-    ctx: ImportContext, *x: Expr, inputdimensions: tuple[int, ...] = ()
-) -> Expr:
+def import_feature_vectorizer(ctx: Import, *x: Expr, inputdimensions: tuple[int, ...] = ()) -> Expr:
     """Each input gives as many columns as `inputdimensions` says, cut or filled up by zeros."""
     if len(inputdimensions) != len(x):
         raise Unsupported(f"{len(inputdimensions)} lengths for {len(x)} inputs")
@@ -89,7 +87,7 @@ def import_feature_vectorizer(
     return relay.concatenate(columns, axis=1)
 
 
-def _fit_columns(ctx: ImportContext, x: Expr, wanted: int) -> Expr:
+def _fit_columns(ctx: Import, x: Expr, wanted: int) -> Expr:
     """Return the first `wanted` columns as float32, of zeros where there are fewer."""
     rank = ctx.type(x).rank
     if rank not in (1, 2):
@@ -104,7 +102,7 @@ def _fit_columns(ctx: ImportContext, x: Expr, wanted: int) -> Expr:
 
 
 @ML.imports("ArrayFeatureExtractor")
-def import_array_feature_extractor(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+def import_array_feature_extractor(ctx: Import, x: Expr, y: Expr) -> Expr:
     """Entries of the last axis; the result of a vector is one row."""
     rows = x if ctx.type(x).rank > 1 else relay.expand_dims(x, axis=0)
     return relay.take(rows, relay.reshape(y, newshape=(-1,)), axis=-1, mode="fast")

@@ -25,10 +25,8 @@ from serde.onnx.ops.ml.scores import (
     to_feature_rows,
     transform,
 )
-from serde.onnx.ops.table import ML, ImportContext
-from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.onnx.ops.table import ML, Import
+from serde.relay.ir import Expr, Function, TensorType, Tuple, TupleGetItem, Var, call
 
 _MIN_ITERATIONS = 100
 
@@ -36,7 +34,7 @@ _TOLERANCE = 0.005
 """The greatest error with which the iteration stops, divided by the number of classes."""
 
 
-def couple_probabilities(ctx: ImportContext, chance: Expr, classes: int) -> Expr:
+def couple_probabilities(ctx: Import, chance: Expr, classes: int) -> Expr:
     """Return probabilities of the classes that fit those of each pair best.
 
     Args:
@@ -59,7 +57,7 @@ def couple_probabilities(ctx: ImportContext, chance: Expr, classes: int) -> Expr
     return TupleGetItem(call("serde.loop", limit, None, (start,), (gram,), body=function), 0)
 
 
-def _build_gram(ctx: ImportContext, chance: Expr, classes: int) -> Expr:
+def _build_gram(ctx: Import, chance: Expr, classes: int) -> Expr:
     """Return the quadratic form that is minimised, a matrix a sample.
 
     With r the matrix of pairwise probabilities: entry (t, t) is the sum of r[j, t]**2 over the
@@ -117,7 +115,7 @@ def _take_column(x: Expr, position: int) -> Expr:
 
 @ML.imports("SVMRegressor", ignored=["n_targets"])
 def import_svm_regressor(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     coefficients: tuple[float, ...],
@@ -147,7 +145,7 @@ def import_svm_regressor(
 
 @ML.imports("SVMClassifier")
 def import_svm_classifier(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     classlabels_ints: tuple[int, ...] = (),
@@ -202,7 +200,7 @@ def import_svm_classifier(
 
 
 def _classify_linear(
-    ctx: ImportContext, scores: Expr, labels: Sequence[int], offsets: int, post_transform: str
+    ctx: Import, scores: Expr, labels: Sequence[int], offsets: int, post_transform: str
 ) -> list[Expr]:
     """Return label and scores of a machine without support vectors, one score a class."""
     if len(labels) < 2 or offsets != len(labels):
@@ -212,7 +210,7 @@ def _classify_linear(
     return [pick_labels(ctx, best, labels), transform(ctx, scores, post_transform)]
 
 
-def _count_votes(ctx: ImportContext, decisions: Expr, pairs: _Pairs) -> Expr:
+def _count_votes(ctx: Import, decisions: Expr, pairs: _Pairs) -> Expr:
     """Return how often each class wins: the first of a pair where the decision is positive."""
     positive = relay.greater(decisions, scalar_like(ctx, decisions, 0.0))
     won = relay.cast(positive, "float32")
@@ -266,7 +264,7 @@ class _Kernel:
     name: str
     params: tuple[float, ...]
 
-    def products(self, ctx: ImportContext, x: Expr, vectors: Array) -> Expr:
+    def products(self, ctx: Import, x: Expr, vectors: Array) -> Expr:
         """Return the kernel of every row of `x` with every support vector."""
         if self.name not in ("LINEAR", "POLY", "RBF", "SIGMOID"):
             raise Unsupported(f"kernel {self.name!r} is unknown")

@@ -22,15 +22,13 @@ from serde.onnx.ops.ml.scores import (
     transform,
 )
 from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest, find_nodes
-from serde.onnx.ops.table import ML, ImportContext
+from serde.onnx.ops.table import ML, Import
 from serde.relay.ir.expr import Expr
 
 _UNUSED = ("nodes_hitrates", "nodes_hitrates_as_tensor")
 
 
-def _read_numbers(
-    ctx: ImportContext, given: Sequence[float], tensor: onnx.TensorProto | None
-) -> Array:
+def _read_numbers(ctx: Import, given: Sequence[float], tensor: onnx.TensorProto | None) -> Array:
     """Return numbers that are floats, or doubles in a tensor.
 
     Raises:
@@ -59,11 +57,11 @@ class EnsembleAttributes:
     nodes_values_as_tensor: onnx.TensorProto | None = None
     post_transform: str = "NONE"
 
-    def base(self, ctx: ImportContext) -> Array:
+    def base(self, ctx: Import) -> Array:
         """Return what is added to each score; nothing, or one number a target."""
         return _read_numbers(ctx, self.base_values, self.base_values_as_tensor)
 
-    def thresholds(self, ctx: ImportContext) -> Array:
+    def thresholds(self, ctx: Import) -> Array:
         """Return what the feature of each node is compared with."""
         return _read_numbers(ctx, self.nodes_values, self.nodes_values_as_tensor)
 
@@ -116,13 +114,13 @@ class EnsembleAttributes:
         return Leaves(self.forest(thresholds), indices, np.array(targets, np.int64), values, count)
 
 
-def _to_rows(ctx: ImportContext, x: Expr, thresholds: Array) -> Expr:
+def _to_rows(ctx: Import, x: Expr, thresholds: Array) -> Expr:
     """Return the rows in the precision in which they are compared."""
     doubled = "float64" in (ctx.type(x).dtype, str(thresholds.dtype))
     return to_feature_rows(ctx, x, "float64" if doubled else "float32")
 
 
-def _add_base(ctx: ImportContext, scores: Expr, base: Array) -> Expr:
+def _add_base(ctx: Import, scores: Expr, base: Array) -> Expr:
     """Return scores on top of base values, where there are such, in float32."""
     if base.size:
         scores = relay.add(scores, ctx.array(base.astype(ctx.type(scores).dtype)))
@@ -131,7 +129,7 @@ def _add_base(ctx: ImportContext, scores: Expr, base: Array) -> Expr:
 
 @ML.imports("TreeEnsembleRegressor", since=(1, 3, 5), ignored=_UNUSED)
 def import_tree_ensemble_regressor(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     aggregate_function: str = "SUM",
@@ -161,7 +159,7 @@ def import_tree_ensemble_regressor(
 
 @ML.imports("TreeEnsembleClassifier", since=(1, 3, 5), ignored=_UNUSED)
 def import_tree_ensemble_classifier(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     class_ids: tuple[int, ...],
@@ -198,12 +196,7 @@ def import_tree_ensemble_classifier(
 
 
 def _classify_two(
-    ctx: ImportContext,
-    score: Expr,
-    values: Array,
-    base: Array,
-    labels: Sequence[int],
-    post_transform: str,
+    ctx: Import, score: Expr, values: Array, base: Array, labels: Sequence[int], post_transform: str
 ) -> list[Expr]:
     """Return label and scores of two classes where the trees speak of the second one alone.
 

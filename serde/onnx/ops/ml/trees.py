@@ -17,9 +17,7 @@ import serde.relay as relay
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
-from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, Function, TensorType, Tuple, TupleGetItem, Var, call
 
 LESS, EQUAL, GREATER, UNORDERED = range(4)
 

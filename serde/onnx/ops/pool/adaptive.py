@@ -15,16 +15,12 @@ from serde.onnx.ops.conv.windows import SPATIAL, require_fixed
 from serde.onnx.ops.elementwise.convert import cast, comparison_dtype, compute_dtype
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, is_float
 
 
 def _make_adaptive_exporter(kind: Literal["Max", "Average"]) -> Callable[..., Value]:
-    def export_adaptive_pool(
-        ctx: ExportContext, x: Value, *, output_size: tuple[int, ...]
-    ) -> Value:
+    def export_adaptive_pool(ctx: Export, x: Value, *, output_size: tuple[int, ...]) -> Value:
         """Parts of one size are a pooling; others are read and reduced axis by axis."""
         dtype = ctx.type(x).dtype
         lengths, wanted = ctx.type(x).shape[2:], ctx.result_type().shape[2:]
@@ -42,7 +38,7 @@ for _ndim in SPATIAL:
 
 
 def _emit_pool(
-    ctx: ExportContext, x: Value, kind: str, lengths: Sequence[Dim], wanted: Sequence[Dim]
+    ctx: Export, x: Value, kind: str, lengths: Sequence[Dim], wanted: Sequence[Dim]
 ) -> Value | None:
     """Return one pooling, where all parts of an axis have one size."""
     if all(each == 1 for each in wanted):
@@ -58,12 +54,7 @@ def _emit_pool(
 
 
 def _reduce_parts(
-    ctx: ExportContext,
-    x: Value,
-    kind: str,
-    dtype: str,
-    lengths: Sequence[Dim],
-    wanted: Sequence[Dim],
+    ctx: Export, x: Value, kind: str, dtype: str, lengths: Sequence[Dim], wanted: Sequence[Dim]
 ) -> Value:
     """Return a reduction of each part of each axis, in a dtype in which it is exact."""
     sums = compute_dtype(dtype) if is_float(dtype) else "int64"
@@ -93,7 +84,7 @@ def _reduce_parts(
     return result if work == dtype else cast(ctx, result, dtype)
 
 
-def _find_parts(ctx: ExportContext, length: Dim, out: int) -> tuple[Value, Value, Value]:
+def _find_parts(ctx: Export, length: Dim, out: int) -> tuple[Value, Value, Value]:
     """Return the indices of each part, repeated up to one number, which are its own, and how many.
 
     They are ``(out, most)``, ``(out, most)`` and ``(out,)``.
@@ -122,7 +113,7 @@ def _find_parts(ctx: ExportContext, length: Dim, out: int) -> tuple[Value, Value
 
 
 def _make_exporter(op: str, reduction: str) -> Callable[..., Value]:
-    def export_global(ctx: ExportContext, x: Value) -> Value:
+    def export_global(ctx: Export, x: Value) -> Value:
         """Of integers ONNX has the reduction only."""
         if ctx.takes(op, ctx.type(x).dtype):
             return ctx.emit(op, x)
@@ -137,7 +128,7 @@ OPS.exports("nn.global_avg_pool2d")(_make_exporter("GlobalAveragePool", "ReduceM
 
 
 def _make_importer(name: str, fold: Callable[..., Expr]) -> Callable[..., Expr]:
-    def import_global(ctx: ImportContext, x: Expr) -> Expr:
+    def import_global(ctx: Import, x: Expr) -> Expr:
         """Over other than two axes it is a reduction."""
         rank = ctx.type(x).rank
         if rank == 4:

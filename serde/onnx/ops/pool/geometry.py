@@ -21,10 +21,8 @@ from serde.onnx.ops.conv.windows import (
     to_onnx_pads,
 )
 from serde.onnx.ops.shape.columns import Windows
-from serde.onnx.ops.table import ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import pool_dim
+from serde.onnx.ops.table import Export, Import, Value
+from serde.relay.ir import Dim, Expr, pool_dim
 from serde.relay.op.pool.reduction import Pooling
 
 
@@ -90,7 +88,7 @@ class RelayPool(Pooling):
             to_onnx_pads(self.padding, len(self.pool_size)),
         )
 
-    def windows(self, ctx: ExportContext, x: Value) -> Windows:
+    def windows(self, ctx: Export, x: Value) -> Windows:
         """Return the indices that each window looks up in `x`."""
         geometry = self.geometry()
         return Windows.of(
@@ -124,7 +122,7 @@ class DilatedPoolAttributes(PoolAttributes):
 
 
 def read_window(
-    ctx: ImportContext, x: Expr, pool: DilatedPoolAttributes
+    ctx: Import, x: Expr, pool: DilatedPoolAttributes
 ) -> tuple[dict[str, AnyValue], tuple[int, ...]]:
     """Return a pooling's attributes, and how far its windows reach past the padding.
 
@@ -169,7 +167,7 @@ def extend_padding(padding: Sequence[int], past: Sequence[int]) -> tuple[int, ..
     return (*padding[:ndim], *map(add, padding[ndim:], past))
 
 
-def reach_past_padding(ctx: ImportContext, x: Expr, attrs: dict[str, AnyValue]) -> tuple[int, ...]:
+def reach_past_padding(ctx: Import, x: Expr, attrs: dict[str, AnyValue]) -> tuple[int, ...]:
     """Return how far the last windows of ``ceil_mode`` reach past the padding."""
     ndim = len(attrs["pool_size"])
     keys = ("pool_size", "strides", "dilation", "padding")

@@ -29,11 +29,8 @@ from serde.onnx.ops.pool.geometry import (
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.columns import Windows
 from serde.onnx.ops.shape.reshape import emit_lengths, reshape_along
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, split_padding
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, call, is_float, lowest, split_padding
 from serde.relay.op.pool.indices import PooledPlaces
 from serde.relay.op.pool.unpool import MaxUnpool
 from serde.walk.takes import Takes, all_are, between
@@ -45,7 +42,7 @@ def _may_miss_data(pool: RelayPool) -> bool:
     return any(pad >= size for pad, size in zip(window.padding, window.size * 2, strict=True))
 
 
-def _keep_apart(ctx: ExportContext, x: Value, rank: int) -> Value:
+def _keep_apart(ctx: Export, x: Value, rank: int) -> Value:
     """Part a Pad from the windows behind it, into which ONNX Runtime 1.31 would fold it.
 
     Its zeros would be taken for padding, which never is the largest; and what is as wide as the
@@ -57,7 +54,7 @@ def _keep_apart(ctx: ExportContext, x: Value, rank: int) -> Value:
 
 
 @OPS.exports("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
-def export_max_pool(ctx: ExportContext, x: Value, *, pool: RelayPool) -> Value:
+def export_max_pool(ctx: Export, x: Value, *, pool: RelayPool) -> Value:
     dtype = ctx.type(x).dtype
     lacking = not is_float(dtype) and (ctx.version < 12 or dtype not in ("int8", "uint8"))
     if lacking or _may_miss_data(pool):
@@ -75,9 +72,7 @@ def export_max_pool(ctx: ExportContext, x: Value, *, pool: RelayPool) -> Value:
 
 
 @OPS.exports("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
-def export_avg_pool(
-    ctx: ExportContext, x: Value, *, pool: RelayPool, count_include_pad: bool
-) -> Value:
+def export_avg_pool(ctx: Export, x: Value, *, pool: RelayPool, count_include_pad: bool) -> Value:
     """Sums are spelled out of integers, and before 19 of dilated windows, which ONNX lacks.
 
     Runtimes differ in what a window that reaches past the padding counts. Where
@@ -118,7 +113,7 @@ def export_avg_pool(
 
 
 def _reduce_windows(
-    ctx: ExportContext, op: str, x: Value, windows: Windows, rank: int, fill: Value
+    ctx: Export, op: str, x: Value, windows: Windows, rank: int, fill: Value
 ) -> Value:
     """Reduce the elements of each window, one axis after another."""
     found = windows.pad(ctx, x, rank, fill)
@@ -129,7 +124,7 @@ def _reduce_windows(
     return found
 
 
-def _max_of_windows(ctx: ExportContext, x: Value, windows: Windows) -> Value:
+def _max_of_windows(ctx: Export, x: Value, windows: Windows) -> Value:
     """Return the greatest of each window; padding is the least number of the dtype."""
     dtype = ctx.type(x).dtype
     work = comparison_dtype(dtype)
@@ -140,9 +135,7 @@ def _max_of_windows(ctx: ExportContext, x: Value, windows: Windows) -> Value:
     return found if work == dtype else cast(ctx, found, dtype)
 
 
-def _mean_of_windows(
-    ctx: ExportContext, x: Value, windows: Windows, count_include_pad: bool
-) -> Value:
+def _mean_of_windows(ctx: Export, x: Value, windows: Windows, count_include_pad: bool) -> Value:
     """Return the sum of each window over its size, or over its elements inside the data.
 
     Integers are summed in int64, and the quotient cut towards zero.
@@ -160,7 +153,7 @@ def _mean_of_windows(
     return mean if work == type_.dtype else cast(ctx, mean, type_.dtype)
 
 
-def _count_inside(ctx: ExportContext, x: Value, windows: Windows) -> Value:
+def _count_inside(ctx: Export, x: Value, windows: Windows) -> Value:
     """Return how many elements of each window hold data, at least 1."""
     zero, one = ctx.const(0, np.int64), ctx.const(1, np.int64)
     result = one
@@ -177,9 +170,7 @@ def _count_inside(ctx: ExportContext, x: Value, windows: Windows) -> Value:
 
 
 @OPS.exports("serde.max_pool_with_places", op="MaxPool", takes=Takes(padding=between(0, math.inf)))
-def export_max_pool_with_places(
-    ctx: ExportContext, x: Value, *, pool: PooledPlaces
-) -> tuple[Value, ...]:
+def export_max_pool_with_places(ctx: Export, x: Value, *, pool: PooledPlaces) -> tuple[Value, ...]:
     """Places count in the whole image, so that none of it is cut off."""
     return ctx.emit_tuple(
         "MaxPool",
@@ -195,7 +186,7 @@ def export_max_pool_with_places(
 
 @OPS.imports("MaxPool", since=(1, 8, 10, 11, 12, 22))
 def import_max_pool(
-    ctx: ImportContext, x: Expr, *, pool: DilatedPoolAttributes, storage_order: bool = False
+    ctx: Import, x: Expr, *, pool: DilatedPoolAttributes, storage_order: bool = False
 ) -> Expr | list[Expr]:
     """With a second output, the indices of the maxima are flat over the whole tensor."""
     kernel, ndim = pool.kernel_shape, len(pool.kernel_shape)
@@ -224,7 +215,7 @@ def import_max_pool(
 
 @OPS.imports("AveragePool", since=(1, 7, 10, 11, 19, 22))
 def import_average_pool(
-    ctx: ImportContext, x: Expr, *, pool: DilatedPoolAttributes, count_include_pad: bool = False
+    ctx: Import, x: Expr, *, pool: DilatedPoolAttributes, count_include_pad: bool = False
 ) -> Expr:
     """What lies past the padding is never counted: with padding that is, it becomes data."""
     attrs, past = read_window(ctx, x, pool)
@@ -244,7 +235,7 @@ def import_average_pool(
     "serde.lp_pool", takes=Takes(dilation=all_are(1), ceil_mode=False), ignored=("layout",)
 )
 def export_lp_pool(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     *,
     p: int,
@@ -271,9 +262,7 @@ def export_lp_pool(
 
 
 @OPS.imports("LpPool", since=(1, 2, 11, 18, 22))
-def import_lp_pool(
-    ctx: ImportContext, x: Expr, *, p: float = 2, pool: DilatedPoolAttributes
-) -> Expr:
+def import_lp_pool(ctx: Import, x: Expr, *, p: float = 2, pool: DilatedPoolAttributes) -> Expr:
     """The first version has a number for `p` that need not be whole."""
     if p != int(p):
         raise Unsupported(f"p={p} is no whole number")
@@ -284,7 +273,7 @@ def import_lp_pool(
 
 
 @OPS.imports("GlobalLpPool", since=(1, 2, 22))
-def import_global_lp_pool(ctx: ImportContext, x: Expr, *, p: float = 2) -> Expr:
+def import_global_lp_pool(ctx: Import, x: Expr, *, p: float = 2) -> Expr:
     axes = tuple(range(2, ctx.type(x).rank))
     if p in (1, 2):
         return call(f"serde.reduce_l{int(p)}", x, axis=axes, keepdims=True)
@@ -294,9 +283,7 @@ def import_global_lp_pool(ctx: ImportContext, x: Expr, *, p: float = 2) -> Expr:
 
 
 @OPS.exports("serde.max_unpool", takes=Takes(output_shape=None))
-def export_max_unpool(
-    ctx: ExportContext, data: Value, indices: Value, *, window: MaxUnpool
-) -> Value:
+def export_max_unpool(ctx: Export, data: Value, indices: Value, *, window: MaxUnpool) -> Value:
     """Given another shape, ONNX numbers elements as in the least one, ONNX Runtime as in that."""
     if ctx.type(indices).dtype != "int64":
         indices = cast(ctx, indices, "int64")
@@ -313,7 +300,7 @@ def export_max_unpool(
 
 @OPS.imports("MaxUnpool", since=(9, 11, 22))
 def import_max_unpool(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     indices: Expr,
     output_shape: Expr | None = None,

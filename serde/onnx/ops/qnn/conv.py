@@ -29,11 +29,8 @@ from serde.onnx.ops.qnn.product import (
     runs_in_runtime,
     to_scalar,
 )
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import split_padding
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, as_dtype, call, split_padding, tensor_type
 from serde.relay.op.qnn.parameters import is_zero, narrow_zero_point, without_zero_point
 from serde.walk.expansion.tensors import fixed_shape
 
@@ -145,7 +142,7 @@ def _flip_filters(weight: Expr, groups: int) -> Expr:
 
 @OPS.exports("serde.conv_integer")
 def export_conv_integer(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     w: Value,
     x_zero_point: Value | None,
@@ -178,7 +175,7 @@ def export_conv_integer(
 
 @OPS.imports("ConvInteger", since=10)
 def import_conv_integer(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     w: Expr,
     x_zero_point: Expr | None = None,
@@ -190,7 +187,7 @@ def import_conv_integer(
     return _build_integer_conv(ctx, x, w, x_zero_point, w_zero_point, window)
 
 
-def _read_window(ctx: ImportContext, x: Expr, w: Expr, conv: ConvAttributes) -> dict[str, AnyValue]:
+def _read_window(ctx: Import, x: Expr, w: Expr, conv: ConvAttributes) -> dict[str, AnyValue]:
     """Return strides, padding, dilation and groups of a convolution."""
     kernel = conv.kernel(ctx, w)
     strides = per_axis(conv.strides, len(kernel), "strides")
@@ -200,7 +197,7 @@ def _read_window(ctx: ImportContext, x: Expr, w: Expr, conv: ConvAttributes) -> 
 
 
 def _build_integer_conv(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     w: Expr,
     x_zero_point: Expr | None,
@@ -214,7 +211,7 @@ def _build_integer_conv(
 
 @OPS.imports("QLinearConv", since=10)
 def import_qlinear_conv(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr,
@@ -245,7 +242,7 @@ def import_qlinear_conv(
 
 @OPS.exports("serde.qlinear_conv2d", when=runs_in_runtime)
 def export_qlinear_conv2d(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     weight: Value,
     bias: Value | None,

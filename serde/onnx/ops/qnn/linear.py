@@ -12,17 +12,16 @@ from serde.core.allocation import zeros
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import FLOAT8
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.onnx.ops.table import OPS, Export, Import, Value
 from serde.onnx.schemas import require_dtype
-from serde.relay.ir.expr import Expr, TupleGetItem, const, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, TupleGetItem, call, const, tensor_type
 from serde.relay.op.qnn.parameters import narrow_zero_point, spread
 from serde.relay.op.qnn.rescale import quantize_body
 from serde.walk.takes import ONE, Takes
 
 
 def export_quantize_linear(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     scale: Value,
     zero_point: Value | None,
@@ -56,7 +55,7 @@ def export_quantize_linear(
 
 @OPS.imports("QuantizeLinear", since=(19, 21, 23, 24, 25, 28))
 def import_quantize_linear(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     scale: Expr,
     zero_point: Expr | None = None,
@@ -89,17 +88,17 @@ def import_quantize_linear(
 
 @OPS.imports("QuantizeLinear", since=(10, 13))
 def import_quantize_linear_v10(
-    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
+    ctx: Import, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
 ) -> Expr:
     return import_quantize_linear(ctx, x, scale, zero_point, axis=axis)
 
 
-def _axis_or_none(ctx: ExportContext, scale: Value, axis: int) -> int | None:
+def _axis_or_none(ctx: Export, scale: Value, axis: int) -> int | None:
     return None if ctx.type(scale).rank == 0 else axis
 
 
 def export_dequantize_linear(
-    ctx: ExportContext,
+    ctx: Export,
     x: Value,
     scale: Value,
     zero_point: Value | None,
@@ -123,7 +122,7 @@ def export_dequantize_linear(
 
 @OPS.imports("DequantizeLinear", since=(10, 13, 19, 21, 23, 24, 25, 28))
 def import_dequantize_linear(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     scale: Expr,
     zero_point: Expr | None = None,
@@ -160,17 +159,17 @@ OPS.exports("serde.quantize_linear", since=23, op="QuantizeLinear")(export_quant
 
 
 @OPS.exports("serde.dynamic_quantize_linear")
-def export_dynamic_quantize_linear(ctx: ExportContext, x: Value) -> tuple[Value, ...]:
+def export_dynamic_quantize_linear(ctx: Export, x: Value) -> tuple[Value, ...]:
     return ctx.emit_tuple("DynamicQuantizeLinear", x, outputs=3)
 
 
 @OPS.imports("DynamicQuantizeLinear", since=11)
-def import_dynamic_quantize_linear(ctx: ImportContext, x: Expr) -> list[Expr]:
+def import_dynamic_quantize_linear(ctx: Import, x: Expr) -> list[Expr]:
     found = call("serde.dynamic_quantize_linear", x)
     return [TupleGetItem(found, index) for index in range(3)]
 
 
-def _match_rank(ctx: ImportContext, scale: Expr, zero_point: Expr | None) -> Expr | None:
+def _match_rank(ctx: Import, scale: Expr, zero_point: Expr | None) -> Expr | None:
     """Return a zero point in the rank of its scale; a vector of one element is a scalar, too."""
     if zero_point is None or ctx.type(zero_point).rank == ctx.type(scale).rank:
         return zero_point
@@ -181,7 +180,7 @@ def _match_rank(ctx: ImportContext, scale: Expr, zero_point: Expr | None) -> Exp
     return relay.expand_dims(zero_point, axis=0)
 
 
-def _normalize_axis(ctx: ImportContext, scale: Expr, axis: int) -> int:
+def _normalize_axis(ctx: Import, scale: Expr, axis: int) -> int:
     """Return the axis, which has no meaning for one scale."""
     shape = ctx.type(scale).shape
     return axis if shape and shape != (1,) else 1

@@ -11,30 +11,27 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.linalg.product import BYTE_DTYPES
 from serde.onnx.ops.shape.reshape import to_attribute
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Call, Expr, TensorType, broadcast, call, tensor_type
 from serde.relay.ir.dims import Any, Dim, product
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import broadcast
-from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.parameters import is_zero, narrow_zero_point
 from serde.relay.op.qnn.sums import body_of_sums
 
 
-def to_scalar(ctx: ImportContext, x: Expr | None) -> Expr | None:
+def to_scalar(ctx: Import, x: Expr | None) -> Expr | None:
     """Return a vector of one element as a scalar."""
     if x is None or ctx.type(x).shape != (1,):
         return x
     return relay.squeeze(x, axis=[0])
 
 
-def drop_zero(ctx: ImportContext, x: Expr | None) -> Expr | None:
+def drop_zero(ctx: Import, x: Expr | None) -> Expr | None:
     """Return a zero point, or None if it is known to be zero."""
     found = None if x is None else ctx.known(x)
     return None if found is not None and not found.any() else to_scalar(ctx, x)
 
 
-def to_row(ctx: ImportContext, zero_point: Expr | None) -> Expr | None:
+def to_row(ctx: Import, zero_point: Expr | None) -> Expr | None:
     """Return a parameter of the left side, of which a vector has one element a row."""
     zero_point = to_scalar(ctx, zero_point)
     if zero_point is None or ctx.type(zero_point).rank != 1:
@@ -42,9 +39,7 @@ def to_row(ctx: ImportContext, zero_point: Expr | None) -> Expr | None:
     return relay.expand_dims(zero_point, axis=1)
 
 
-def requantize(
-    ctx: ImportContext, total: Expr, factor: Expr, zero_point: Expr | None, dtype: str
-) -> Expr:
+def requantize(ctx: Import, total: Expr, factor: Expr, zero_point: Expr | None, dtype: str) -> Expr:
     """Return ``saturate(round(total * factor) + zero_point)``, rounded half to even."""
     real = relay.multiply(relay.cast(total, "float32"), factor)
     one = relay.const(np.float32(1))
@@ -53,7 +48,7 @@ def requantize(
 
 
 def fits_qlinear(
-    ctx: ImportContext, given: Sequence[Expr | None], dtype: str, *, columns: bool = True
+    ctx: Import, given: Sequence[Expr | None], dtype: str, *, columns: bool = True
 ) -> bool:
     """Whether one operator says a quantised product, and ONNX Runtime runs what it becomes.
 
@@ -74,7 +69,7 @@ def fits_qlinear(
     return floats and whole and scale.rank <= 1
 
 
-def cast_scale(ctx: ImportContext, x: Expr | None) -> Expr:
+def cast_scale(ctx: Import, x: Expr | None) -> Expr:
     if x is None:
         raise Unsupported("a scale is missing")
     return x if ctx.type(x).dtype == "float32" else relay.cast(x, "float32")
@@ -142,14 +137,14 @@ def _has_matmul_form(node: Call) -> bool:
 
 @OPS.exports("serde.matmul_integer", when=_has_matmul_form)
 def export_matmul_integer(
-    ctx: ExportContext, a: Value, b: Value, a_zero_point: Value | None, b_zero_point: Value | None
+    ctx: Export, a: Value, b: Value, a_zero_point: Value | None, b_zero_point: Value | None
 ) -> Value:
     return ctx.emit("MatMulInteger", a, b, a_zero_point, b_zero_point)
 
 
 @OPS.imports("MatMulInteger", since=10)
 def import_matmul_integer(
-    ctx: ImportContext,
+    ctx: Import,
     a: Expr,
     b: Expr,
     a_zero_point: Expr | None = None,
@@ -159,7 +154,7 @@ def import_matmul_integer(
 
 
 def build_integer_matmul(
-    ctx: ImportContext, a: Expr, b: Expr, a_zero_point: Expr | None, b_zero_point: Expr | None
+    ctx: Import, a: Expr, b: Expr, a_zero_point: Expr | None, b_zero_point: Expr | None
 ) -> Expr:
     """Return NumPy's matmul of bytes, each less its zero point, in int32.
 
@@ -194,13 +189,13 @@ def build_integer_matmul(
     return relay.reshape(found, to_attribute([*batch, rows, columns]))
 
 
-def _merge_points(ctx: ImportContext, zero_point: Expr | None, batch: Sequence[Dim]) -> Expr | None:
+def _merge_points(ctx: Import, zero_point: Expr | None, batch: Sequence[Dim]) -> Expr | None:
     if zero_point is None or ctx.type(zero_point).rank <= 2:
         return zero_point
     return _merge_batch(ctx, zero_point, batch)
 
 
-def _merge_batch(ctx: ImportContext, x: Expr, batch: Sequence[Dim]) -> Expr:
+def _merge_batch(ctx: Import, x: Expr, batch: Sequence[Dim]) -> Expr:
     """Return `x` with the axes before its matrices broadcast to `batch` and joined."""
     shape = ctx.type(x).shape
     own, matrix = shape[:-2], shape[-2:]
@@ -215,7 +210,7 @@ def _merge_batch(ctx: ImportContext, x: Expr, batch: Sequence[Dim]) -> Expr:
 
 @OPS.exports("serde.qlinear_matmul", when=runs_in_runtime)
 def export_qlinear_matmul(
-    ctx: ExportContext,
+    ctx: Export,
     lhs: Value,
     rhs: Value,
     lhs_scale: Value,
@@ -234,7 +229,7 @@ def export_qlinear_matmul(
 
 @OPS.imports("QLinearMatMul", since=(10, 21))
 def import_qlinear_matmul(
-    ctx: ImportContext,
+    ctx: Import,
     a: Expr,
     a_scale: Expr,
     a_zero_point: Expr,

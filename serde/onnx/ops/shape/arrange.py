@@ -10,17 +10,14 @@ import serde.relay as relay
 from serde.core.allocation import ones
 from serde.onnx.ops.elementwise.convert import cast, retype, to_int64
 from serde.onnx.ops.shape.reshape import unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import broadcast
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Any, Dim, Expr, broadcast, call
 from serde.relay.lowering.lengths import bounded_lengths
 from serde.walk.pairs import reads
 
 
 @OPS.exports("tile")
-def export_tile(ctx: ExportContext, x: Value, *, reps: tuple[int, ...]) -> Value:
+def export_tile(ctx: Export, x: Value, *, reps: tuple[int, ...]) -> Value:
     rank = ctx.type(x).rank
     if len(reps) > rank:
         x = unsqueeze(ctx, x, range(len(reps) - rank))
@@ -28,7 +25,7 @@ def export_tile(ctx: ExportContext, x: Value, *, reps: tuple[int, ...]) -> Value
 
 
 @OPS.exports("reverse")
-def export_reverse(ctx: ExportContext, x: Value, *, axis: int | None) -> Value:
+def export_reverse(ctx: Export, x: Value, *, axis: int | None) -> Value:
     position = ctx.ints([0 if axis is None else axis])
     lowest = ctx.ints([np.iinfo(np.int64).min])
     return ctx.emit("Slice", x, ctx.ints([-1]), lowest, position, ctx.ints([-1]))
@@ -36,7 +33,7 @@ def export_reverse(ctx: ExportContext, x: Value, *, axis: int | None) -> Value:
 
 @OPS.exports("reverse_sequence")
 def export_reverse_sequence(
-    ctx: ExportContext, x: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+    ctx: Export, x: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
     """ONNX has the two axes in front, and lengths from 0 (older: 1) to that of the time axis."""
     dtype = ctx.type(x).dtype
@@ -58,7 +55,7 @@ def export_reverse_sequence(
 
 
 @OPS.exports("dyn.tile")
-def export_dyn_tile(ctx: ExportContext, x: Value, reps: Value) -> Value:
+def export_dyn_tile(ctx: Export, x: Value, reps: Value) -> Value:
     rank, (count,) = ctx.type(x).rank, ctx.static_shape(reps)
     counts = to_int64(ctx, reps)
     if count > rank:
@@ -69,12 +66,12 @@ def export_dyn_tile(ctx: ExportContext, x: Value, reps: Value) -> Value:
 
 
 @OPS.imports("Tile", since=(6, 13))
-def import_tile(ctx: ImportContext, x: Expr, repeats: Expr) -> Expr:
+def import_tile(ctx: Import, x: Expr, repeats: Expr) -> Expr:
     return relay.tile(x, ctx.ints(repeats) if ctx.is_constant(repeats) else repeats)
 
 
 @OPS.imports("Tile", since=1)
-def import_tile_v1(ctx: ImportContext, x: Expr, tiles: Expr, axis: Expr) -> Expr:
+def import_tile_v1(ctx: Import, x: Expr, tiles: Expr, axis: Expr) -> Expr:
     """The first version repeats one axis."""
     position, count = (ctx.item(each) for each in (axis, tiles))
     reps = [1] * ctx.type(x).rank
@@ -91,12 +88,12 @@ OPS.pairs(
 
 
 @OPS.exports("broadcast_to", ignored=("shape", "dtype"))
-def export_broadcast_to(ctx: ExportContext, x: Value) -> Value:
+def export_broadcast_to(ctx: Export, x: Value) -> Value:
     return ctx.emit("Expand", x, ctx.shape(ctx.result_type().shape))
 
 
 @OPS.imports("Expand", since=(8, 13))
-def import_expand(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
+def import_expand(ctx: Import, x: Expr, shape: Expr) -> Expr:
     """Both sides broadcast: a length of 1 that is asked for leaves an axis as it is."""
     count = ctx.axis_count(shape)
     dims, own = ctx.dims(shape), ctx.type(x).shape
@@ -112,7 +109,7 @@ def import_expand(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
 
 
 @OPS.exports("broadcast_to_like")
-def export_broadcast_to_like(ctx: ExportContext, x: Value, like: Value) -> Value:
+def export_broadcast_to_like(ctx: Export, x: Value, like: Value) -> Value:
     return ctx.emit("Expand", x, ctx.emit("Shape", like))
 
 
@@ -130,7 +127,7 @@ def _reshape_to_known(x: Expr, own: Sequence[Dim], asked: Sequence[Dim] | None) 
     return relay.reshape(x, [-1 if isinstance(dim, Any) else dim for dim in lengths])
 
 
-def _pad_shape(ctx: ImportContext, shape: Expr, count: int, other: int) -> Expr:
+def _pad_shape(ctx: Import, shape: Expr, count: int, other: int) -> Expr:
     """Return a shape with leading ones up to the greater of two ranks."""
     if count >= other:
         return shape
@@ -139,5 +136,5 @@ def _pad_shape(ctx: ImportContext, shape: Expr, count: int, other: int) -> Expr:
 
 
 @OPS.exports("dyn.broadcast_to", ignored=("dtype",))
-def export_dyn_broadcast_to(ctx: ExportContext, x: Value, shape: Value) -> Value:
+def export_dyn_broadcast_to(ctx: Export, x: Value, shape: Value) -> Value:
     return ctx.emit("Expand", x, to_int64(ctx, shape))

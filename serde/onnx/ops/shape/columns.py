@@ -15,16 +15,13 @@ from serde.onnx.ops.conv.windows import explicit_pads, per_axis
 from serde.onnx.ops.elementwise.convert import const_int64
 from serde.onnx.ops.shape.create import build_arange
 from serde.onnx.ops.shape.reshape import emit_range, reshape_along, take_entry
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import pool_dim, split_padding
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, call, pool_dim, split_padding
 from serde.relay.op.shape.columns import Columns
 
 
 @OPS.exports("serde.col2im", since=18)
-def export_col2im(ctx: ExportContext, data: Value, *, col2im: Columns) -> Value:
+def export_col2im(ctx: Export, data: Value, *, col2im: Columns) -> Value:
     before, after = split_padding(col2im.padding, len(col2im.block_shape))
     return ctx.emit(
         "Col2Im",
@@ -39,7 +36,7 @@ def export_col2im(ctx: ExportContext, data: Value, *, col2im: Columns) -> Value:
 
 @OPS.imports("Col2Im", since=18)
 def import_col2im(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     image_shape: Expr,
     block_shape: Expr,
@@ -69,7 +66,7 @@ def import_col2im(
 
 
 def _add_columns(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     image_shape: Expr,
     block_shape: Expr,
@@ -159,7 +156,7 @@ class Windows:
     @classmethod
     def of(
         cls,
-        ctx: ExportContext,
+        ctx: Export,
         shape: Sequence[Dim],
         axes: list[int],
         sizes: list[int],
@@ -184,7 +181,7 @@ class Windows:
             indices.append(_window_indices(ctx, count, stride, arange(size) * gap))
         return cls(axes, counts, sides, indices, sizes)
 
-    def pad(self, ctx: ExportContext, x: Value, rank: int, fill: Value) -> Value:
+    def pad(self, ctx: Export, x: Value, rank: int, fill: Value) -> Value:
         """Return `x`, of `rank` axes, with `fill` around it."""
         if not any(side for pair in self.sides for side in pair):
             return x
@@ -193,7 +190,7 @@ class Windows:
             widths[axis], widths[rank + axis] = before, after
         return ctx.emit("Pad", x, ctx.ints(widths), fill)
 
-    def gather(self, ctx: ExportContext, x: Value) -> Value:
+    def gather(self, ctx: Export, x: Value) -> Value:
         """Return padded `x` with two axes for each: the windows, and the elements within one."""
         for axis, indices in sorted(zip(self.axes, self.indices, strict=True), key=_axis)[::-1]:
             x = ctx.emit("Gather", x, indices, axis=axis)
@@ -204,7 +201,7 @@ def _axis(pair: tuple[int, Value]) -> int:
     return pair[0]
 
 
-def _window_indices(ctx: ExportContext, count: Dim, stride: int, offsets: Array) -> Value:
+def _window_indices(ctx: Export, count: Dim, stride: int, offsets: Array) -> Value:
     """Return the indices of `count` windows, one a row."""
     starts = ctx.emit("Mul", emit_range(ctx, ctx.shape([count])), ctx.ints([stride]))
     return ctx.emit("Add", reshape_along(ctx, starts, 0, 2), ctx.const(offsets, np.int64))

@@ -20,19 +20,18 @@ from serde.onnx.ops.elementwise.convert import (
     to_int64,
 )
 from serde.onnx.ops.shape.reshape import as_scalar
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, call
 from serde.walk.pairs import reads
 
 
 @OPS.exports("shape_of", ignored=("dtype",))
-def export_shape_of(ctx: ExportContext, x: Value) -> Value:
+def export_shape_of(ctx: Export, x: Value) -> Value:
     return _cast_to_result(ctx, ctx.emit("Shape", x))
 
 
 @OPS.imports("Shape", since=(15, 19, 21, 23, 24, 25))
-def import_shape(ctx: ImportContext, x: Expr, *, start: int = 0, end: int | None = None) -> Expr:
+def import_shape(ctx: Import, x: Expr, *, start: int = 0, end: int | None = None) -> Expr:
     """ONNX clamps both ends to the axes there are."""
     rank = ctx.type(x).rank
     first, last = (max(0, e + rank if e < 0 else e) for e in (start, rank if end is None else end))
@@ -43,22 +42,22 @@ def import_shape(ctx: ImportContext, x: Expr, *, start: int = 0, end: int | None
 
 
 @OPS.exports("ndarray_size", ignored=("dtype",))
-def export_ndarray_size(ctx: ExportContext, x: Value) -> Value:
+def export_ndarray_size(ctx: Export, x: Value) -> Value:
     return _cast_to_result(ctx, ctx.emit("Size", x))
 
 
-def _cast_to_result(ctx: ExportContext, x: Value) -> Value:
+def _cast_to_result(ctx: Export, x: Value) -> Value:
     """Return int64 in the dtype that Relay says."""
     dtype = ctx.result_type().dtype
     return x if dtype == "int64" else cast(ctx, x, dtype)
 
 
-def _export_constant(ctx: ExportContext, *, value: int) -> Value:
+def _export_constant(ctx: Export, *, value: int) -> Value:
     result = ctx.result_type()
     return fill(ctx, ctx.shape(result.shape), value, result.dtype)
 
 
-def _export_computed(ctx: ExportContext, shape: Value, *, value: int) -> Value:
+def _export_computed(ctx: Export, shape: Value, *, value: int) -> Value:
     return fill(ctx, to_int64(ctx, shape), value, ctx.result_type().dtype)
 
 
@@ -68,7 +67,7 @@ for _name, _value in {"zeros": 0, "ones": 1}.items():
 
 
 @OPS.exports("full", ignored=("shape", "dtype"))
-def export_full(ctx: ExportContext, value: Value) -> Value:
+def export_full(ctx: Export, value: Value) -> Value:
     result = ctx.result_type()
     if value.data is not None:
         return fill(ctx, ctx.shape(result.shape), value.data.item(), result.dtype)
@@ -77,7 +76,7 @@ def export_full(ctx: ExportContext, value: Value) -> Value:
 
 @OPS.imports("ConstantOfShape", since=(9, 20, 21, 23, 24, 25))
 def import_constant_of_shape(
-    ctx: ImportContext, shape: Expr, *, value: onnx.TensorProto | None = None
+    ctx: Import, shape: Expr, *, value: onnx.TensorProto | None = None
 ) -> Expr:
     filler: Expr = relay.const(np.zeros((), np.float32))
     if value is not None:
@@ -86,13 +85,13 @@ def import_constant_of_shape(
 
 
 @OPS.imports("Constant", since=(1, 9))
-def import_constant_v1(ctx: ImportContext, *, value: onnx.TensorProto) -> Expr:
+def import_constant_v1(ctx: Import, *, value: onnx.TensorProto) -> Expr:
     return ctx.tensor(value)
 
 
 @OPS.imports("Constant", since=(11, 12, 13, 19, 21, 23, 24, 25))
 def import_constant(
-    ctx: ImportContext,
+    ctx: Import,
     *,
     value: onnx.TensorProto | None = None,
     sparse_value: onnx.SparseTensorProto | None = None,
@@ -120,7 +119,7 @@ def import_constant(
     raise Unsupported("a constant without a value")
 
 
-def _build_full(ctx: ImportContext, value: Expr, shape: Expr) -> Expr:
+def _build_full(ctx: Import, value: Expr, shape: Expr) -> Expr:
     """Return a tensor whose shape a tensor holds and whose elements are a scalar."""
     dims = ctx.dims(shape)
     if dims is not None:
@@ -130,7 +129,7 @@ def _build_full(ctx: ImportContext, value: Expr, shape: Expr) -> Expr:
 
 @OPS.exports("arange")
 def export_arange(
-    ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
+    ctx: Export, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
 ) -> Value:
     """Floats are counted and computed in float64: a Range adds the step up in their own dtype."""
     if dtype.kind not in "iu":
@@ -152,19 +151,19 @@ def build_arange(count: Expr) -> Expr:
 
 
 @OPS.imports("Range", since=(11, 27), ignored=("stash_type",))
-def import_range(ctx: ImportContext, start: Expr, limit: Expr, delta: Expr) -> Expr:
+def import_range(ctx: Import, start: Expr, limit: Expr, delta: Expr) -> Expr:
     """``y[i] = start + i * delta``, rounded once."""
     bounds = [as_scalar(ctx, each) for each in (start, limit, delta)]
     return call("arange", *bounds, dtype=ctx.type(start).dtype)
 
 
 @OPS.exports("full_like")
-def export_full_like(ctx: ExportContext, x: Value, value: Value) -> Value:
+def export_full_like(ctx: Export, x: Value, value: Value) -> Value:
     return ctx.emit("Expand", as_dtype(ctx, value, ctx.type(x).dtype), emit_shape(ctx, x))
 
 
 @OPS.exports("dyn.full", ignored=("dtype",))
-def export_dyn_full(ctx: ExportContext, value: Value, shape: Value) -> Value:
+def export_dyn_full(ctx: Export, value: Value, shape: Value) -> Value:
     wanted = ctx.result_type().dtype
     whole = value if ctx.type(value).dtype == wanted else cast(ctx, value, wanted)
     return ctx.emit("Expand", whole, to_int64(ctx, shape))
@@ -181,7 +180,7 @@ TRIANGLES = ("float32", "float64", "int32", "int64")
 
 
 @OPS.exports("trilu", since=14)
-def export_trilu(ctx: ExportContext, x: Value, k: Value, *, upper: bool) -> Value:
+def export_trilu(ctx: Export, x: Value, k: Value, *, upper: bool) -> Value:
     dtype = ctx.type(x).dtype
     work = dtype
     if dtype not in TRIANGLES:
@@ -191,6 +190,6 @@ def export_trilu(ctx: ExportContext, x: Value, k: Value, *, upper: bool) -> Valu
 
 
 @OPS.imports("Trilu", since=14)
-def import_trilu(ctx: ImportContext, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
+def import_trilu(ctx: Import, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
     diagonal = relay.Constant(np.int64(0)) if k is None else k
     return relay.trilu(x, as_scalar(ctx, diagonal), upper=upper)

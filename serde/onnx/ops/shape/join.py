@@ -11,33 +11,30 @@ import serde.relay as relay
 from serde.core.allocation import iterations
 from serde.errors import Unsupported
 from serde.onnx.ops.shape.reshape import unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TupleType
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, TupleType
 from serde.walk.pairs import writes
 
 OPS.pairs(writes("Concat", "concatenate", "axis", since=(4, 11, 13), target=1))
 
 
 @OPS.imports("Concat", since=1)
-def import_concat_v1(ctx: ImportContext, first: Expr, *others: Expr, axis: int = 1) -> Expr:
+def import_concat_v1(ctx: Import, first: Expr, *others: Expr, axis: int = 1) -> Expr:
     return import_concat(ctx, first, *others, axis=axis)
 
 
 @OPS.imports("Concat", since=(4, 11, 13))
-def import_concat(ctx: ImportContext, first: Expr, *others: Expr, axis: int) -> Expr:
+def import_concat(ctx: Import, first: Expr, *others: Expr, axis: int) -> Expr:
     return relay.concatenate((first, *others), axis) if others else first
 
 
 @OPS.exports("stack")
-def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_stack(ctx: Export, data: tuple[Value, ...], *, axis: int) -> Value:
     position = axis % ctx.result_type().rank
     return ctx.emit("Concat", *[unsqueeze(ctx, each, [position]) for each in data], axis=position)
 
 
-def emit_split(
-    ctx: ExportContext, x: Value, lengths: Sequence[int], axis: int
-) -> tuple[Value, ...]:
+def emit_split(ctx: Export, x: Value, lengths: Sequence[int], axis: int) -> tuple[Value, ...]:
     """Cut an axis into parts of these lengths, which are an attribute before 13."""
     count = len(lengths)
     if ctx.version >= 13:
@@ -47,7 +44,7 @@ def emit_split(
 
 @OPS.exports("split")
 def export_split(
-    ctx: ExportContext, x: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
+    ctx: Export, x: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
 ) -> tuple[Value, ...]:
     """The lengths are an attribute before 13."""
     if not isinstance(ctx.result, TupleType):
@@ -68,33 +65,28 @@ def export_split(
 
 @OPS.imports("Split", since=1)
 def import_split_v1(
-    ctx: ImportContext,
-    x: Expr,
-    lengths: Expr | None = None,
-    *,
-    axis: int = 0,
-    split: tuple[int, ...] = (),
+    ctx: Import, x: Expr, lengths: Expr | None = None, *, axis: int = 0, split: tuple[int, ...] = ()
 ) -> list[Expr]:
     return _split_parts(ctx, x, axis, ctx.ints(lengths) if lengths is not None else split)
 
 
 @OPS.imports("Split", since=(2, 11))
 def import_split_v2(
-    ctx: ImportContext, x: Expr, *, axis: int = 0, split: tuple[int, ...] = ()
+    ctx: Import, x: Expr, *, axis: int = 0, split: tuple[int, ...] = ()
 ) -> list[Expr]:
     return _split_parts(ctx, x, axis, split)
 
 
 @OPS.imports("Split", since=13)
 def import_split_v13(
-    ctx: ImportContext, x: Expr, split: Expr | None = None, *, axis: int = 0
+    ctx: Import, x: Expr, split: Expr | None = None, *, axis: int = 0
 ) -> list[Expr]:
     return import_split(ctx, x, split, axis=axis)
 
 
 @OPS.imports("Split", since=18)
 def import_split(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     split: Expr | None = None,
     *,
@@ -117,7 +109,7 @@ def import_split(
 
 
 def _split_parts(
-    ctx: ImportContext, x: Expr, axis: int, lengths: Sequence[int], count: int | None = None
+    ctx: Import, x: Expr, axis: int, lengths: Sequence[int], count: int | None = None
 ) -> list[Expr]:
     """Return consecutive parts of `x`, of these lengths or all alike."""
     if not lengths:
@@ -127,7 +119,7 @@ def _split_parts(
     return list(relay.split(x, list(accumulate(lengths))[:-1], axis))
 
 
-def _split_computed_lengths(ctx: ImportContext, x: Expr, axis: int, lengths: Expr) -> list[Expr]:
+def _split_computed_lengths(ctx: Import, x: Expr, axis: int, lengths: Expr) -> list[Expr]:
     """Lengths that are computed cut one part after the other."""
     shape = ctx.type(lengths).shape
     if len(shape) != 1 or not isinstance(shape[0], int):

@@ -13,10 +13,8 @@ from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, scalar_like, to_int64
 from serde.onnx.ops.shape.reshape import as_scalar, emit_lengths, unsqueeze
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes
+from serde.onnx.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, call, normalize_axes
 from serde.relay.lowering.shape import continued
 from serde.walk.takes import Takes
 
@@ -25,12 +23,7 @@ PAD_DTYPES = {"bool": "uint8", "int16": "int32", "uint16": "int32"}
 
 
 def emit_pad(
-    ctx: ExportContext,
-    x: Value,
-    dtype: str,
-    widths: Value,
-    value: Value | None,
-    mode: str = "constant",
+    ctx: Export, x: Value, dtype: str, widths: Value, value: Value | None, mode: str = "constant"
 ) -> Value:
     """Return `x`, of `dtype`, padded; `widths` has all before the axes first."""
     work = PAD_DTYPES.get(dtype)
@@ -46,12 +39,7 @@ FAR = 2**31 - 1
 
 @OPS.exports("nn.pad")
 def export_pad(
-    ctx: ExportContext,
-    x: Value,
-    value: Value,
-    *,
-    pad_width: tuple[tuple[int, int], ...],
-    pad_mode: str,
+    ctx: Export, x: Value, value: Value, *, pad_width: tuple[tuple[int, int], ...], pad_mode: str
 ) -> Value:
     """ONNX lists all widths before the axes first, then those behind them."""
     widths = ctx.ints([w[0] for w in pad_width] + [w[1] for w in pad_width])
@@ -64,9 +52,7 @@ def export_pad(
 
 
 @OPS.exports("nn.mirror_pad", takes=Takes(mode="REFLECT"))
-def export_mirror_pad(
-    ctx: ExportContext, x: Value, *, pad_width: tuple[tuple[int, int], ...]
-) -> Value:
+def export_mirror_pad(ctx: Export, x: Value, *, pad_width: tuple[tuple[int, int], ...]) -> Value:
     widths = ctx.ints([w[0] for w in pad_width] + [w[1] for w in pad_width])
     return emit_pad(ctx, x, ctx.type(x).dtype, widths, None, "reflect")
 
@@ -74,7 +60,7 @@ def export_mirror_pad(
 Mode = Literal["constant", "reflect", "edge", "wrap"]
 
 
-def _spread_pads(ctx: ImportContext, pads: Expr, axes: Expr | None, rank: int) -> Expr:
+def _spread_pads(ctx: Import, pads: Expr, axes: Expr | None, rank: int) -> Expr:
     """Return the widths before and behind every axis, int64: ``(2, rank)``."""
     count = rank if axes is None else ctx.axis_count(axes)
     given = relay.reshape(relay.cast(pads, "int64"), [2, count])
@@ -88,7 +74,7 @@ def _spread_pads(ctx: ImportContext, pads: Expr, axes: Expr | None, rank: int) -
 
 @OPS.exports("nn.dilate")
 def export_dilate(
-    ctx: ExportContext, x: Value, *, strides: tuple[int, ...], dilation_value: float
+    ctx: Export, x: Value, *, strides: tuple[int, ...], dilation_value: float
 ) -> Value:
     """Each element gets an axis of its own to be padded on; what follows the last is cut off."""
     type_ = ctx.type(x)
@@ -108,7 +94,7 @@ def export_dilate(
     return ctx.emit("Slice", joined, starts, ends, ctx.ints(wide))
 
 
-def pad_or_cut(ctx: ImportContext, x: Expr, pads: Sequence[int], mode: Mode, value: Expr) -> Expr:
+def pad_or_cut(ctx: Import, x: Expr, pads: Sequence[int], mode: Mode, value: Expr) -> Expr:
     """Return `x` with its sides padded, or cut where a width is negative.
 
     Args:
@@ -137,7 +123,7 @@ def pad_or_cut(ctx: ImportContext, x: Expr, pads: Sequence[int], mode: Mode, val
 
 @OPS.imports("CenterCropPad", since=18)
 def import_center_crop_pad(
-    ctx: ImportContext, x: Expr, shape: Expr, *, axes: tuple[int, ...] = ()
+    ctx: Import, x: Expr, shape: Expr, *, axes: tuple[int, ...] = ()
 ) -> Expr:
     """Of an odd number of entries to cut or to add, the greater half is behind."""
     rank = ctx.type(x).rank
@@ -160,9 +146,7 @@ def import_center_crop_pad(
 
 
 @OPS.exports("dyn.nn.pad")
-def export_dyn_pad(
-    ctx: ExportContext, x: Value, widths: Value, value: Value, *, pad_mode: str
-) -> Value:
+def export_dyn_pad(ctx: Export, x: Value, widths: Value, value: Value, *, pad_mode: str) -> Value:
     transposed = ctx.emit("Transpose", to_int64(ctx, widths), perm=[1, 0])
     sides = ctx.emit("Reshape", transposed, ctx.ints([-1]))
     dtype = ctx.type(x).dtype
@@ -175,19 +159,14 @@ def export_dyn_pad(
 @OPS.imports("Pad", since=1, renamed={"paddings": "pads"})
 @OPS.imports("Pad", since=2)
 def import_pad_v2(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    pads: tuple[int, ...],
-    mode: Mode = "constant",
-    value: float = 0.0,
+    ctx: Import, x: Expr, *, pads: tuple[int, ...], mode: Mode = "constant", value: float = 0.0
 ) -> Expr:
     return pad_or_cut(ctx, x, pads, mode, scalar_like(ctx, x, value))
 
 
 @OPS.imports("Pad", since=(11, 13, 18, 19, 21, 23, 24, 25))
 def import_pad(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     pads: Expr,
     constant_value: Expr | None = None,

@@ -9,16 +9,14 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, const_int64, fill, to_int64
-from serde.onnx.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.onnx.ops.table import OPS, Export, Import, Value
 from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED
+from serde.relay.ir import Expr, call, normalize_axes
 from serde.relay.ir.dims import Any, Dim, product, same_length
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axes
 from serde.walk.pairs import reads, writes
 
 
-def unsqueeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
+def unsqueeze(ctx: Export, x: Value, axes: Sequence[int]) -> Value:
     """Insert axes of length 1, which are an attribute before 13."""
     if not axes:
         return x
@@ -27,7 +25,7 @@ def unsqueeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     return ctx.emit("Unsqueeze", x, axes=list(axes))
 
 
-def squeeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
+def squeeze(ctx: Export, x: Value, axes: Sequence[int]) -> Value:
     """Drop axes of length 1, which are an attribute before 13."""
     if not axes:
         return x
@@ -36,7 +34,7 @@ def squeeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     return ctx.emit("Squeeze", x, axes=list(axes))
 
 
-def emit_lengths(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
+def emit_lengths(ctx: Export, x: Value, axes: Sequence[int]) -> Value:
     """Return the lengths of some axes of a value as a vector of int64, at run time if need be."""
     fixed = [ctx.type(x).shape[axis] for axis in axes]
     if all(isinstance(each, int) for each in fixed):
@@ -46,18 +44,18 @@ def emit_lengths(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     return ctx.emit("Gather", ctx.emit("Shape", x), indices, axis=0)
 
 
-def emit_range(ctx: ExportContext, count: Value) -> Value:
+def emit_range(ctx: Export, count: Value) -> Value:
     """Return the numbers from 0 to before `count`, a vector of one int64."""
     end = ctx.emit("Reshape", count, ctx.ints([]))
     return ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
 
 
-def reshape_along(ctx: ExportContext, x: Value, axis: int, rank: int) -> Value:
+def reshape_along(ctx: Export, x: Value, axis: int, rank: int) -> Value:
     """Return a vector as a tensor of `rank` whose only long axis is `axis`."""
     return ctx.emit("Reshape", x, ctx.ints([-1 if each == axis else 1 for each in range(rank)]))
 
 
-def emit_reshape(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
+def emit_reshape(ctx: Export, x: Value, dims: Sequence[Dim]) -> Value:
     """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible.
 
     Before 14 a Reshape has no way to say a length of 0; the result has no elements then.
@@ -86,12 +84,12 @@ def _infer_one(source: Sequence[Dim], dims: Sequence[Dim]) -> list[Dim]:
 
 
 @OPS.imports("Unsqueeze", since=(1, 11))
-def import_unsqueeze_v1(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...]) -> Expr:
+def import_unsqueeze_v1(ctx: Import, x: Expr, *, axes: tuple[int, ...]) -> Expr:
     return _build_unsqueeze(ctx, x, axes)
 
 
 @OPS.imports("Unsqueeze", since=(13, 21, 23, 24, 25))
-def import_unsqueeze(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
+def import_unsqueeze(ctx: Import, x: Expr, axes: Expr) -> Expr:
     if ctx.is_constant(axes):
         return _build_unsqueeze(ctx, x, ctx.ints(axes))
     if ctx.type(axes).size == 1:
@@ -99,7 +97,7 @@ def import_unsqueeze(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
     return _unsqueeze_computed_axes(ctx, x, axes)
 
 
-def _unsqueeze_computed_axes(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
+def _unsqueeze_computed_axes(ctx: Import, x: Expr, axes: Expr) -> Expr:
     """Return `x` with axes of 1 that are computed: they become its new shape."""
     rank = ctx.type(x).rank + ctx.axis_count(axes)
     length = relay.Constant(np.array(rank, np.int64))
@@ -113,7 +111,7 @@ def _unsqueeze_computed_axes(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
     return call("dyn.reshape", x, shape, allowzero=True)
 
 
-def _build_unsqueeze(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr:
+def _build_unsqueeze(ctx: Import, x: Expr, axes: Sequence[int]) -> Expr:
     """Return `x` with axes of 1, which are axes of the result."""
     indices = sorted(normalize_axes(axes, ctx.type(x).rank + len(axes)))
     start = 0
@@ -126,7 +124,7 @@ def _build_unsqueeze(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr:
     return x
 
 
-def _squeeze_ones(ctx: ImportContext, x: Expr) -> Expr:
+def _squeeze_ones(ctx: Import, x: Expr) -> Expr:
     """Return `x` without its axes of length 1; an open length may be one, or not."""
     shape = ctx.type(x).shape
     open_ = [axis for axis, dim in enumerate(shape) if not isinstance(dim, int)]
@@ -148,13 +146,13 @@ def take_entry(vector: Expr, index: int) -> Expr:
     return relay.take(vector, const_int64(index), axis=0, mode="fast")
 
 
-def as_scalar(ctx: ImportContext, x: Expr) -> Expr:
+def as_scalar(ctx: Import, x: Expr) -> Expr:
     """Return a tensor of one element as a scalar."""
     return relay.reshape(x, newshape=()) if ctx.type(x).rank else x
 
 
 def _squeeze_where(
-    ctx: ImportContext, x: Expr, axes: Sequence[int], conditions: Mapping[int, Expr]
+    ctx: Import, x: Expr, axes: Sequence[int], conditions: Mapping[int, Expr]
 ) -> Expr:
     """Return `x` without `axes` and without those whose condition holds."""
     if not conditions:
@@ -189,7 +187,7 @@ def _codes(source: Sequence[Dim], dims: Sequence[Dim]) -> list[int] | None:
     return codes
 
 
-def _needs_codes(ctx: ExportContext, x: Value, newshape: tuple[int, ...], allowzero: bool) -> bool:
+def _needs_codes(ctx: Export, x: Value, newshape: tuple[int, ...], allowzero: bool) -> bool:
     """Whether a length without a name must be said by the codes, which both formats share."""
     dims = ctx.result_type().shape
     codes = [code for code in newshape if isinstance(code, int) and code >= -1]
@@ -199,9 +197,7 @@ def _needs_codes(ctx: ExportContext, x: Value, newshape: tuple[int, ...], allowz
 
 
 @OPS.exports("reshape")
-def export_reshape(
-    ctx: ExportContext, x: Value, *, newshape: tuple[int, ...], allowzero: bool
-) -> Value:
+def export_reshape(ctx: Export, x: Value, *, newshape: tuple[int, ...], allowzero: bool) -> Value:
     if _needs_codes(ctx, x, newshape, allowzero):
         return ctx.emit("Reshape", x, ctx.ints(newshape))
     dims = ctx.result_type().shape
@@ -213,7 +209,7 @@ def export_reshape(
 
 @OPS.exports("contrib_reverse_reshape")
 def export_reverse_reshape(
-    ctx: ExportContext, x: Value, *, newshape: tuple[int, ...], allowzero: bool
+    ctx: Export, x: Value, *, newshape: tuple[int, ...], allowzero: bool
 ) -> Value:
     """A 0 stands for the length as far from the end, which ONNX has no code for."""
     if not _needs_codes(ctx, x, newshape, allowzero):
@@ -230,7 +226,7 @@ def export_reverse_reshape(
 
 
 @OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
-def import_flatten(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
+def import_flatten(ctx: Import, x: Expr, *, axis: int = 1) -> Expr:
     shape = ctx.type(x).shape
     position = axis + len(shape) if axis < 0 else axis
     if position == 1 and len(shape) > 1:
@@ -242,20 +238,20 @@ def import_flatten(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
 
 
 @OPS.exports("transpose")
-def export_transpose(ctx: ExportContext, x: Value, *, axes: tuple[int, ...] | None) -> Value:
+def export_transpose(ctx: Export, x: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(x).rank
     order = range(rank - 1, -1, -1) if axes is None else (axis % rank for axis in axes)
     return ctx.emit("Transpose", x, perm=list(order) or None)
 
 
 @OPS.exports("expand_dims")
-def export_expand_dims(ctx: ExportContext, x: Value, *, axis: int, num_newaxis: int) -> Value:
+def export_expand_dims(ctx: Export, x: Value, *, axis: int, num_newaxis: int) -> Value:
     first = axis if axis >= 0 else ctx.type(x).rank + 1 + axis
     return unsqueeze(ctx, x, range(first, first + num_newaxis)) if num_newaxis else x
 
 
 @OPS.exports("squeeze")
-def export_squeeze(ctx: ExportContext, x: Value, *, axis: tuple[int, ...] | None) -> Value:
+def export_squeeze(ctx: Export, x: Value, *, axis: tuple[int, ...] | None) -> Value:
     shape = ctx.type(x).shape
     if axis is None:
         axes = [i for i, dim in enumerate(shape) if dim == 1]
@@ -264,7 +260,7 @@ def export_squeeze(ctx: ExportContext, x: Value, *, axis: tuple[int, ...] | None
     return squeeze(ctx, x, axes) if axes else x
 
 
-def _build_reshape(ctx: ImportContext, x: Expr, shape: Expr, allowzero: bool = False) -> Expr:
+def _build_reshape(ctx: Import, x: Expr, shape: Expr, allowzero: bool = False) -> Expr:
     """Return `x` in the shape that a tensor holds in ONNX's codes.
 
     One length that is not known is what remains.
@@ -291,7 +287,7 @@ def to_attribute(dims: Sequence[Dim]) -> list[Dim]:
 
 
 @OPS.exports("dyn.reshape")
-def export_dyn_reshape(ctx: ExportContext, x: Value, newshape: Value, *, allowzero: bool) -> Value:
+def export_dyn_reshape(ctx: Export, x: Value, newshape: Value, *, allowzero: bool) -> Value:
     """Of Relay's codes, ONNX has 0 and -1."""
     if newshape.data is not None:
         return emit_reshape(ctx, x, ctx.result_type().shape)
@@ -301,17 +297,17 @@ def export_dyn_reshape(ctx: ExportContext, x: Value, newshape: Value, *, allowze
 
 
 @OPS.imports("Reshape", since=1, ignored=("consumed_inputs",))
-def import_reshape_v1(ctx: ImportContext, x: Expr, *, shape: tuple[int, ...]) -> Expr:
+def import_reshape_v1(ctx: Import, x: Expr, *, shape: tuple[int, ...]) -> Expr:
     return relay.reshape(x, shape)
 
 
 @OPS.imports("Reshape", since=(5, 13, 14, 19, 21, 23, 24, 25))
-def import_reshape(ctx: ImportContext, x: Expr, shape: Expr, *, allowzero: bool = False) -> Expr:
+def import_reshape(ctx: Import, x: Expr, shape: Expr, *, allowzero: bool = False) -> Expr:
     return _build_reshape(ctx, x, shape, allowzero)
 
 
 @OPS.exports("dyn.expand_dims", since=13)
-def export_dyn_expand_dims(ctx: ExportContext, x: Value, axis: Value, *, num_newaxis: int) -> Value:
+def export_dyn_expand_dims(ctx: Export, x: Value, axis: Value, *, num_newaxis: int) -> Value:
     """New axes are counted from the front of the result, or all from its end."""
     if not num_newaxis:
         return x
@@ -322,9 +318,7 @@ def export_dyn_expand_dims(ctx: ExportContext, x: Value, axis: Value, *, num_new
 
 
 @OPS.exports("dyn.expand_dims")
-def export_dyn_expand_dims_v1(
-    ctx: ExportContext, x: Value, axis: Value, *, num_newaxis: int
-) -> Value:
+def export_dyn_expand_dims_v1(ctx: Export, x: Value, axis: Value, *, num_newaxis: int) -> Value:
     """Before 13 the axes are an attribute; where they have no value yet, the shape is computed."""
     if axis.data is not None or not num_newaxis:
         known = 0 if axis.data is None else int(axis.data.item())
@@ -340,7 +334,7 @@ def export_dyn_expand_dims_v1(
 
 
 @OPS.exports("dyn.squeeze")
-def export_dyn_squeeze(ctx: ExportContext, x: Value, axes: Value) -> Value:
+def export_dyn_squeeze(ctx: Export, x: Value, axes: Value) -> Value:
     """Before 13 the axes are an attribute; where they have no value yet, the shape is computed."""
     if not ctx.static_shape(axes)[0]:
         return x
@@ -357,12 +351,12 @@ def export_dyn_squeeze(ctx: ExportContext, x: Value, axes: Value) -> Value:
 
 
 @OPS.imports("Squeeze", since=(1, 11))
-def import_squeeze_v1(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | None = None) -> Expr:
+def import_squeeze_v1(ctx: Import, x: Expr, *, axes: tuple[int, ...] | None = None) -> Expr:
     return _squeeze_ones(ctx, x) if axes is None else relay.squeeze(x, axis=axes)
 
 
 @OPS.imports("Squeeze", since=(13, 21, 23, 24, 25))
-def import_squeeze(ctx: ImportContext, x: Expr, axes: Expr | None = None) -> Expr:
+def import_squeeze(ctx: Import, x: Expr, axes: Expr | None = None) -> Expr:
     if axes is None:
         return _squeeze_ones(ctx, x)
     if ctx.is_constant(axes):

@@ -12,10 +12,8 @@ import serde.relay as relay
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.relax.framework import Framework
 from serde.relax.ops.image.interpolation import as_float, number_of, truncate
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.shapes import is_float, split_padding
+from serde.relax.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, is_float, lowest, split_padding
 from serde.relay.op.image.crop import CropAndResize
 
 
@@ -92,7 +90,7 @@ class _Cropping:
 
 @OPS.exports("image.crop_and_resize")
 def export_crop_and_resize(
-    ctx: ExportContext, data: Value, boxes: Value, box_indices: Value, *, crop: CropAndResize
+    ctx: Export, data: Value, boxes: Value, box_indices: Value, *, crop: CropAndResize
 ) -> Value:
     given, nearest = ctx.type(data).dtype, crop.method == "nearest_neighbor"
     work = given if nearest or given == "float64" else "float32"
@@ -110,7 +108,7 @@ def export_crop_and_resize(
 
 @OPS.exports("image.dilation2d")
 def export_dilation2d(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     weight: Value,
     *,
@@ -152,7 +150,7 @@ def export_dilation2d(
 
 
 @OPS.imports("relax.nn.pixel_shuffle")
-def import_pixel_shuffle(ctx: ImportContext, data: Expr, *, upscale_factor: int) -> Expr:
+def import_pixel_shuffle(ctx: Import, data: Expr, *, upscale_factor: int) -> Expr:
     """What leads the last three axes are samples."""
     shape = ctx.type(data).shape
     x = data if len(shape) == 4 else relay.reshape(data, (-1, *shape[-3:]))

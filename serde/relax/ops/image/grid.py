@@ -12,9 +12,8 @@ from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.ops.conv import cast, sum_dtype
 from serde.relax.ops.image.interpolation import as_float, cubic_weights, linear_weights, round_even
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Shape, Value
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relax.ops.table import OPS, Export, Import, Shape, Value
+from serde.relay.ir import Expr, call
 from serde.relay.op.image.grid import GridSample
 
 _CUBIC_ALPHA = -0.75
@@ -153,9 +152,7 @@ class _Sampling:
 
 
 @OPS.exports("image.grid_sample")
-def export_grid_sample(
-    ctx: ExportContext, data: Value, grid: Value, *, sampling: GridSample
-) -> Value:
+def export_grid_sample(ctx: Export, data: Value, grid: Value, *, sampling: GridSample) -> Value:
     dtype = ctx.type(data).dtype
     wide = sum_dtype(dtype, None)
     how = {"bilinear": "linear", "bicubic": "cubic"}.get(sampling.method, sampling.method)
@@ -166,13 +163,7 @@ def export_grid_sample(
 
 @OPS.exports("serde.grid_sample")
 def export_serde_grid_sample(
-    ctx: ExportContext,
-    data: Value,
-    grid: Value,
-    *,
-    method: str,
-    padding_mode: str,
-    align_corners: bool,
+    ctx: Export, data: Value, grid: Value, *, method: str, padding_mode: str, align_corners: bool
 ) -> Value:
     dtype, rank = ctx.type(data).dtype, ctx.type(data).rank
     wide = sum_dtype(dtype, None)
@@ -183,7 +174,7 @@ def export_serde_grid_sample(
 
 
 @OPS.imports("relax.image.grid_sample")
-def import_grid_sample(ctx: ImportContext, data: Expr, grid: Expr, *, sampling: GridSample) -> Expr:
+def import_grid_sample(ctx: Import, data: Expr, grid: Expr, *, sampling: GridSample) -> Expr:
     """Of two elements as near TVM takes the even one, Relay not."""
     if sampling.method == "nearest":
         if sampling.layout not in ("NCHW", "NCDHW"):
@@ -197,9 +188,7 @@ def import_grid_sample(ctx: ImportContext, data: Expr, grid: Expr, *, sampling: 
 
 
 @OPS.imports("relax.image.affine_grid")
-def import_affine_grid(
-    ctx: ImportContext, data: Expr, *, size: Shape, align_corners: bool = True
-) -> Expr:
+def import_affine_grid(ctx: Import, data: Expr, *, size: Shape, align_corners: bool = True) -> Expr:
     """The coordinates are on axis 1."""
     target = ctx.known_dims(size)
     lengths = tuple(each for each in target if isinstance(each, int))

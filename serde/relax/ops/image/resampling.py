@@ -20,11 +20,9 @@ from serde.relax.ops.image.interpolation import (
     number_of,
     round_even,
 )
-from serde.relax.ops.table import OPS, ExportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, tensor_type
+from serde.relax.ops.table import OPS, Export, Value
+from serde.relay.ir import Call, Dim, is_float, normalize_axes, tensor_type
 from serde.relay.ir.precision import limits
-from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.op.image.resampling import Resampling
 from serde.walk.takes import Takes
 
@@ -89,7 +87,7 @@ def _nearest(framework: Framework, rounding: str) -> Callable[[AnyValue], AnyVal
 
 @OPS.exports("serde.resize", takes=Takes(antialias=False, policy="stretch"), when=_is_smooth)
 def export_serde_resize(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     roi: Value | None,
     scales: Value | None,
@@ -118,7 +116,7 @@ def export_serde_resize(
 
 
 def _lengths(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     axes: Sequence[int],
     scales: Value | None,
@@ -151,7 +149,7 @@ def _lengths(
     return ctx.read_shape(ctx.emit_te(scaled_lengths, data, scales))
 
 
-def _scaled(ctx: ExportContext, length: AnyValue, ratio: float) -> AnyValue:
+def _scaled(ctx: Export, length: AnyValue, ratio: float) -> AnyValue:
     if isinstance(length, int):
         return floor(length * ratio)
     exact = Fraction(ratio)
@@ -161,7 +159,7 @@ def _scaled(ctx: ExportContext, length: AnyValue, ratio: float) -> AnyValue:
 
 
 def _resizing(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     axes: Sequence[int],
     lengths: Sequence[AnyValue],

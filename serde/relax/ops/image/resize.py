@@ -21,9 +21,8 @@ from serde.relax.ops.image.interpolation import (
     number_of,
     truncate,
 )
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Shape, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relax.ops.table import OPS, Export, Import, Shape, Value
+from serde.relay.ir import Dim, Expr
 from serde.relay.op.image.resize import ImageResize
 
 _GUARD: Final = 1e-5
@@ -86,7 +85,7 @@ def _widen(framework: Framework, image: AnyValue, dtype: str) -> AnyValue:
 
 
 def resize_axes(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     axes: Sequence[int],
     sizes: Sequence[AnyValue],
@@ -169,7 +168,7 @@ def _reading(
 
 @OPS.exports("image.resize1d", "image.resize2d", "image.resize3d")
 def export_resize(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     *,
     size: tuple[Dim, ...] | None,
@@ -183,7 +182,7 @@ def export_resize(
 
 @OPS.exports("dyn.image.resize2d")
 def export_dynamic_resize(
-    ctx: ExportContext, data: Value, size: Value, roi: Value, *, resize: ImageResize
+    ctx: Export, data: Value, size: Value, roi: Value, *, resize: ImageResize
 ) -> Value:
     dtype = resize.dtype_of(ctx.type(data).dtype)
     used = roi if resize.coordinate_transformation_mode == "tf_crop_and_resize" else None
@@ -193,7 +192,7 @@ def export_dynamic_resize(
 
 @OPS.imports("relax.image.resize2d", "relax.image.resize3d")
 def import_resize(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     *,
     size: Shape,
@@ -232,7 +231,7 @@ def _aligns(mode: str) -> bool:
     return mode == "align_corners"
 
 
-def _resize_to_even(ctx: ImportContext, x: Expr, size: Shape, layout: str, mode: str) -> Expr:
+def _resize_to_even(ctx: Import, x: Expr, size: Shape, layout: str, mode: str) -> Expr:
     """Return the nearest elements; TVM takes the even one of two as near, Relay the latter."""
     axes = [layout.index(letter) for letter in "DHW" if letter in layout]
     lengths, wanted = ctx.static_lengths(x, axes), ctx.known_dims(size)

@@ -9,16 +9,14 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.ops.shape.dynamic import compute_lengths
 from serde.relax.ops.shape.reshape import flatten
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.expr import Expr, Tuple
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relax.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Expr, Tuple, call, is_float, normalize_axis
 from serde.walk.pairs import reads
 
 __all__ = ["read_scalar", "widen_indices"]
 
 
-def widen_indices(ctx: ExportContext, indices: Value) -> Value:
+def widen_indices(ctx: Export, indices: Value) -> Value:
     """Return indices in numbers that lengths fit into."""
     if ctx.type(indices).dtype in ("int32", "int64"):
         return indices
@@ -29,7 +27,7 @@ def widen_indices(ctx: ExportContext, indices: Value) -> Value:
 
 @OPS.exports("take")
 def export_take(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, axis: int | None, mode: str
+    ctx: Export, data: Value, indices: Value, *, batch_dims: int, axis: int | None, mode: str
 ) -> Value:
     places = widen_indices(ctx, indices)
     mode = "clip" if mode == "fast" else mode  # TVM warns of the other, which reads anything.
@@ -61,7 +59,7 @@ def export_take(
 
 @OPS.imports("relax.take")
 def import_take(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     indices: Expr,
     *,
@@ -89,7 +87,7 @@ def import_take(
 
 
 @OPS.exports("gather")
-def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int | None) -> Value:
+def export_gather(ctx: Export, data: Value, indices: Value, *, axis: int | None) -> Value:
     """Negative indices count from the end, which Relax's operator does not know."""
     te, tir = ctx.framework.te, ctx.framework.tir
     along = (axis or 0) % ctx.type(data).rank
@@ -109,7 +107,7 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
 
 @OPS.exports("gather_nd")
 def export_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
+    ctx: Export, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
 ) -> Value:
     te = ctx.framework.te
     first = ctx.type(indices).shape[0]
@@ -131,7 +129,7 @@ def export_gather_nd(
 
 
 @OPS.imports("relax.gather_nd")
-def import_gather_nd(ctx: ImportContext, data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
+def import_gather_nd(ctx: Import, data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
     """An index lies along the last axis, in Relay along the first."""
     rank = ctx.rank(indices)
     first = relay.transpose(indices, axes=[rank - 1, *range(rank - 1)])
@@ -139,7 +137,7 @@ def import_gather_nd(ctx: ImportContext, data: Expr, indices: Expr, *, batch_dim
 
 
 @OPS.imports("relax.index_tensor")
-def import_index_tensor(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
+def import_index_tensor(ctx: Import, data: Expr, indices: Expr) -> Expr:
     return relay.adv_index(Tuple([data, *ctx.fields(indices)]))
 
 
@@ -147,7 +145,7 @@ OPS.pairs(reads("relax.gather_elements", "gather", "axis"))
 
 
 @OPS.exports("argwhere")
-def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
+def export_argwhere(ctx: Export, condition: Value) -> Value:
     """The elements are counted, then written in order."""
     rank = ctx.type(condition).rank
     if 0 in ctx.extents(condition):
@@ -160,7 +158,7 @@ def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
     return ctx.emit_te(_make_search(ctx, length), condition)
 
 
-def _make_search(ctx: ExportContext, count: AnyValue) -> Callable[[AnyValue], AnyValue]:
+def _make_search(ctx: Export, count: AnyValue) -> Callable[[AnyValue], AnyValue]:
     """Return what counts the elements that are not zero or, when there are `count`, finds them.
 
     A loop does both: of no elements, reductions of tensor expressions give any number.
@@ -203,11 +201,11 @@ def _write_place(
 
 
 @OPS.imports("relax.nonzero")
-def import_nonzero(ctx: ImportContext, x: Expr) -> Expr:
+def import_nonzero(ctx: Import, x: Expr) -> Expr:
     return relay.cast(call("serde.nonzero", x), "int64")
 
 
-def read_scalar(ctx: ExportContext, x: Value) -> AnyValue:
+def read_scalar(ctx: Export, x: Value) -> AnyValue:
     """Return the integer that a scalar, or a vector of one, holds, for an argument."""
     if x.data is not None:
         return int(x.data.item())

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any as AnyValue
 
 from serde.relax.ops.shape.reshape import flatten
-from serde.relax.ops.table import OPS, ExportContext, Value
+from serde.relax.ops.table import OPS, Export, Value
 from serde.relax.precision import NARROW
 from serde.walk.pairs import reads
 
 
 def _make_exporter(op: str, neutral: int) -> Callable[..., Value]:
     def export(
-        ctx: ExportContext, data: Value, *, axis: int | None, dtype: AnyValue, exclusive: bool
+        ctx: Export, data: Value, *, axis: int | None, dtype: AnyValue, exclusive: bool
     ) -> Value:
         """Narrow numbers are added up in float32, as the kernel does."""
         given = flatten(ctx, data) if axis is None else data
@@ -33,7 +33,7 @@ def _make_exporter(op: str, neutral: int) -> Callable[..., Value]:
 
 
 def _make_scan(
-    ctx: ExportContext, op: str, axis: int, neutral: int, exclusive: bool
+    ctx: Export, op: str, axis: int, neutral: int, exclusive: bool
 ) -> Callable[[AnyValue], AnyValue]:
     """Return what computes a scan of an axis that may have no entries."""
     framework = ctx.framework

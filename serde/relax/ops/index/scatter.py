@@ -8,10 +8,9 @@ from typing import Any as AnyValue, Final, Literal
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.ops.index.gather import widen_indices
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relax.ops.table import OPS, Export, Import, Value
 from serde.relax.precision import NARROW
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple, tensor_type
+from serde.relay.ir import Dim, Expr, Tuple, tensor_type
 from serde.walk.pairs import reads
 
 _FLOATS: Final = (*NARROW, "float32", "float64")
@@ -36,7 +35,7 @@ def _combine(tir: AnyValue, how: str, dtype: str, old: AnyValue, new: AnyValue) 
 
 
 def _make_scatter(
-    ctx: ExportContext, how: str, locate: Callable[..., Sequence[AnyValue]]
+    ctx: Export, how: str, locate: Callable[..., Sequence[AnyValue]]
 ) -> Callable[..., AnyValue]:
     """Return what writes each update at its place, in order.
 
@@ -93,11 +92,7 @@ def _ravel(places: Sequence[AnyValue], shape: Sequence[AnyValue]) -> AnyValue:
 
 
 def _accumulate(
-    ctx: ExportContext,
-    write: Callable[[Value, Value, str], Value],
-    data: Value,
-    updates: Value,
-    how: str,
+    ctx: Export, write: Callable[[Value, Value, str], Value], data: Value, updates: Value, how: str
 ) -> Value:
     """Write an accumulation; of truth values it is one of the maxima or minima of numbers."""
     if 0 in ctx.extents(updates):
@@ -111,7 +106,7 @@ def _accumulate(
 
 @OPS.exports("scatter_elements")
 def export_scatter_elements(
-    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, axis: int, reduction: str
+    ctx: Export, data: Value, indices: Value, updates: Value, *, axis: int, reduction: str
 ) -> Value:
     if reduction == "mean":
         return ctx.spell(lambda x, at, new: _mean(x, at, new, axis), data, indices, updates)
@@ -145,7 +140,7 @@ def _mean(data: Expr, indices: Expr, updates: Expr, axis: int) -> Expr:
 
 @OPS.exports("scatter_nd")
 def export_scatter_nd(
-    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, mode: str
+    ctx: Export, data: Value, indices: Value, updates: Value, *, mode: str
 ) -> Value:
     depth = ctx.extents(indices)[0]
     rank = ctx.type(indices).rank - 1
@@ -162,7 +157,7 @@ def export_scatter_nd(
 
 @OPS.imports("relax.index_put")
 def import_index_put(
-    ctx: ImportContext, data: Expr, indices: Expr, values: Expr, *, accumulate: bool
+    ctx: Import, data: Expr, indices: Expr, values: Expr, *, accumulate: bool
 ) -> Expr:
     places = ctx.fields(indices) if isinstance(indices, Tuple) else [indices]
     if len(places) != ctx.rank(data):
@@ -173,7 +168,7 @@ def import_index_put(
     return relay.scatter_nd(data, rows, spread, mode="add" if accumulate else "update")
 
 
-def _broadcast_shape(ctx: ImportContext, operands: Sequence[Expr]) -> tuple[Dim, ...]:
+def _broadcast_shape(ctx: Import, operands: Sequence[Expr]) -> tuple[Dim, ...]:
     whole = operands[0]
     for each in operands[1:]:
         whole = relay.add(whole, each)
@@ -182,7 +177,7 @@ def _broadcast_shape(ctx: ImportContext, operands: Sequence[Expr]) -> tuple[Dim,
 
 @OPS.imports("relax.scatter_nd")
 def import_scatter_nd(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     indices: Expr,
     updates: Expr,

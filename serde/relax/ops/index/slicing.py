@@ -8,10 +8,8 @@ from typing import Any as AnyValue, Final
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.relax.ops.shape.dynamic import compute_lengths
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
-from serde.relay.ir.dims import Any, Dim, SymDim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
+from serde.relax.ops.table import OPS, Export, Import, Scalar, Value
+from serde.relay.ir import Any, Dim, Expr, SymDim, normalize_axis
 from serde.relay.op.index.slicing import FAR, StridedSlice, slice_dim
 
 __all__ = ["cut", "find_ends"]
@@ -44,7 +42,7 @@ def find_ends(
 
 
 def cut(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     axes: Sequence[int],
     first: Sequence[AnyValue],
@@ -80,7 +78,7 @@ def cut(
 
 
 @OPS.exports("strided_slice")
-def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlice) -> Value:
+def export_strided_slice(ctx: Export, data: Value, *, region: StridedSlice) -> Value:
     shape = ctx.named_shape(data)
     cuts = region.cuts(len(shape))
     cuts = {axis: each for axis, each in cuts.items() if each != (0, FAR, 1)}
@@ -88,7 +86,7 @@ def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlic
 
 
 def _slice(
-    ctx: ExportContext, data: Value, shape: Sequence[Dim], cuts: Mapping[int, tuple[int, int, int]]
+    ctx: Export, data: Value, shape: Sequence[Dim], cuts: Mapping[int, tuple[int, int, int]]
 ) -> Value:
     """Use Relax's operator where the region is known."""
     tir = ctx.framework.tir
@@ -117,7 +115,7 @@ def _slice(
 
 @OPS.exports("slice_like")
 def export_slice_like(
-    ctx: ExportContext, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
+    ctx: Export, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
 ) -> Value:
     own, like = ctx.extents(data), ctx.extents(shape_like)
     over = [axis % len(own) for axis in axes] if axes else list(range(min(len(own), len(like))))
@@ -130,7 +128,7 @@ def export_slice_like(
 
 @OPS.exports("dyn.strided_slice")
 def export_dyn_strided_slice(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     begin: Value,
     end: Value,
@@ -167,7 +165,7 @@ def export_dyn_strided_slice(
 
 @OPS.imports("relax.strided_slice")
 def import_strided_slice(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     axes: tuple[Scalar, ...],
@@ -202,21 +200,14 @@ def _reaches(end: Dim, length: Dim) -> bool:
 
 @OPS.imports("relax.dynamic_strided_slice")
 def import_dynamic_strided_slice(
-    ctx: ImportContext, x: Expr, begin: Expr, end: Expr, strides: Expr
+    ctx: Import, x: Expr, begin: Expr, end: Expr, strides: Expr
 ) -> Expr:
     return relay.strided_slice(x, begin, end, strides)
 
 
 @OPS.imports("relax.slice_scatter")
 def import_slice_scatter(
-    ctx: ImportContext,
-    input: Expr,
-    src: Expr,
-    *,
-    start: Scalar,
-    end: Scalar,
-    step: Scalar,
-    axis: int,
+    ctx: Import, input: Expr, src: Expr, *, start: Scalar, end: Scalar, step: Scalar, axis: int
 ) -> Expr:
     axis = normalize_axis(axis, ctx.rank(input))
     (length,) = ctx.static_lengths(input, [axis])

@@ -13,10 +13,8 @@ import serde.relay as relay
 from serde.relax.ops.index.gather import read_scalar
 from serde.relax.ops.index.slicing import cut
 from serde.relax.ops.shape.reshape import flatten
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
-from serde.relay.ir.expr import Call, Expr, TupleGetItem, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
+from serde.relax.ops.table import OPS, Export, Import, Scalar, Value
+from serde.relay.ir import Call, Expr, TupleGetItem, call, normalize_axis, tensor_type
 from serde.relay.op.index.dynamic import DynamicTopK
 from serde.relay.op.index.sorting import TopK
 
@@ -35,7 +33,7 @@ _KEYS: Final = {
 """What holds all numbers of a narrower dtype in their order."""
 
 
-def sort_keys(ctx: ExportContext, data: Value) -> Value:
+def sort_keys(ctx: Export, data: Value) -> Value:
     """Return whole numbers in the order of the elements."""
     dtype = ctx.type(data).dtype
     wide = _KEYS.get(dtype, dtype)
@@ -62,13 +60,13 @@ def sort_keys(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit_te(keys, given)
 
 
-def argsort(ctx: ExportContext, data: Value, axis: int, *, ascending: bool) -> Value:
+def argsort(ctx: Export, data: Value, axis: int, *, ascending: bool) -> Value:
     """Return the places that put the elements in order along an axis, of int64."""
     keys = sort_keys(ctx, data)
     return ctx.emit("argsort", keys, axis, descending=not ascending, dtype="int64")
 
 
-def pick(ctx: ExportContext, data: Value, places: Value, axis: int) -> Value:
+def pick(ctx: Export, data: Value, places: Value, axis: int) -> Value:
     """Return the elements at places along an axis, which are inside of it."""
     if 0 in ctx.extents(places):  # Relax reads no empty indices.
         return ctx.emit(
@@ -80,19 +78,19 @@ def pick(ctx: ExportContext, data: Value, places: Value, axis: int) -> Value:
 
 
 @OPS.exports("sort", ignored=("dtype",))
-def export_sort(ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool) -> Value:
+def export_sort(ctx: Export, data: Value, *, axis: int, is_ascend: bool) -> Value:
     along = axis % ctx.type(data).rank
     return pick(ctx, data, argsort(ctx, data, along, ascending=is_ascend), along)
 
 
 @OPS.imports("relax.sort")
-def import_sort(ctx: ImportContext, data: Expr, *, axis: int, descending: bool) -> Expr:
+def import_sort(ctx: Import, data: Expr, *, axis: int, descending: bool) -> Expr:
     return relay.sort(data, axis=axis, is_ascend=not descending)
 
 
 @OPS.exports("argsort")
 def export_argsort(
-    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
+    ctx: Export, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
 ) -> Value:
     order = argsort(ctx, data, axis % ctx.type(data).rank, ascending=is_ascend)
     return order if dtype == "int64" else ctx.emit("astype", order, str(dtype))
@@ -100,19 +98,19 @@ def export_argsort(
 
 @OPS.imports("relax.argsort")
 def import_argsort(
-    ctx: ImportContext, data: Expr, *, axis: int, descending: bool, dtype: str | None
+    ctx: Import, data: Expr, *, axis: int, descending: bool, dtype: str | None
 ) -> Expr:
     return relay.argsort(data, axis=axis, is_ascend=not descending, dtype=dtype or "int32")
 
 
 @OPS.exports("topk")
-def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
+def export_topk(ctx: Export, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
     return _topk(ctx, data, topk.k or 0, topk.axis, topk.ret_type, topk.is_ascend, topk.dtype)
 
 
 @OPS.exports("dyn.topk")
 def export_dyn_topk(
-    ctx: ExportContext, data: Value, k: Value, *, topk: DynamicTopK
+    ctx: Export, data: Value, k: Value, *, topk: DynamicTopK
 ) -> Value | tuple[Value, ...]:
     tir = ctx.framework.tir
     count = read_scalar(ctx, k)
@@ -123,7 +121,7 @@ def export_dyn_topk(
 
 
 def _topk(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     k: AnyValue,
     axis: int,
@@ -146,14 +144,7 @@ def _topk(
 
 @OPS.imports("relax.topk")
 def import_topk(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    k: int,
-    axis: int,
-    ret_type: str,
-    largest: bool,
-    dtype: str | None,
+    ctx: Import, data: Expr, *, k: int, axis: int, ret_type: str, largest: bool, dtype: str | None
 ) -> list[Expr]:
     found: AnyValue = relay.topk(
         data, k=k, axis=axis, ret_type=ret_type, is_ascend=not largest, dtype=dtype or "int32"
@@ -163,7 +154,7 @@ def import_topk(
 
 @OPS.exports("searchsorted")
 def export_searchsorted(
-    ctx: ExportContext, sorted_sequence: Value, values: Value, *, right: bool, dtype: AnyValue
+    ctx: Export, sorted_sequence: Value, values: Value, *, right: bool, dtype: AnyValue
 ) -> Value:
     rows, wanted = (sort_keys(ctx, each) for each in (sorted_sequence, values))
     own = str(dtype) if dtype in ("int32", "int64") else "int64"
@@ -173,13 +164,13 @@ def export_searchsorted(
 
 @OPS.imports("relax.bucketize")
 def import_bucketize(
-    ctx: ImportContext, input_tensor: Expr, boundaries: Expr, *, out_int32: bool, right: bool
+    ctx: Import, input_tensor: Expr, boundaries: Expr, *, out_int32: bool, right: bool
 ) -> Expr:
     dtype = "int32" if out_int32 else "int64"
     return relay.searchsorted(boundaries, input_tensor, right=right, dtype=dtype)
 
 
-def _distinct(ctx: ExportContext, data: Value, *, ordered: bool) -> tuple[Value, ...]:
+def _distinct(ctx: Export, data: Value, *, ordered: bool) -> tuple[Value, ...]:
     """Return the distinct elements of a vector, and what ``unique`` tells of them.
 
     Returns:
@@ -199,7 +190,7 @@ def _distinct(ctx: ExportContext, data: Value, *, ordered: bool) -> tuple[Value,
     return *moved, number
 
 
-def _make_groups(ctx: ExportContext, dtype: str) -> Callable[..., AnyValue]:
+def _make_groups(ctx: Export, dtype: str) -> Callable[..., AnyValue]:
     """Return what finds the runs of equal elements in their order."""
     framework = ctx.framework
     tir, statements = framework.tir, framework.statements
@@ -236,7 +227,7 @@ def _make_groups(ctx: ExportContext, dtype: str) -> Callable[..., AnyValue]:
     return unique
 
 
-def _make_arrangement(ctx: ExportContext, dtype: str) -> Callable[..., AnyValue]:
+def _make_arrangement(ctx: Export, dtype: str) -> Callable[..., AnyValue]:
     """Return what puts the runs into the order of their first elements."""
     framework = ctx.framework
     tir, statements = framework.tir, framework.statements
@@ -275,7 +266,7 @@ def _make_arrangement(ctx: ExportContext, dtype: str) -> Callable[..., AnyValue]
 
 @OPS.exports("unique")
 def export_unique(
-    ctx: ExportContext, data: Value, *, sorted: bool, return_counts: bool
+    ctx: Export, data: Value, *, sorted: bool, return_counts: bool
 ) -> tuple[Value, ...]:
     values, places, inverse, counts, number = _distinct(ctx, data, ordered=sorted)
     found = (values, places, inverse, number)
@@ -287,7 +278,7 @@ def _is_flat(call: Call) -> bool:
 
 
 @OPS.exports("serde.unique", when=_is_flat, ignored=("axis",))
-def export_flat_unique(ctx: ExportContext, data: Value, *, sorted: bool) -> tuple[Value, ...]:
+def export_flat_unique(ctx: Export, data: Value, *, sorted: bool) -> tuple[Value, ...]:
     values, places, inverse, counts, number = _distinct(ctx, flatten(ctx, data), ordered=sorted)
     (length,) = ctx.read_shape(number)
     kept = [cut(ctx, each, [0], [0], [1], [length]) for each in (values, places, counts)]
@@ -299,7 +290,7 @@ def export_flat_unique(ctx: ExportContext, data: Value, *, sorted: bool) -> tupl
 
 @OPS.imports("relax.unique")
 def import_unique(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     sorted: Scalar,
@@ -311,4 +302,4 @@ def import_unique(
     along = None if axis is None else normalize_axis(ctx.number(axis), ctx.rank(x))
     found = call("serde.unique", x, axis=along, sorted=bool(ctx.number(sorted)))
     wanted = [True, *(bool(ctx.number(x)) for x in (return_index, return_inverse, return_counts))]
-    return [TupleGetItem(found, place) for place, each in enumerate(wanted) if each]
+    return [TupleGetItem(found, index) for index, each in enumerate(wanted) if each]

@@ -7,7 +7,7 @@ from typing import Any as AnyValue
 
 from serde.relax.framework import Framework
 from serde.relax.ops.linalg.stacks import Matrix, exchange, write_of_stacks
-from serde.relax.ops.table import OPS, ExportContext, Value
+from serde.relax.ops.table import OPS, Export, Value
 
 
 def _copy(framework: Framework, source: Matrix, target: Matrix) -> None:
@@ -74,7 +74,7 @@ def _substitute(framework: Framework, work: Matrix, right: Matrix) -> None:
 
 
 @OPS.exports("serde.solve")
-def export_solve(ctx: ExportContext, a: Value, b: Value) -> Value:
+def export_solve(ctx: Export, a: Value, b: Value) -> Value:
     framework = ctx.framework
 
     def solve(matrix: Matrix, right: Matrix, out: Matrix, work: Matrix) -> None:
@@ -87,7 +87,7 @@ def export_solve(ctx: ExportContext, a: Value, b: Value) -> Value:
 
 
 @OPS.exports("serde.inverse")
-def export_inverse(ctx: ExportContext, data: Value) -> Value:
+def export_inverse(ctx: Export, data: Value) -> Value:
     framework = ctx.framework
     tir, script = framework.tir, framework.statements
 
@@ -104,7 +104,7 @@ def export_inverse(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.exports("serde.det")
-def export_det(ctx: ExportContext, data: Value) -> Value:
+def export_det(ctx: Export, data: Value) -> Value:
     framework = ctx.framework
     tir, script = framework.tir, framework.statements
 
@@ -124,7 +124,7 @@ def export_det(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.exports("serde.slogdet")
-def export_slogdet(ctx: ExportContext, data: Value) -> Sequence[Value]:
+def export_slogdet(ctx: Export, data: Value) -> Sequence[Value]:
     framework = ctx.framework
     tir, script = framework.tir, framework.statements
 
@@ -150,14 +150,14 @@ def export_slogdet(ctx: ExportContext, data: Value) -> Sequence[Value]:
     return [_without_matrix(ctx, data, each) for each in found]
 
 
-def _without_matrix(ctx: ExportContext, data: Value, made: Value) -> Value:
+def _without_matrix(ctx: Export, data: Value, made: Value) -> Value:
     """Return numbers that are matrices of one element each without these axes."""
     rank = ctx.type(data).rank
     return ctx.emit("squeeze", made, [rank - 2, rank - 1])
 
 
 @OPS.exports("serde.cholesky")
-def export_cholesky(ctx: ExportContext, data: Value) -> Value:
+def export_cholesky(ctx: Export, data: Value) -> Value:
     """What a column explains is taken off the columns behind it."""
     tir, script = ctx.framework.tir, ctx.framework.statements
 
@@ -183,7 +183,7 @@ def export_cholesky(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.exports("serde.triangular_solve")
 def export_triangular_solve(
-    ctx: ExportContext, a: Value, b: Value, *, lower: bool, transpose: bool
+    ctx: Export, a: Value, b: Value, *, lower: bool, transpose: bool
 ) -> Value:
     """Each unknown leaves the equations of those that follow."""
     script = ctx.framework.statements

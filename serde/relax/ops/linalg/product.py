@@ -9,12 +9,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core.weights import dtype_name
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relax.ops.table import OPS, Export, Import, Value
 from serde.relax.precision import NARROW, widen
-from serde.relay.ir.expr import Call, Expr, Tuple
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TupleType
+from serde.relay.ir import Call, Expr, Tuple, TupleType, call, is_float
 
 __all__ = ["multiply_matrices"]
 
@@ -22,7 +19,7 @@ OutDtype = np.dtype[AnyValue] | None
 
 
 def multiply_matrices(
-    ctx: ExportContext, a: Value, b: Value, dtypes: Sequence[str], out_dtype: OutDtype = None
+    ctx: Export, a: Value, b: Value, dtypes: Sequence[str], out_dtype: OutDtype = None
 ) -> Value:
     """Write a product of stacks of matrices, which adds up in the dtype that Relay's does.
 
@@ -47,7 +44,7 @@ def multiply_matrices(
 
 
 def _product(
-    ctx: ExportContext, a: Value, b: Value, out_dtype: OutDtype, turn_a: bool, turn_b: bool
+    ctx: Export, a: Value, b: Value, out_dtype: OutDtype, turn_a: bool, turn_b: bool
 ) -> Value:
     """Write the product of two sides, the last two axes of each exchanged if asked."""
     dtypes = [ctx.type(each).dtype for each in (a, b)]
@@ -62,12 +59,7 @@ def _product(
 
 @OPS.exports("nn.dense", ignored=("units",))
 def export_dense(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    out_dtype: OutDtype,
+    ctx: Export, data: Value, weight: Value, bias: Value | None = None, *, out_dtype: OutDtype
 ) -> Value:
     made = _product(ctx, data, weight, out_dtype, False, True)
     return made if bias is None else ctx.emit("add", made, bias)
@@ -76,7 +68,7 @@ def export_dense(
 @OPS.exports("nn.matmul", ignored=("units",))
 @OPS.exports("nn.batch_matmul")
 def export_matmul(
-    ctx: ExportContext,
+    ctx: Export,
     tensor_a: Value,
     tensor_b: Value,
     *,
@@ -88,12 +80,12 @@ def export_matmul(
 
 
 @OPS.exports("serde.matmul")
-def export_matmul_of_stacks(ctx: ExportContext, a: Value, b: Value) -> Value:
+def export_matmul_of_stacks(ctx: Export, a: Value, b: Value) -> Value:
     return _product(ctx, a, b, None, False, False)
 
 
 @OPS.exports("nn.bias_add")
-def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) -> Value:
+def export_bias_add(ctx: Export, data: Value, bias: Value, *, axis: int) -> Value:
     rank = ctx.type(data).rank
     behind = list(range(1, rank - axis % rank))
     return ctx.emit("add", data, ctx.emit("expand_dims", bias, behind) if behind else bias)
@@ -108,14 +100,14 @@ def _is_small_sum(node: Call) -> bool:
 
 
 @OPS.exports("einsum", when=_is_small_sum)
-def export_einsum(ctx: ExportContext, data: Sequence[Value], *, equation: str) -> Value:
+def export_einsum(ctx: Export, data: Sequence[Value], *, equation: str) -> Value:
     dtype = ctx.type(data[0]).dtype
     made = ctx.emit("einsum", [widen(ctx, each) for each in data], equation)
     return ctx.emit("astype", made, dtype) if dtype in NARROW else made
 
 
 @OPS.imports("relax.matmul")
-def import_matmul(ctx: ImportContext, x1: Expr, x2: Expr, *, out_dtype: str | None = None) -> Expr:
+def import_matmul(ctx: Import, x1: Expr, x2: Expr, *, out_dtype: str | None = None) -> Expr:
     """With another dtype of the result, operands are of it before they are multiplied."""
     if out_dtype is not None:
         x1, x2 = (x if ctx.dtype(x) == out_dtype else relay.cast(x, out_dtype) for x in (x1, x2))
@@ -123,10 +115,10 @@ def import_matmul(ctx: ImportContext, x1: Expr, x2: Expr, *, out_dtype: str | No
 
 
 @OPS.imports("relax.einsum")
-def import_einsum(ctx: ImportContext, operands: Expr, *, subscripts: str) -> Expr:
+def import_einsum(ctx: Import, operands: Expr, *, subscripts: str) -> Expr:
     return relay.einsum(Tuple(ctx.fields(operands)), subscripts)
 
 
 @OPS.imports("relax.outer")
-def import_outer(ctx: ImportContext, x1: Expr, x2: Expr) -> Expr:
+def import_outer(ctx: Import, x1: Expr, x2: Expr) -> Expr:
     return relay.multiply(relay.expand_dims(x1, 1), relay.expand_dims(x2, 0))

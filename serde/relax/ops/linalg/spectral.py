@@ -7,7 +7,7 @@ from typing import Any as AnyValue, Final, Literal
 
 from serde.relax.framework import Framework
 from serde.relax.ops.linalg.stacks import Matrix, write_of_stacks
-from serde.relax.ops.table import OPS, ExportContext, Value
+from serde.relax.ops.table import OPS, Export, Value
 
 _MOST_SWEEPS: Final = 60
 """Of Jacobi's method, which needs about ten for matrices of a thousand rows."""
@@ -56,7 +56,7 @@ def _find_reflection(
 
 
 @OPS.exports("serde.lq")
-def export_lq(ctx: ExportContext, data: Value) -> Sequence[Value]:
+def export_lq(ctx: Export, data: Value) -> Sequence[Value]:
     """Householder's reflections, of which each takes a row to its diagonal; Q is their product."""
     framework = ctx.framework
     tir, script = framework.tir, framework.statements
@@ -159,7 +159,7 @@ def _put_in_order(
 
 @OPS.exports("serde.eigh")
 def export_eigh(
-    ctx: ExportContext, data: Value, *, triangle: Literal["lower", "upper"]
+    ctx: Export, data: Value, *, triangle: Literal["lower", "upper"]
 ) -> Sequence[Value]:
     """Jacobi's method: plane after plane is turned until no element stands off the diagonal."""
     framework = ctx.framework

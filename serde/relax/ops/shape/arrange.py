@@ -7,16 +7,15 @@ from typing import Any as AnyValue, Literal
 import serde.relay as relay
 from serde.relax.dynamic import make_spread
 from serde.relax.ops.shape.reshape import flatten
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Shape, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, Tuple
+from serde.relax.ops.table import OPS, Export, Import, Shape, Value
+from serde.relay.ir import Any, Dim, Expr, Tuple
 from serde.walk.pairs import reads
 
 __all__ = ["spread"]
 
 
 @OPS.exports("tile")
-def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
+def export_tile(ctx: Export, data: Value, *, reps: tuple[int, ...]) -> Value:
     if not reps:
         return data
     if 0 in reps:
@@ -25,19 +24,19 @@ def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Va
 
 
 @OPS.imports("relax.tile")
-def import_tile(ctx: ImportContext, data: Expr, *, repeats: tuple[int, ...]) -> Expr:
+def import_tile(ctx: Import, data: Expr, *, repeats: tuple[int, ...]) -> Expr:
     return relay.tile(data, repeats) if repeats else data
 
 
 @OPS.exports("repeat")
-def export_repeat(ctx: ExportContext, data: Value, *, repeats: int, axis: int | None) -> Value:
+def export_repeat(ctx: Export, data: Value, *, repeats: int, axis: int | None) -> Value:
     if axis is not None:
         return ctx.emit("repeat", data, repeats, axis % ctx.type(data).rank)
     return ctx.emit("repeat", flatten(ctx, data), repeats, 0)
 
 
 @OPS.imports("relax.repeat")
-def import_repeat(ctx: ImportContext, data: Expr, *, repeats: int, axis: int | None) -> Expr:
+def import_repeat(ctx: Import, data: Expr, *, repeats: int, axis: int | None) -> Expr:
     if axis is None:
         data, axis = relay.reshape(data, (-1,)), 0
     return relay.repeat(data, repeats, axis=axis)
@@ -45,7 +44,7 @@ def import_repeat(ctx: ImportContext, data: Expr, *, repeats: int, axis: int | N
 
 @OPS.exports("reverse_sequence")
 def export_reverse_sequence(
-    ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+    ctx: Export, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
     te, tir = ctx.framework.te, ctx.framework.tir
     rank = ctx.type(data).rank
@@ -72,7 +71,7 @@ def export_reverse_sequence(
 )
 @OPS.imports("relax.hint_on_device", ignored=("device_type", "index", "memory_scope"))
 @OPS.imports("relax.to_vdevice", ignored=("dst_vdevice",))
-def import_identity(ctx: ImportContext, x: Expr) -> Expr:
+def import_identity(ctx: Import, x: Expr) -> Expr:
     return x
 
 
@@ -85,34 +84,34 @@ OPS.pairs(
 )
 
 
-def spread(ctx: ExportContext, data: Value, lengths: list[AnyValue]) -> Value:
+def spread(ctx: Export, data: Value, lengths: list[AnyValue]) -> Value:
     """Write `data` spread over a shape; which of its axes are spread may show at run time only."""
     return ctx.emit_te(make_spread(ctx.framework, ctx.wide(lengths)), data)
 
 
 @OPS.exports("broadcast_to", ignored=("dtype",))
-def export_broadcast_to(ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...] | None) -> Value:
+def export_broadcast_to(ctx: Export, data: Value, *, shape: tuple[Dim, ...] | None) -> Value:
     wanted = tuple(shape or ())
     offset = len(wanted) - ctx.type(data).rank
     own = ctx.named_shape(data)
     wanted = tuple(
-        own[place - offset] if isinstance(dim, Any) and place >= offset else dim
-        for place, dim in enumerate(wanted)
+        own[index - offset] if isinstance(dim, Any) and index >= offset else dim
+        for index, dim in enumerate(wanted)
     )
     return _broadcast(ctx, data, ctx.dims(wanted))
 
 
 @OPS.imports("relax.broadcast_to")
-def import_broadcast_to(ctx: ImportContext, x: Expr, *, shape: Shape) -> Expr:
+def import_broadcast_to(ctx: Import, x: Expr, *, shape: Shape) -> Expr:
     return ctx.broadcast_to(x, shape)
 
 
 @OPS.exports("broadcast_to_like")
-def export_broadcast_to_like(ctx: ExportContext, data: Value, broadcast_type: Value) -> Value:
+def export_broadcast_to_like(ctx: Export, data: Value, broadcast_type: Value) -> Value:
     return _broadcast(ctx, data, ctx.extents(broadcast_type))
 
 
-def _broadcast(ctx: ExportContext, data: Value, lengths: list[AnyValue]) -> Value:
+def _broadcast(ctx: Export, data: Value, lengths: list[AnyValue]) -> Value:
     """Use Relax's operator where it is known which axes are spread."""
     own, offset = ctx.extents(data), len(lengths) - ctx.type(data).rank
     for have, want in zip(own, lengths[offset:], strict=True):
@@ -124,8 +123,8 @@ def _broadcast(ctx: ExportContext, data: Value, lengths: list[AnyValue]) -> Valu
 
 @OPS.imports("relax.meshgrid")
 def import_meshgrid(
-    ctx: ImportContext, tensors: Expr, *, indexing: Literal["ij", "xy"] | None
+    ctx: Import, tensors: Expr, *, indexing: Literal["ij", "xy"] | None
 ) -> list[Expr]:
     fields = ctx.fields(tensors)
     found = relay.meshgrid(Tuple(fields), indexing=indexing or "ij")
-    return [found[place] for place in range(len(fields))]
+    return [found[index] for index in range(len(fields))]

@@ -11,16 +11,14 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Shape, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relax.ops.table import OPS, Export, Import, Scalar, Shape, Value
+from serde.relay.ir import Any, Dim, Expr, call
 from serde.walk.takes import CONSTANT, Takes
 
 __all__ = ["fill"]
 
 
-def fill(ctx: ExportContext, value: Value, lengths: list[AnyValue], dtype: str) -> Value:
+def fill(ctx: Export, value: Value, lengths: list[AnyValue], dtype: str) -> Value:
     """Write one value everywhere.
 
     Args:
@@ -39,22 +37,22 @@ def fill(ctx: ExportContext, value: Value, lengths: list[AnyValue], dtype: str) 
 
 
 def _export_constant(
-    ctx: ExportContext, *, op: str, shape: tuple[Dim, ...] | None, dtype: AnyValue
+    ctx: Export, *, op: str, shape: tuple[Dim, ...] | None, dtype: AnyValue
 ) -> Value:
     return ctx.emit(op, ctx.shape_expr(shape or ()), str(dtype))
 
 
 @OPS.exports("full", ignored=("dtype",))
-def export_full(ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...] | None) -> Value:
+def export_full(ctx: Export, fill_value: Value, *, shape: tuple[Dim, ...] | None) -> Value:
     return _full(ctx, fill_value, ctx.dims(shape or ()), ctx.result_type().dtype)
 
 
 @OPS.exports("full_like")
-def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Value:
+def export_full_like(ctx: Export, data: Value, fill_value: Value) -> Value:
     return _full(ctx, fill_value, ctx.extents(data), ctx.type(data).dtype)
 
 
-def _full(ctx: ExportContext, value: Value, lengths: list[AnyValue], dtype: str) -> Value:
+def _full(ctx: Export, value: Value, lengths: list[AnyValue], dtype: str) -> Value:
     if value.data is None:
         return fill(ctx, value, lengths, dtype)
     own = ctx.const(value.data.astype(ctx.const(0, dtype).data.dtype))  # type: ignore[union-attr]
@@ -63,20 +61,18 @@ def _full(ctx: ExportContext, value: Value, lengths: list[AnyValue], dtype: str)
 
 
 @OPS.imports("relax.full")
-def import_full(ctx: ImportContext, fill_value: Expr, *, shape: Shape, dtype: str | None) -> Expr:
+def import_full(ctx: Import, fill_value: Expr, *, shape: Shape, dtype: str | None) -> Expr:
     return _fill(ctx, fill_value, shape, dtype or ctx.dtype(fill_value))
 
 
 @OPS.imports("relax.full_like")
-def import_full_like(ctx: ImportContext, x: Expr, fill_value: Expr, *, dtype: str | None) -> Expr:
+def import_full_like(ctx: Import, x: Expr, fill_value: Expr, *, dtype: str | None) -> Expr:
     like = x if dtype is None else relay.cast(x, dtype)
     return relay.full_like(like, _as(ctx, fill_value, ctx.dtype(like)))
 
 
 @OPS.exports("arange")
-def export_arange(
-    ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: AnyValue
-) -> Value:
+def export_arange(ctx: Export, start: Value, end: Value, step: Value, *, dtype: AnyValue) -> Value:
     """The number of values is computed in the widest numbers, and read back."""
     te, tir = ctx.framework.te, ctx.framework.tir
     own = str(dtype)
@@ -108,20 +104,20 @@ def export_arange(
     return ctx.emit_te(arange, start, step)
 
 
-def _fill(ctx: ImportContext, value: Expr, shape: Shape, dtype: str) -> Expr:
+def _fill(ctx: Import, value: Expr, shape: Shape, dtype: str) -> Expr:
     known = ctx.dims_of(shape)
     return relay.full(value, ctx.shape_tensor(shape) if known is None else known, dtype)
 
 
-def _as(ctx: ImportContext, x: Expr, dtype: str) -> Expr:
+def _as(ctx: Import, x: Expr, dtype: str) -> Expr:
     return x if ctx.dtype(x) == dtype else relay.cast(x, dtype)
 
 
-def _import_constant(ctx: ImportContext, *, value: int, shape: Shape, dtype: str) -> Expr:
+def _import_constant(ctx: Import, *, value: int, shape: Shape, dtype: str) -> Expr:
     return _fill(ctx, ctx.const(value, dtype), shape, dtype)
 
 
-def _import_constant_like(ctx: ImportContext, x: Expr, *, op: str, dtype: str | None) -> Expr:
+def _import_constant_like(ctx: Import, x: Expr, *, op: str, dtype: str | None) -> Expr:
     return call(op, _as(ctx, x, dtype or ctx.dtype(x)))
 
 
@@ -133,7 +129,7 @@ for _name, _value in {"zeros": 0, "ones": 1}.items():
 
 @OPS.imports("relax.arange")
 def import_arange(
-    ctx: ImportContext, *, start: Scalar, end: Scalar, step: Scalar, dtype: str | None
+    ctx: Import, *, start: Scalar, end: Scalar, step: Scalar, dtype: str | None
 ) -> Expr:
     dtype = dtype or "int64"
     first, last, each = (ctx.tensor(bound, dtype) for bound in (start, end, step))
@@ -142,13 +138,7 @@ def import_arange(
 
 @OPS.imports("relax.hamming_window")
 def import_hamming_window(
-    ctx: ImportContext,
-    *,
-    window_size: Scalar,
-    periodic: Scalar,
-    alpha: Scalar,
-    beta: Scalar,
-    dtype: str,
+    ctx: Import, *, window_size: Scalar, periodic: Scalar, alpha: Scalar, beta: Scalar, dtype: str
 ) -> Expr:
     size = ctx.number(window_size)
     if size == 1:
@@ -160,7 +150,7 @@ def import_hamming_window(
 
 @OPS.imports("relax.one_hot")
 def import_one_hot(
-    ctx: ImportContext, indices: Expr, *, on_value: Scalar, off_value: Scalar, depth: int, axis: int
+    ctx: Import, indices: Expr, *, on_value: Scalar, off_value: Scalar, depth: int, axis: int
 ) -> Expr:
     if on_value.dtype != off_value.dtype:
         raise Unsupported(f"values of {on_value.dtype} and of {off_value.dtype}")
@@ -169,23 +159,23 @@ def import_one_hot(
 
 
 @OPS.exports("trilu", takes=Takes(k=CONSTANT))
-def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
+def export_trilu(ctx: Export, data: Value, k: Value, *, upper: bool) -> Value:
     return ctx.emit("triu" if upper else "tril", data, int(ctx.constant(k)))
 
 
 @OPS.imports("relax.eye")
-def import_eye(ctx: ImportContext, *, n: Scalar, m: Scalar, k: Scalar, dtype: str) -> Expr:
+def import_eye(ctx: Import, *, n: Scalar, m: Scalar, k: Scalar, dtype: str) -> Expr:
     rows, columns, diagonal = ctx.number(n), ctx.number(m), ctx.number(k)
     return ctx.const(allocation.eye(rows, columns, diagonal), dtype)
 
 
 @OPS.imports("relax.eye_like")
-def import_eye_like(ctx: ImportContext, x: Expr, *, k: Scalar, dtype: str | None) -> Expr:
+def import_eye_like(ctx: Import, x: Expr, *, k: Scalar, dtype: str | None) -> Expr:
     rows, columns = ctx.static_shape(x, 2)
     return ctx.const(allocation.eye(rows, columns, ctx.number(k)), dtype or ctx.dtype(x))
 
 
-def _import_triangle(ctx: ImportContext, x: Expr, *, k: Scalar, upper: bool) -> Expr:
+def _import_triangle(ctx: Import, x: Expr, *, k: Scalar, upper: bool) -> Expr:
     return relay.trilu(x, ctx.const(ctx.number(k), "int32"), upper)
 
 

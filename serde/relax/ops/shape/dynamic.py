@@ -9,13 +9,13 @@ from typing import Any as AnyValue
 from serde.relax.ops.shape.arrange import spread
 from serde.relax.ops.shape.create import fill
 from serde.relax.ops.shape.pad import pad_with
-from serde.relax.ops.table import OPS, ExportContext, Value
+from serde.relax.ops.table import OPS, Export, Value
 
 __all__ = ["compute_lengths"]
 
 
 def compute_lengths(
-    ctx: ExportContext, count: int, compute: Callable[..., Sequence[AnyValue]], *operands: AnyValue
+    ctx: Export, count: int, compute: Callable[..., Sequence[AnyValue]], *operands: AnyValue
 ) -> list[AnyValue]:
     """Return lengths that an expression of tensors gives.
 
@@ -41,7 +41,7 @@ def compute_lengths(
     return ctx.read_shape(ctx.emit_te(lengths, *operands)) if count else []
 
 
-def _export(ctx: ExportContext, shape: Value, *, op: str, dtype: AnyValue) -> Value:
+def _export(ctx: Export, shape: Value, *, op: str, dtype: AnyValue) -> Value:
     return ctx.emit(op, ctx.framework.relax.ShapeExpr(ctx.wide(ctx.read_shape(shape))), str(dtype))
 
 
@@ -50,17 +50,17 @@ OPS.exports("dyn.ones")(partial(_export, op="ones"))
 
 
 @OPS.exports("dyn.full")
-def export_full(ctx: ExportContext, fill_value: Value, shape: Value, *, dtype: AnyValue) -> Value:
+def export_full(ctx: Export, fill_value: Value, shape: Value, *, dtype: AnyValue) -> Value:
     return fill(ctx, fill_value, ctx.read_shape(shape), ctx.result_type().dtype)
 
 
 @OPS.exports("dyn.broadcast_to")
-def export_broadcast_to(ctx: ExportContext, data: Value, shape: Value, *, dtype: AnyValue) -> Value:
+def export_broadcast_to(ctx: Export, data: Value, shape: Value, *, dtype: AnyValue) -> Value:
     return spread(ctx, data, ctx.read_shape(shape))
 
 
 @OPS.exports("dyn.reshape")
-def export_reshape(ctx: ExportContext, data: Value, newshape: Value, *, allowzero: bool) -> Value:
+def export_reshape(ctx: Export, data: Value, newshape: Value, *, allowzero: bool) -> Value:
     """A 0 copies a length, -1 is what remains."""
     tir = ctx.framework.tir
     (count,) = ctx.extents(newshape)
@@ -68,11 +68,11 @@ def export_reshape(ctx: ExportContext, data: Value, newshape: Value, *, allowzer
     one = tir.IntImm("int64", 1)
 
     def lengths(codes: AnyValue, *old: AnyValue) -> list[AnyValue]:
-        given = [codes[place].astype("int64") for place in range(count)]
+        given = [codes[index].astype("int64") for index in range(count)]
         if not allowzero:
             given = [
-                tir.Select(code == 0, old[place], code) if place < len(old) else code
-                for place, code in enumerate(given)
+                tir.Select(code == 0, old[index], code) if index < len(old) else code
+                for index, code in enumerate(given)
             ]
         total, known = one, one
         for length in old:
@@ -87,7 +87,7 @@ def export_reshape(ctx: ExportContext, data: Value, newshape: Value, *, allowzer
 
 
 @OPS.exports("dyn.tile")
-def export_tile(ctx: ExportContext, data: Value, reps: Value) -> Value:
+def export_tile(ctx: Export, data: Value, reps: Value) -> Value:
     te, tir = ctx.framework.te, ctx.framework.tir
     (count,) = ctx.extents(reps)
     own = ctx.wide(ctx.extents(data))
@@ -97,7 +97,7 @@ def export_tile(ctx: ExportContext, data: Value, reps: Value) -> Value:
     def lengths(counts: AnyValue, *old: AnyValue) -> list[AnyValue]:
         times = [
             *[one] * (rank - count),
-            *(counts[place].astype("int64") for place in range(count)),
+            *(counts[index].astype("int64") for index in range(count)),
         ]
         before = [*[one] * (rank - len(old)), *old]
         return [length * by for length, by in zip(before, times, strict=True)]
@@ -115,7 +115,7 @@ def export_tile(ctx: ExportContext, data: Value, reps: Value) -> Value:
 
 
 @OPS.exports("dyn.expand_dims")
-def export_expand_dims(ctx: ExportContext, data: Value, axis: Value, *, num_newaxis: int) -> Value:
+def export_expand_dims(ctx: Export, data: Value, axis: Value, *, num_newaxis: int) -> Value:
     tir = ctx.framework.tir
     own = ctx.wide(ctx.extents(data))
     one = tir.IntImm("int64", 1)
@@ -124,11 +124,11 @@ def export_expand_dims(ctx: ExportContext, data: Value, axis: Value, *, num_newa
         given = (at() if not at.shape else at[0]).astype("int64")
         first = tir.Select(given < 0, given + (len(old) + 1), given)
         found = []
-        for place in range(len(old) + num_newaxis):
-            before = old[place] if place < len(old) else one
-            behind = old[place - num_newaxis] if place >= num_newaxis else one
-            inside = place < first + num_newaxis
-            found.append(tir.Select(place < first, before, tir.Select(inside, one, behind)))
+        for index in range(len(old) + num_newaxis):
+            before = old[index] if index < len(old) else one
+            behind = old[index - num_newaxis] if index >= num_newaxis else one
+            inside = index < first + num_newaxis
+            found.append(tir.Select(index < first, before, tir.Select(inside, one, behind)))
         return found
 
     shape = compute_lengths(ctx, len(own) + num_newaxis, lengths, axis, *own)
@@ -136,7 +136,7 @@ def export_expand_dims(ctx: ExportContext, data: Value, axis: Value, *, num_newa
 
 
 @OPS.exports("dyn.squeeze")
-def export_squeeze(ctx: ExportContext, data: Value, axes: Value) -> Value:
+def export_squeeze(ctx: Export, data: Value, axes: Value) -> Value:
     """The number of the axes that stay, in front of an axis, is its new place."""
     tir = ctx.framework.tir
     own = ctx.wide(ctx.extents(data))
@@ -147,10 +147,10 @@ def export_squeeze(ctx: ExportContext, data: Value, axes: Value) -> Value:
         named = [tir.Select(each < 0, each + len(old), each) for each in named]
         found: list[AnyValue] = [tir.IntImm("int64", 1)] * (len(old) - count)
         before: AnyValue = tir.IntImm("int64", 0)
-        for place, length in enumerate(old):
+        for index, length in enumerate(old):
             kept: AnyValue = tir.const(True)
             for each in named:
-                kept = tir.And(kept, each != place)
+                kept = tir.And(kept, each != index)
             found = [
                 tir.Select(tir.And(kept, before == number), length, other)
                 for number, other in enumerate(found)
@@ -164,13 +164,13 @@ def export_squeeze(ctx: ExportContext, data: Value, axes: Value) -> Value:
 
 @OPS.exports("dyn.nn.pad")
 def export_pad(
-    ctx: ExportContext, data: Value, pad_width: Value, pad_val: Value, *, pad_mode: str
+    ctx: Export, data: Value, pad_width: Value, pad_val: Value, *, pad_mode: str
 ) -> Value:
     rank = ctx.type(data).rank
 
     def widths(given: AnyValue) -> list[AnyValue]:
-        return [given[place // 2, place % 2] for place in range(2 * rank)]
+        return [given[index // 2, index % 2] for index in range(2 * rank)]
 
     flat = compute_lengths(ctx, 2 * rank, widths, pad_width)
-    pairs = [flat[place : place + 2] for place in range(0, 2 * rank, 2)]
+    pairs = [flat[index : index + 2] for index in range(0, 2 * rank, 2)]
     return pad_with(ctx, data, pad_val, pairs, pad_mode)

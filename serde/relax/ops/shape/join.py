@@ -9,20 +9,19 @@ from typing import Any as AnyValue
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple
+from serde.relax.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Dim, Expr, Tuple
 
 
 @OPS.exports("concatenate")
-def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_concatenate(ctx: Export, data: tuple[Value, ...], *, axis: int) -> Value:
     if len(data) == 1:
         return data[0]
     return ctx.emit("concat", _align(ctx, data, axis % ctx.type(data[0]).rank), axis=axis)
 
 
 @OPS.imports("relax.concat")
-def import_concat(ctx: ImportContext, tensors: Expr, *, axis: int | None) -> Expr:
+def import_concat(ctx: Import, tensors: Expr, *, axis: int | None) -> Expr:
     fields = ctx.fields(tensors)
     if axis is None:
         return relay.concatenate([relay.reshape(each, (-1,)) for each in fields], axis=0)
@@ -30,16 +29,16 @@ def import_concat(ctx: ImportContext, tensors: Expr, *, axis: int | None) -> Exp
 
 
 @OPS.exports("stack")
-def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_stack(ctx: Export, data: tuple[Value, ...], *, axis: int) -> Value:
     return ctx.emit("stack", _align(ctx, data), axis=axis)
 
 
 @OPS.imports("relax.stack")
-def import_stack(ctx: ImportContext, tensors: Expr, *, axis: int | None) -> Expr:
+def import_stack(ctx: Import, tensors: Expr, *, axis: int | None) -> Expr:
     return relay.stack(Tuple(ctx.fields(tensors)), axis=axis or 0)
 
 
-def _align(ctx: ExportContext, data: Sequence[Value], axis: int | None = None) -> Sequence[Value]:
+def _align(ctx: Export, data: Sequence[Value], axis: int | None = None) -> Sequence[Value]:
     """Return tensors that TVM knows to have the same lengths, but along `axis`."""
     shapes = [ctx.extents(each) for each in data]
     wanted = []
@@ -50,21 +49,21 @@ def _align(ctx: ExportContext, data: Sequence[Value], axis: int | None = None) -
         return data
     aligned = []
     for each, own in zip(data, shapes, strict=True):
-        kept = [own[place] if place == axis else dim for place, dim in enumerate(wanted)]
+        kept = [own[index] if index == axis else dim for index, dim in enumerate(wanted)]
         aligned.append(ctx.with_lengths(each, kept))
     return aligned
 
 
 @OPS.exports("split")
 def export_split(
-    ctx: ExportContext, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
+    ctx: Export, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
 ) -> tuple[Value, ...]:
     shape = ctx.named_shape(data)
     along = axis % len(shape)
     length = shape[along]
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
-        edges: list[Dim] = [length // count * place for place in range(count + 1)]
+        edges: list[Dim] = [length // count * index for index in range(count + 1)]
     else:
         edges = [0, *indices_or_sections, length]
     count = len(edges) - 1
@@ -77,7 +76,7 @@ def export_split(
     return tuple(_part(ctx, data, along, *ends) for ends in pairwise(edges))
 
 
-def _part(ctx: ExportContext, data: Value, axis: int, first: Dim, last: Dim) -> Value:
+def _part(ctx: Export, data: Value, axis: int, first: Dim, last: Dim) -> Value:
     """Write the entries of an axis from `first` on, before `last`."""
     te = ctx.framework.te
     start, length = ctx.dim(first), ctx.dim(last - first)
@@ -94,9 +93,7 @@ def _part(ctx: ExportContext, data: Value, axis: int, first: Dim, last: Dim) -> 
 
 
 @OPS.imports("relax.split")
-def import_split(
-    ctx: ImportContext, x: Expr, *, indices_or_sections: AnyValue, axis: int
-) -> list[Expr]:
+def import_split(ctx: Import, x: Expr, *, indices_or_sections: AnyValue, axis: int) -> list[Expr]:
     """Of sections that do not divide the length the last one is shorter."""
     if isinstance(indices_or_sections, tuple):
         return _split_at(x, [ctx.number(each) for each in indices_or_sections], axis)
@@ -109,7 +106,7 @@ def import_split(
     step = -(-length // count)
     if step * (count - 1) > length:
         raise Unsupported(f"{length} elements in {count} sections")
-    return _split_at(x, [step * place for place in range(1, count)], axis)
+    return _split_at(x, [step * index for index in range(1, count)], axis)
 
 
 def _split_at(x: Expr, indices: Sequence[int], axis: int) -> list[Expr]:

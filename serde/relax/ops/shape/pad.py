@@ -7,7 +7,7 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relax.ops.table import OPS, Export, Import, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.lowering.shape import continued
 
@@ -17,7 +17,7 @@ PadWidth = tuple[tuple[int, int], ...]
 
 
 def pad_with(
-    ctx: ExportContext, data: Value, value: Value, widths: Sequence[Sequence[AnyValue]], mode: str
+    ctx: Export, data: Value, value: Value, widths: Sequence[Sequence[AnyValue]], mode: str
 ) -> Value:
     """Write a tensor with elements before and after each axis.
 
@@ -96,7 +96,7 @@ def _source(tir: AnyValue, mode: str, place: AnyValue, length: AnyValue, *, once
 
 @OPS.exports("nn.pad")
 def export_pad(
-    ctx: ExportContext, data: Value, pad_val: Value, *, pad_width: PadWidth, pad_mode: str
+    ctx: Export, data: Value, pad_val: Value, *, pad_width: PadWidth, pad_mode: str
 ) -> Value:
     if not any(map(any, pad_width)):
         return data
@@ -109,7 +109,7 @@ def export_pad(
 
 
 @OPS.exports("nn.mirror_pad")
-def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: PadWidth) -> Value:
+def export_mirror_pad(ctx: Export, data: Value, *, mode: str, pad_width: PadWidth) -> Value:
     if not any(map(any, pad_width)):
         return data
     zero = ctx.const(0, ctx.type(data).dtype)
@@ -118,7 +118,7 @@ def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: 
 
 @OPS.imports("relax.nn.pad")
 def import_pad(
-    ctx: ImportContext, data: Expr, *, pad_width: tuple[int, ...], pad_value: float, pad_mode: str
+    ctx: Import, data: Expr, *, pad_width: tuple[int, ...], pad_value: float, pad_mode: str
 ) -> Expr:
     """Widths before and after each axis follow each other."""
     widths = tuple(zip(pad_width[::2], pad_width[1::2], strict=True))

@@ -9,25 +9,22 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Scalar, Shape, Value
+from serde.relax.ops.table import OPS, Export, Import, Scalar, Shape, Value
+from serde.relay.ir import Expr, TensorType, get, normalize_axis
 from serde.relay.ir.dims import Dim, product
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import get
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import new_shape
 
 __all__ = ["flatten", "reshape"]
 
 
-def reshape(ctx: ExportContext, data: Value, shape: Sequence[Dim]) -> Value:
+def reshape(ctx: Export, data: Value, shape: Sequence[Dim]) -> Value:
     """Write the elements of a value in another shape."""
     if 0 in shape:  # A length of 0 is a copied one to Relax.
         return ctx.emit("zeros", ctx.shape_expr(shape), ctx.type(data).dtype)
     return ctx.emit("reshape", data, ctx.shape_expr(shape))
 
 
-def flatten(ctx: ExportContext, data: Value) -> Value:
+def flatten(ctx: Export, data: Value) -> Value:
     """Write the elements of a value as a vector; it has the Relay type of one."""
     if ctx.type(data).rank == 1:
         return data
@@ -37,26 +34,24 @@ def flatten(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.exports("reshape")
 def export_reshape(
-    ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
+    ctx: Export, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
 ) -> Value:
     return reshape(ctx, data, new_shape(ctx.named_shape(data), newshape, allowzero))
 
 
 @OPS.imports("relax.reshape")
-def import_reshape(ctx: ImportContext, x: Expr, *, shape: Shape) -> Expr:
+def import_reshape(ctx: Import, x: Expr, *, shape: Shape) -> Expr:
     return ctx.reshape(x, shape)
 
 
-def _named_type(ctx: ExportContext, x: Value) -> TensorType:
+def _named_type(ctx: Export, x: Value) -> TensorType:
     return TensorType(ctx.named_shape(x), ctx.type(x).dtype)
 
 
 def _make_exporter(op: str) -> AnyValue:
     infer = get(op).infer
 
-    def export(
-        ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
-    ) -> Value:
+    def export(ctx: Export, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool) -> Value:
         type_ = infer(_named_type(ctx, data), newshape=newshape, allowzero=allowzero)
         return reshape(ctx, data, type_.shape)
 
@@ -67,13 +62,13 @@ OPS.exports("contrib_reverse_reshape")(_make_exporter("contrib_reverse_reshape")
 
 
 @OPS.exports("nn.batch_flatten")
-def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
+def export_batch_flatten(ctx: Export, data: Value) -> Value:
     shape = ctx.named_shape(data)
     return reshape(ctx, data, (shape[0], product(shape[1:])))
 
 
 @OPS.exports("transpose")
-def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+def export_transpose(ctx: Export, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     lengths = ctx.extents(data)
     if not lengths:
         return data
@@ -85,7 +80,7 @@ def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] |
 
 
 @OPS.exports("expand_dims")
-def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxis: int) -> Value:
+def export_expand_dims(ctx: Export, data: Value, *, axis: int, num_newaxis: int) -> Value:
     first = axis % (ctx.type(data).rank + 1)
     if not num_newaxis:
         return data
@@ -93,7 +88,7 @@ def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxi
 
 
 @OPS.imports("relax.expand_dims")
-def import_expand_dims(ctx: ImportContext, x: Expr, *, axis: tuple[int, ...]) -> Expr:
+def import_expand_dims(ctx: Import, x: Expr, *, axis: tuple[int, ...]) -> Expr:
     """Axes are those of the result."""
     rank = ctx.rank(x) + len(axis)
     for place in sorted(normalize_axis(each, rank) for each in axis):
@@ -102,10 +97,10 @@ def import_expand_dims(ctx: ImportContext, x: Expr, *, axis: tuple[int, ...]) ->
 
 
 @OPS.exports("squeeze")
-def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | None) -> Value:
+def export_squeeze(ctx: Export, data: Value, *, axis: tuple[int, ...] | None) -> Value:
     type_ = ctx.type(data)
     if axis is None:
-        axis = tuple(place for place, dim in enumerate(type_.shape) if dim == 1)
+        axis = tuple(index for index, dim in enumerate(type_.shape) if dim == 1)
     gone = {each % type_.rank for each in axis}
     if not gone:
         return data
@@ -113,40 +108,40 @@ def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | N
     if known:
         return ctx.emit("squeeze", data, sorted(gone))
     shape = ctx.named_shape(data)
-    return reshape(ctx, data, [dim for place, dim in enumerate(shape) if place not in gone])
+    return reshape(ctx, data, [dim for index, dim in enumerate(shape) if index not in gone])
 
 
 @OPS.imports("relax.squeeze")
-def import_squeeze(ctx: ImportContext, x: Expr, *, axis: tuple[int, ...] | None) -> Expr:
+def import_squeeze(ctx: Import, x: Expr, *, axis: tuple[int, ...] | None) -> Expr:
     """Without axes, those go whose length is known to be 1."""
     if axis is None:
-        axis = tuple(place for place, length in enumerate(ctx.type(x).shape) if length == 1)
+        axis = tuple(index for index, length in enumerate(ctx.type(x).shape) if length == 1)
     return relay.squeeze(x, axis=list(axis)) if axis else x
 
 
 @OPS.exports("shape_of")
-def export_shape_of(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
+def export_shape_of(ctx: Export, data: Value, *, dtype: AnyValue) -> Value:
     return _as(ctx, ctx.shape(ctx.named_shape(data)), dtype)
 
 
 @OPS.exports("ndarray_size")
-def export_ndarray_size(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
+def export_ndarray_size(ctx: Export, data: Value, *, dtype: AnyValue) -> Value:
     count = ctx.shape([product(ctx.named_shape(data))])
     return _as(ctx, ctx.emit("reshape", count, ctx.shape_expr(())), dtype)
 
 
-def _as(ctx: ExportContext, x: Value, dtype: AnyValue) -> Value:
+def _as(ctx: Export, x: Value, dtype: AnyValue) -> Value:
     return x if dtype == "int64" else ctx.emit("astype", x, str(dtype))
 
 
 @OPS.exports("reverse")
-def export_reverse(ctx: ExportContext, data: Value, *, axis: int | None) -> Value:
+def export_reverse(ctx: Export, data: Value, *, axis: int | None) -> Value:
     return ctx.emit("flip", data, axis)
 
 
 @OPS.imports("relax.memory.view")
 def import_view(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     shape: Shape | tuple[()] | None = None,
@@ -163,7 +158,7 @@ def import_view(
 
 @OPS.imports("relax.layout_transform", ignored=("axis_separators", "input_axis_separators"))
 def import_layout_transform(
-    ctx: ImportContext, x: Expr, *, index_map: AnyValue, pad_value: AnyValue
+    ctx: Import, x: Expr, *, index_map: AnyValue, pad_value: AnyValue
 ) -> Expr:
     """Each axis of the result is one of the tensor, or the quotient or the rest of one."""
     shape = ctx.static_shape(x)
@@ -192,7 +187,7 @@ def import_layout_transform(
 
 
 @OPS.imports("relax.size")
-def import_size(ctx: ImportContext, input: Expr) -> Expr:
+def import_size(ctx: Import, input: Expr) -> Expr:
     shape = ctx.type(input).concrete_shape
     if shape is not None:
         return ctx.const(prod(shape), "int64")
@@ -200,5 +195,5 @@ def import_size(ctx: ImportContext, input: Expr) -> Expr:
 
 
 @OPS.imports("relax.shape_to_tensor")
-def import_shape_to_tensor(ctx: ImportContext, *, input: Shape) -> Expr:
+def import_shape_to_tensor(ctx: Import, *, input: Shape) -> Expr:
     return ctx.shape_tensor(input)

@@ -9,7 +9,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relax.ops.table import OPS, Export, Import, Value
 from serde.relay.ir.expr import Expr
 
 __all__ = ["choose_best", "emit_loops", "one_number", "overlap"]
@@ -77,7 +77,7 @@ def choose_best(
 
 
 def emit_loops(
-    ctx: ExportContext,
+    ctx: Export,
     name: str,
     write: Callable[[Sequence[AnyValue], Sequence[AnyValue]], None],
     operands: Sequence[Value],
@@ -113,7 +113,7 @@ def emit_loops(
     return ctx.emit_te_tuple(compute, *operands, outputs=count)
 
 
-def one_number(ctx: ExportContext, x: Value, dtype: str) -> Value:
+def one_number(ctx: Export, x: Value, dtype: str) -> Value:
     """Return a tensor of one element as a vector of that, in a dtype."""
     if x.data is not None:
         return ctx.const(x.data.reshape(1).astype(dtype))
@@ -122,17 +122,17 @@ def one_number(ctx: ExportContext, x: Value, dtype: str) -> Value:
 
 @OPS.imports("relax.vision.get_valid_counts")
 def import_get_valid_counts(
-    ctx: ImportContext, data: Expr, *, score_threshold: float, id_index: int, score_index: int
+    ctx: Import, data: Expr, *, score_threshold: float, id_index: int, score_index: int
 ) -> list[Expr]:
     found = relay.vision.get_valid_counts(
         data, score_threshold, id_index=id_index, score_index=score_index
     )
-    return [found[place] for place in range(3)]
+    return [found[index] for index in range(3)]
 
 
 @OPS.imports("relax.vision.multibox_transform_loc")
 def import_multibox_transform_loc(
-    ctx: ImportContext,
+    ctx: Import,
     cls_pred: Expr,
     loc_pred: Expr,
     anchor: Expr,
@@ -177,7 +177,7 @@ def import_multibox_transform_loc(
 
 @OPS.imports("relax.vision.non_max_suppression")
 def import_non_max_suppression(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     valid_count: Expr,
     indices: Expr,

@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.relax.framework import Framework
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relax.ops.table import OPS, Export, Import, Value
 from serde.relax.ops.vision.boxes import choose_best, emit_loops, one_number, overlap
 from serde.relay.ir.expr import Expr
 
@@ -100,7 +100,7 @@ def _common(
 
 @OPS.exports("vision.all_class_non_max_suppression")
 def export_all_class_non_max_suppression(
-    ctx: ExportContext,
+    ctx: Export,
     boxes: Value,
     scores: Value,
     max_output_boxes_per_class: Value,
@@ -125,7 +125,7 @@ def export_all_class_non_max_suppression(
 
 @OPS.imports("relax.vision.all_class_non_max_suppression")
 def import_all_class_non_max_suppression(
-    ctx: ImportContext,
+    ctx: Import,
     boxes: Expr,
     scores: Expr,
     max_output_boxes_per_class: Expr,
@@ -139,7 +139,7 @@ def import_all_class_non_max_suppression(
         boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold, output_format
     )
     if output_format == "tensorflow":
-        return [found[place] for place in range(3)]
+        return [found[index] for index in range(3)]
     rows, count = found[0], found[1]
     end = relay.concatenate([relay.cast(count, "int64"), ctx.const([3], "int64")], axis=0)
     begin, steps = ctx.const([0, 0], "int64"), ctx.const([1, 1], "int64")

@@ -10,13 +10,9 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
-from serde.relax.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relax.ops.table import OPS, Export, Import, Value
 from serde.relax.ops.vision.boxes import emit_loops
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Dim, Expr, call, is_float, lowest
 from serde.relay.op.vision.aligned import AlignedRegions
 from serde.relay.op.vision.regions import RoiAlign
 from serde.walk.pairs import reads
@@ -148,7 +144,7 @@ class _Samples:
 
 
 def _pool_regions(
-    ctx: ExportContext, samples: _Samples, data: Value, rois: Value, images: Value | None = None
+    ctx: Export, samples: _Samples, data: Value, rois: Value, images: Value | None = None
 ) -> Value:
     """Write regions pooled by loops; without `images` a region begins with its number."""
     offset, dtype = 1 if images is None else 0, ctx.type(data).dtype
@@ -162,8 +158,8 @@ def _pool_regions(
         def image_of(r: AnyValue) -> AnyValue:
             return (numbers[0][r] if numbers else corners[r, 0]).astype("int64")
 
-        def corner(r: AnyValue, place: int) -> AnyValue:
-            return corners[r, place + offset]
+        def corner(r: AnyValue, index: int) -> AnyValue:
+            return corners[r, index + offset]
 
         samples.write(image, corner, image_of, made[0])
 
@@ -172,7 +168,7 @@ def _pool_regions(
 
 
 @OPS.exports("vision.roi_align")
-def export_roi_align(ctx: ExportContext, data: Value, rois: Value, *, roi: RoiAlign) -> Value:
+def export_roi_align(ctx: Export, data: Value, rois: Value, *, roi: RoiAlign) -> Value:
     samples = _Samples(
         ctx.framework, _sizes(ctx, roi.pooled_size), roi.spatial_scale, roi.sample_ratio,
         "float64" if ctx.type(data).dtype == "float64" else "float32",
@@ -181,13 +177,13 @@ def export_roi_align(ctx: ExportContext, data: Value, rois: Value, *, roi: RoiAl
     return _pool_regions(ctx, samples, data, rois)
 
 
-def _sizes(ctx: ExportContext, pooled_size: Sequence[Dim]) -> list[AnyValue]:
+def _sizes(ctx: Export, pooled_size: Sequence[Dim]) -> list[AnyValue]:
     return ctx.dims(tuple(pooled_size) * 2 if len(pooled_size) == 1 else pooled_size)
 
 
 @OPS.exports("serde.roi_align")
 def export_serde_roi_align(
-    ctx: ExportContext, data: Value, rois: Value, images: Value, *, roi: AlignedRegions
+    ctx: Export, data: Value, rois: Value, images: Value, *, roi: AlignedRegions
 ) -> Value:
     samples = _Samples(
         ctx.framework, roi.pooled_size, roi.spatial_scale, roi.sample_ratio, "float64",
@@ -252,12 +248,7 @@ class _Bins:
 
 @OPS.exports("vision.roi_pool")
 def export_roi_pool(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
+    ctx: Export, data: Value, rois: Value, *, pooled_size: tuple[Dim, ...], spatial_scale: float
 ) -> Value:
     dtype, sizes = ctx.type(data).dtype, _sizes(ctx, pooled_size)
     work = "float64" if dtype == "float64" else "float32"
@@ -279,7 +270,7 @@ OPS.pairs(
 
 @OPS.imports("relax.vision.roi_align")
 def import_roi_align(
-    ctx: ImportContext,
+    ctx: Import,
     data: Expr,
     rois: Expr,
     *,

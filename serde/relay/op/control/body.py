@@ -7,19 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import FuncType, SequenceType, TensorType, TupleType, Type, accepts, join_types
 from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef, set_type
-from serde.relay.ir.types import (
-    FuncType,
-    SequenceType,
-    TensorType,
-    TupleType,
-    Type,
-    accepts,
-    join_types,
-    substitute_type,
-)
+from serde.relay.ir.types import substitute_type
 from serde.relay.ir.visit import children, post_order, rewrite
 
 __all__ = [

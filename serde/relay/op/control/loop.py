@@ -8,13 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
+from serde.relay.ir import Any, Dim, Expr, Function, If, InRange, Let, Tuple, Var, const, ranges
 from serde.relay.ir.bodies import Apply, Blank, Kernel, instantiate
 from serde.relay.ir.builders import wrap_tuple
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, Function, If, Let, Tuple, Var, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, sequence, tensor
-from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
 from serde.relay.op.control import body as bodies, samples
 

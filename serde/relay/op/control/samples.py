@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Function, Tuple, Var, const
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.ir import Any, Function, SequenceType, TensorType, Tuple, Var, call, const
 from serde.relay.op import elementwise, reduce, sequence, shape  # noqa: F401  (declares what is called here)
 from serde.relay.op.control.body import SCALAR_INT
 

@@ -9,13 +9,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import Dim, SymDim, TensorType, TupleType, Type, join_dim, normalize_axis
 from serde.relay.ir.bodies import Apply, Blank, Kernel, instantiate
 from serde.relay.ir.builders import wrap_tuple
-from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
-from serde.relay.ir.shapes import join_dim, normalize_axis
-from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.lowering.lengths import length_of
 from serde.relay.op.control import body as bodies, samples
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import Array, call, relay_op, sample
+from serde.relay.ir import Array, Expr, Fusion, FusionPattern, call, relay_op, sample, tensor_type
 from serde.relay.ir.shapes import at, conv_dim, join_dim, layout_axes, require_window, split_padding
-from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT
 from serde.relay.op.conv.windows import (

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Dim, Expr, TensorType, Tuple, const, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters
 
 

@@ -11,18 +11,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import join_dim, layout_axes, require_float, require_same_dtype, split_padding
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import (
-    at,
-    join_dim,
-    layout_axes,
-    require_float,
-    require_same_dtype,
-    split_padding,
-)
+from serde.relay.ir.shapes import at
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters, pairs

@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.registry import Array, Sample, relay_op, sample, tensor
+from serde.relay.ir import Any, Array, Dim, Layout, Linear, Sample, relay_op, sample, tensor
 from serde.relay.ir.shapes import conv_dim, join_dim, require_window, split_padding
-from serde.relay.ir.traits import Layout, Linear
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters
 from serde.relay.op.conv.windows import (

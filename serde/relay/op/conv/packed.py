@@ -6,12 +6,9 @@ from dataclasses import replace
 from typing import Any as AnyValue
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Array, Dim, Expr, Sample, TensorType, builder, call, relay_op, sample
 from serde.relay.ir.layout import layout_rank
-from serde.relay.ir.registry import Array, Sample, builder, call, relay_op, sample
 from serde.relay.ir.traits import Fusion, FusionPattern
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters
 from serde.relay.op.conv.direct import convolution_type, run_convolution
 from serde.relay.op.conv.windows import Convolution, padding_sides, per_axis

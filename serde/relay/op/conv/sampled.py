@@ -5,17 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import conv_dim, join_dim, require_float, require_same_dtype, require_window
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample
-from serde.relay.ir.shapes import (
-    conv_dim,
-    join_dim,
-    require_float,
-    require_same_dtype,
-    require_window,
-)
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters

@@ -7,10 +7,8 @@ from dataclasses import replace
 from typing import Any as AnyValue
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.registry import Arguments, Array, Sample, relay_op, sample
+from serde.relay.ir import Arguments, Array, Dim, Layout, Linear, Sample, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_window, split_padding, transposed_conv_dim
-from serde.relay.ir.traits import Layout, Linear
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import spreads
 from serde.relay.op.conv.windows import (

@@ -15,11 +15,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import Arguments, Array, Dim, TensorType
 from serde.relay.ir.layout import LayoutPlan, change_layout, is_blocked
-from serde.relay.ir.registry import Arguments, Array
 from serde.relay.ir.shapes import at, join_dim, layout_axes
-from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import exact_operand
 
 __all__ = [

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.registry import Array, Sample, Traits, relay_op, sample, tensor
+from serde.relay.ir import Array, Sample, TensorType, Traits, ranges, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, is_float, require_same_dtype
 from serde.relay.ir.traits import (
     Arithmetic,
@@ -20,7 +19,6 @@ from serde.relay.ir.traits import (
     Truth,
     UsuallyInRange,
 )
-from serde.relay.ir.types import TensorType
 
 Relation = Callable[[TensorType, TensorType], TensorType]
 

@@ -7,8 +7,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.registry import Array, relay_op, sample, tensor
+from serde.relay.ir import Array, TensorType, ranges, relay_op, sample, tensor
 from serde.relay.ir.shapes import itemsize
 from serde.relay.ir.traits import (
     BitLevel,
@@ -20,7 +19,6 @@ from serde.relay.ir.traits import (
     UsuallyInRange,
     Values,
 )
-from serde.relay.ir.types import TensorType
 
 _NIBBLES = frozenset({"int2", "uint2", "int4", "uint4"})
 

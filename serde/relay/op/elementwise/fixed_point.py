@@ -8,10 +8,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, const, tensor_type
+from serde.relay.ir import Elementwise, Expr, Fusion, FusionPattern, SameType, const, tensor_type
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import at, join_dim, normalize_axes
-from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, SameType
 from serde.relay.ir.types import TensorType
 
 __all__ = ["scale_fixed_point"]

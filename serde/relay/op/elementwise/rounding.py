@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Expr, TensorType, const, require_float, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample
-from serde.relay.ir.shapes import require_float
 from serde.relay.ir.traits import Discontinuous, Elementwise, SameType, Values
-from serde.relay.ir.types import TensorType
 
 __all__ = ["round_even_of"]
 

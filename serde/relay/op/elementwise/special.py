@@ -14,12 +14,9 @@ from functools import cache
 
 import numpy as np
 
-from serde.relay.ir.expr import Constant, Expr, const, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Constant, Expr, TensorType, const, require_float, tensor_type, widen
 from serde.relay.ir.registry import Array, Sample, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import require_float
 from serde.relay.ir.traits import Elementwise, SameType
-from serde.relay.ir.types import TensorType
 
 _LANCZOS_SHIFT = 7.0
 _LANCZOS = (

@@ -8,9 +8,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
+from serde.relay.ir import Array, Sample, TensorType, Traits, ranges, relay_op, sample, tensor
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import Array, Sample, Traits, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, require_float
 from serde.relay.ir.traits import (
     Arithmetic,
@@ -25,7 +24,6 @@ from serde.relay.ir.traits import (
     UsuallyInRange,
     Values,
 )
-from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
 
 __all__ = ["clip_limits"]

@@ -9,12 +9,9 @@ import numpy as np
 
 from serde.core.weights import numpy_dtype
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Constant, Expr, tensor_type
+from serde.relay.ir import Any, Constant, Dim, Expr, TensorType, layout_axes, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample
-from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Moves, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.lowering.image import decompose_depth_to_space, decompose_space_to_depth
 
 
@@ -174,7 +171,7 @@ def _decompose_space_to_batch(
     if any(map(any, paddings)):
         value = Constant(np.asarray(pad_value).astype(numpy_dtype(type_.dtype)))
         data = call("nn.pad", data, value, pad_width=((0, 0), *paddings, *[(0, 0)] * rest))
-    zeros = [(0,) * place for place in range(1, 2 * count, 2)]
+    zeros = [(0,) * index for index in range(1, 2 * count, 2)]
     steps = [(*z, -4, -1, block, -2) for z, block in zip(zeros, block_shape, strict=True)]
     parts = _reshape(data, *steps)
     places, blocks = range(1, 2 * count, 2), range(2, 2 * count + 1, 2)

@@ -9,12 +9,9 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
+from serde.relay.ir import Arguments, Array, Dim, TensorType, ranges, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, layout_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layout
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import (
     Interpolation,
@@ -106,8 +103,8 @@ def crop_and_resize(data: Array, boxes: Array, box_indices: Array, *, crop: Crop
     for (top, left, bottom, right), index, cut in zip(
         boxes.astype(np.float64), box_indices, out, strict=True
     ):
-        rows = how.places(images.shape[2], height, top, bottom)
-        columns = how.places(images.shape[3], width, left, right)
+        rows = how.positions(images.shape[2], height, top, bottom)
+        columns = how.positions(images.shape[3], width, left, right)
         image = how.apply(widen_for_method(images[index], how.method), 1, rows)
         image = how.apply(image, 2, columns)
         beyond = ((rows < 0) | (rows > images.shape[2] - 1))[:, None]

@@ -8,11 +8,8 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Any
-from serde.relay.ir.registry import Array, relay_op, sample, tensor
+from serde.relay.ir import Any, Array, TensorType, ranges, relay_op, sample, tensor
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layout
-from serde.relay.ir.types import TensorType
 from serde.relay.op.image import upsampling as planes
 from serde.relay.op.image.resize import ImageResize, run_resize
 from serde.relay.op.image.upsampling import (

@@ -11,13 +11,10 @@ import numpy as np
 
 import serde.core.allocation as allocation
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Dim, Expr, TensorType, const, tensor_type, widen
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, layout_axes, require_float
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import cubic_weights
 

@@ -11,10 +11,8 @@ import numpy as np
 import serde.core.allocation as allocation
 from serde.core.limits import budget
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import Array, Dim, TensorType
 from serde.relay.ir.layout import layout_rank, spatial_axes
-from serde.relay.ir.registry import Array
-from serde.relay.ir.types import TensorType
 
 __all__ = [
     "SPATIAL",
@@ -45,11 +43,11 @@ class Interpolation:
     alpha: float = -0.5
     exclude: bool = False
 
-    def places(self, length: int, size: int, start: float, end: float) -> Array:
+    def positions(self, length: int, size: int, start: float, end: float) -> Array:
         """Return where in the source each result lies; one division, so that halves are exact."""
-        return allocation.at_positions(size, lambda x: self._places(x, length, size, start, end))
+        return allocation.at_positions(size, lambda x: self._positions(x, length, size, start, end))
 
-    def _places(self, x: Array, length: int, size: int, start: float, end: float) -> Array:
+    def _positions(self, x: Array, length: int, size: int, start: float, end: float) -> Array:
         if self.mode == "align_corners":
             return x * (length - 1) / max(size - 1, 1)
         if self.mode == "asymmetric":

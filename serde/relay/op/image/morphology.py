@@ -9,9 +9,7 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
+from serde.relay.ir import Arguments, Array, Dim, Layout, lowest, relay_op, sample, tensor
 from serde.relay.ir.shapes import (
     at,
     conv_dim,
@@ -21,7 +19,6 @@ from serde.relay.ir.shapes import (
     require_window,
     split_padding,
 )
-from serde.relay.ir.traits import Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters
 from serde.relay.lowering.image import decompose_dilation2d

@@ -12,12 +12,9 @@ import numpy as np
 
 import serde.core.allocation as allocation
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, const
-from serde.relay.ir.registry import Array, call, relay_op, sample
+from serde.relay.ir import Any, Array, Dim, Expr, TensorType, call, const, relay_op, sample
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, RoundsLengths
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import cubic_weights
 
@@ -65,11 +62,11 @@ class _Axis:
     start: float = 0.0
     end: float = 1.0
 
-    def places(self, mode: str) -> Array:
+    def positions(self, mode: str) -> Array:
         """Return where in the source each result lies."""
-        return allocation.at_positions(self.size, lambda x: self._places(x + 0.0, mode))
+        return allocation.at_positions(self.size, lambda x: self._positions(x + 0.0, mode))
 
-    def _places(self, x: Array, mode: str) -> Array:
+    def _positions(self, x: Array, mode: str) -> Array:
         wide = self.scale * self.length
         if mode == "align_corners":
             return np.zeros(len(x)) if wide == 1 else x * (self.length - 1) / (wide - 1)
@@ -272,7 +269,7 @@ def _decompose_resize(
         if span.is_kept:
             continue
         shape = [-1 if each == axis else 1 for each in range(type_.rank)]
-        places = span.places(attrs["mode"])
+        places = span.positions(attrs["mode"])
         if attrs["mode"] == "tf_crop_and_resize":
             beyond = beyond | ((places < 0) | (places > span.length - 1)).reshape(shape)
         if attrs["method"] == "nearest":
@@ -368,7 +365,7 @@ def resize(
         if span.is_kept:
             continue
         shape = [-1 if each == axis else 1 for each in range(data.ndim)]
-        places = span.places(resize.mode)
+        places = span.positions(resize.mode)
         masks.append(((places < 0) | (places > span.length - 1)).reshape(shape))
         if resize.method == "nearest":
             index = np.clip(_nearest(places, resize.rounding), 0, span.length - 1).astype(np.int64)

@@ -10,11 +10,9 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir import Constant, Dim, Expr, Float32, Fusion, FusionPattern, Layout, const
 from serde.relay.ir.layout import spatial_axes
 from serde.relay.ir.registry import Array, Sample, builder, call, relay_op, sample, tensor
-from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import (
@@ -76,7 +74,7 @@ def run_resize(
     outside: list[tuple[int, Array]] = []
     for index, axis in enumerate(spatial_axes(resize.layout, "NC" + SPATIAL[rank])):
         length = data.shape[axis]
-        places = how.places(length, lengths[index], region[index], region[rank + index])
+        places = how.positions(length, lengths[index], region[index], region[rank + index])
         outside.append((axis, (places < 0) | (places > length - 1)))
         result = how.apply(result, axis, places)
     if how.mode == "tf_crop_and_resize":

@@ -7,13 +7,9 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Any, Expr, TensorType, const, join_dim, require_float, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Fusion, FusionPattern
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.op.image.grid import GridSample, grid_sample as sample_of_planes
 

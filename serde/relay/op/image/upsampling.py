@@ -10,13 +10,11 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Constant, Expr, const, tensor_type
+from serde.relay.ir import Any, Constant, Dim, Expr, TensorType, const, tensor_type
 from serde.relay.ir.layout import layout_rank, spatial_axes
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import at, is_float, layout_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
-from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import (
     SPATIAL,
     Interpolation,
@@ -89,7 +87,7 @@ def _upsample(
     for axis, scale in zip(axes, scales, strict=True):
         length = data.shape[axis]
         size = max(int(np.floor(length * scale + 0.5)), 0)
-        result = how.apply(result, axis, how.places(length, size, 0.0, 1.0))
+        result = how.apply(result, axis, how.positions(length, size, 0.0, 1.0))
     return result.astype(data.dtype, copy=False)
 
 

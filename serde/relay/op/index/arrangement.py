@@ -9,9 +9,7 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir import Any, Array, Expr, call, const, relay_op, sample, tensor, tensor_type
 from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.ir.traits import (
     Fusion,

@@ -7,12 +7,9 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.expr import Constant, Expr, const, tensor_type
+from serde.relay.ir import Constant, Expr, InRange, TensorType, Values, const, ranges, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
-from serde.relay.ir.traits import InRange, Values
-from serde.relay.ir.types import TensorType
 
 
 def _scatter_type(
@@ -23,8 +20,8 @@ def _scatter_type(
     along = normalize_axis(axis, data.rank)
     if update.rank != data.rank or not along:
         raise TypeInferenceError(f"axis {axis} of {data!r} does not take {update!r}")
-    for place, (a, b) in enumerate(zip(data.shape, update.shape, strict=True)):
-        if place != along:
+    for index, (a, b) in enumerate(zip(data.shape, update.shape, strict=True)):
+        if index != along:
             join_dim(a, b)
         elif isinstance(a, int) and isinstance(b, int) and b > a:
             raise TypeInferenceError(f"{b} rows do not fit a cache of {a}")

@@ -8,12 +8,9 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Any
-from serde.relay.ir.registry import Array, relay_op, sample, tensor
+from serde.relay.ir import Any, Array, TensorType, ranges, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Ordering, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.lowering.index import decompose_dyn_one_hot
 from serde.relay.lowering.sparse import decompose_dyn_sparse_to_dense
 from serde.relay.op.index import scatter, select, slicing, sorting
@@ -93,8 +90,8 @@ def _topk_type(data: TensorType, k: Given, *, topk: DynamicTopK) -> AnyValue:
     found = static_type("topk", data, k=0 if count is None else count, **vars(topk))
     if count is not None:
         return found
-    place = normalize_axis(topk.axis, data.rank)
-    shape = [Any() if i == place else dim for i, dim in enumerate(data.shape)]
+    axis = normalize_axis(topk.axis, data.rank)
+    shape = [Any() if i == axis else dim for i, dim in enumerate(data.shape)]
     if isinstance(found, TensorType):
         return TensorType(shape, found.dtype)
     return [TensorType(shape, field.dtype) for field in found]

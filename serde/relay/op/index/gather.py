@@ -8,11 +8,8 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Dim, Expr, broadcast, is_float, join_dim, normalize_axis, ranges
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import broadcast, is_float, join_dim, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.index import decompose_adv_index, decompose_unravel_index

@@ -7,10 +7,8 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.ir.registry import Array, relay_op, sample, tensor
-from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir import Array, TensorType, is_float, normalize_axis, relay_op, sample, tensor
 from serde.relay.ir.traits import Arithmetic, Float32, SameAxes
-from serde.relay.ir.types import TensorType
 
 
 def _scan_type(

@@ -8,13 +8,9 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const, tensor_type
+from serde.relay.ir import Dim, Expr, InRange, TensorType, Values, const, ranges, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
-from serde.relay.ir.traits import InRange, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.lowering.sparse import decompose_sparse_to_dense
 from serde.relay.op.index.gather import index_depth, require_integers
 from serde.relay.op.shape.reshape import integers, lengths

@@ -7,13 +7,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir import Any, Expr, TensorType, const, join_dim, normalize_axis, ranges
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import join_dim, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Ordering, Selects, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.lowering.index import (
     decompose_invert_permutation,
     decompose_one_hot,

@@ -11,11 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const, tensor_type
+from serde.relay.ir import Dim, Expr, const, join_dim, normalize_axis, ranges, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import join_dim, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.index import from_start

@@ -9,9 +9,7 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Constant, Expr, const
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir import Any, Array, Constant, Dim, Expr, builder, call, const, relay_op, sample
 from serde.relay.ir.shapes import normalize_axes, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, TypeOnly, Values
 from serde.relay.ir.types import TensorType

@@ -8,10 +8,8 @@ from typing import Any as AnyValue, Literal, overload
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, TupleWrapper
+from serde.relay.ir import Dim, Expr, TupleWrapper, join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import Float32, Ordering, SameAxes, SameType, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times

@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, Tuple, tensor_type
+from serde.relay.ir import Any, Dim, Expr, TensorType, Tuple, normalize_axis, ranges, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import (
     Fusion,
     FusionPattern,
@@ -19,7 +16,6 @@ from serde.relay.ir.traits import (
     UsuallyInRange,
     Values,
 )
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 
 

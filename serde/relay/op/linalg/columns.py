@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import TensorType, call, join_dim, require_float
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import join_dim, require_float
-from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import positions
 
 __all__ = [

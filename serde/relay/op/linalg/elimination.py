@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Expr, TensorType, Tuple, const, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import powers
 from serde.relay.lowering.lengths import positions
 from serde.relay.op.linalg.columns import (

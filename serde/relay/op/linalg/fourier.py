@@ -8,16 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import is_float, join_dim, normalize_axis, require_float, require_same_dtype
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr, TupleGetItem, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import (
-    is_float,
-    join_dim,
-    normalize_axis,
-    require_float,
-    require_same_dtype,
-)
 from serde.relay.ir.traits import Work
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import elements

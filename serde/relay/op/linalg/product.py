@@ -11,19 +11,12 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import Dim, broadcast, is_float, join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.layout import LayoutPlan, change_layout
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Arguments, Array, builder, call, get, relay_op, sample, tensor
-from serde.relay.ir.shapes import (
-    broadcast,
-    broadcast_dim,
-    is_float,
-    join_dim,
-    normalize_axis,
-    require_same_dtype,
-)
+from serde.relay.ir.shapes import broadcast_dim
 from serde.relay.ir.traits import Fusion, FusionPattern, Linear, SameAxes, Work
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.ir.work import PRODUCT, lengths

@@ -13,11 +13,9 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Constant, Expr, TupleWrapper
+from serde.relay.ir import Any, Constant, Dim, Expr, Fusion, FusionPattern, Ordering, TupleWrapper
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, layout_axes, require_same_dtype
-from serde.relay.ir.traits import Fusion, FusionPattern, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.lowering.sparse import (

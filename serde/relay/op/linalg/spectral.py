@@ -8,11 +8,8 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Any, Dim, Expr, Tuple, const, require_float, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import require_float
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import powers
 from serde.relay.lowering.lengths import positions

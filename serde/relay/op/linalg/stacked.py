@@ -7,12 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import Expr, Fusion, FusionPattern, TensorType, broadcast, join_dim, tensor_type
 from serde.relay.ir.dims import Dim, product, same_shape
-from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import broadcast, join_dim
-from serde.relay.ir.traits import Fusion, FusionPattern
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT
 from serde.relay.op.linalg.product import exact_operand, product_dtype, to_product_dtype
 

@@ -8,11 +8,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Expr, TensorType, join_dim, require_same_dtype, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import join_dim, require_same_dtype
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import powers
 from serde.relay.lowering.lengths import positions
 from serde.relay.op.linalg.columns import (
@@ -69,10 +66,10 @@ def cholesky(data: Array) -> Array:
     rest = widen(data).copy()
     factor = np.zeros_like(rest)
     with np.errstate(all="ignore"):
-        for place in range(data.shape[-1]):
-            found = rest[..., place:, place] / np.sqrt(rest[..., place, place, None])
-            factor[..., place:, place] = found
-            rest[..., place:, place:] -= found[..., :, None] * found[..., None, :]
+        for index in range(data.shape[-1]):
+            found = rest[..., index:, index] / np.sqrt(rest[..., index, index, None])
+            factor[..., index:, index] = found
+            rest[..., index:, index:] -= found[..., :, None] * found[..., None, :]
     return factor.astype(data.dtype)
 
 

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import serde.core.allocation as allocation
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import Constant, Expr, Tuple, const, tensor_type
+from serde.relay.ir import Constant, Expr, Tuple, call, const, normalize_axis, tensor_type
 from serde.relay.ir.precision import as_dtype, wide_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
 
 __all__ = [
     "batch_norm_body", "dropout_body", "group_norm_body", "instance_norm_body",

@@ -9,12 +9,9 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
-from serde.relay.ir.precision import as_dtype, widen
+from serde.relay.ir import Dim, Expr, Float32, Tuple, as_dtype, const, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_float
-from serde.relay.ir.traits import Float32
 from serde.relay.ir.types import TensorType
 
 _FLOAT32 = np.dtype(np.float32)

@@ -9,12 +9,10 @@ from typing import Any as AnyValue, TypeVar
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, TupleGetItem, TupleWrapper
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Expr, TensorType, TupleGetItem, TupleWrapper, widen
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axes, normalize_axis, require_float
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, SameAxes, SameType, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
 from serde.relay.op.norm import bodies
 

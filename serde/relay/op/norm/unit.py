@@ -6,12 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Expr, SameAxes, SameType, TensorType, const, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axes, normalize_axis, require_float
-from serde.relay.ir.traits import SameAxes, SameType
-from serde.relay.ir.types import TensorType
 
 _EPSILON = 1e-9
 """What ONNX's definition adds to the deviation of MeanVarianceNormalization."""

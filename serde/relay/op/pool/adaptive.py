@@ -8,10 +8,9 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.registry import Arguments, Array, relay_op, sample
+from serde.relay.ir import Arguments, Array, TensorType, relay_op, sample
 from serde.relay.ir.shapes import at
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Trait, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.lowering.pool import decompose_adaptive_pool
 from serde.relay.op.conv.windows import SPATIAL

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, Tuple, const
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import Array, call, relay_op, sample
+from serde.relay.ir import Array, Expr, TensorType, Tuple, call, const, lowest, relay_op, sample
 from serde.relay.ir.shapes import pool_dim, require_window
 from serde.relay.ir.traits import Fusion, FusionPattern, Ordering, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
 
 __all__ = ["PooledPlaces"]

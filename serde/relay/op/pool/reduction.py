@@ -14,12 +14,10 @@ import numpy as np
 
 import serde.core.allocation as allocation
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import Dim, TensorType, widen
 from serde.relay.ir.layout import is_blocked, layout_rank, spatial_axes as image_axes
-from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import REQUIRED, Array
 from serde.relay.ir.shapes import at, layout_axes, pool_dim, require_window, split_padding
-from serde.relay.ir.types import TensorType
 
 __all__ = [
     "LETTERS", "Pooling", "Window", "relayout", "spatial_axes", "to_out_layout", "total",

@@ -8,13 +8,10 @@ from math import prod
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
+from serde.relay.ir import Expr, InRange, TensorType, Values, ranges, tensor_type
 from serde.relay.ir.dims import Any, Dim, product
-from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_window, split_padding
-from serde.relay.ir.traits import InRange, Values
-from serde.relay.ir.types import TensorType
 
 __all__ = ["MaxUnpool"]
 

@@ -10,12 +10,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.precision import lowest, widen
+from serde.relay.ir import Expr, TensorType, const, lowest, tensor_type, widen
 from serde.relay.ir.registry import Arguments, Array, Sample, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import at, require_float
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
 from serde.relay.lowering.pool import decompose_global_pool
 from serde.relay.op.conv.windows import window_arguments

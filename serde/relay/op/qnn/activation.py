@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Constant, Expr, const, tensor_type
+from serde.relay.ir import Constant, Expr, TensorType, const, normalize_axis, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, Rescales, SameAxes
-from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.arithmetic import requantize_expr
 from serde.relay.op.qnn.parameters import (
     fixed_point,

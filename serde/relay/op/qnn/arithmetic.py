@@ -8,11 +8,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Constant, Expr, const, tensor_type
+from serde.relay.ir import Constant, Expr, Rescales, SameAxes, TensorType, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, get, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, require_same_dtype
-from serde.relay.ir.traits import Rescales, SameAxes
-from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.parameters import (
     along_axis,
     parameter_axis,

@@ -12,11 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const, tensor_type
+from serde.relay.ir import Decompresses, Dim, Expr, Values, const, normalize_axis, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.traits import Decompresses, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.index.gather import require_integers
 

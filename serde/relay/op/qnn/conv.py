@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.registry import Array, get, relay_op, sample, tensor
+from serde.relay.ir import Array, TensorType, get, relay_op, sample, tensor
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters, spreads
 from serde.relay.op.conv.direct import run_convolution
 from serde.relay.op.conv.transposed import TRANSPOSED_ORDER, run_transposed

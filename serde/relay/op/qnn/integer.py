@@ -8,10 +8,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import Array, call, get, relay_op, sample
+from serde.relay.ir import Array, Expr, TensorType, call, get, relay_op, sample, tensor_type
 from serde.relay.ir.shapes import broadcast, join_dim
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT, filters
 from serde.relay.op.qnn.parameters import require_dtype
 from serde.relay.op.qnn.product import int8, uint8

@@ -12,12 +12,9 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
-from serde.relay.ir.precision import as_dtype
+from serde.relay.ir import Decompresses, Expr, TensorType, Tuple, as_dtype, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_float
-from serde.relay.ir.traits import Decompresses
-from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.rounding import round_even_of
 from serde.relay.op.qnn.parameters import spread
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import Constant, Expr, const, tensor_type
+from serde.relay.ir import Constant, Elementwise, Expr, Fusion, FusionPattern, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
 from serde.relay.op.qnn.parameters import require_dtype, require_scalars

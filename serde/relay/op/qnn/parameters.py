@@ -8,12 +8,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
+from serde.relay.ir import Array, Dim, TensorType, as_dtype, call, join_dim, normalize_axis
 from serde.relay.ir.expr import Constant, Expr, const, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import Array, call
-from serde.relay.ir.shapes import join_dim, normalize_axis
-from serde.relay.ir.types import TensorType
 
 __all__ = [
     "along_axis", "fixed_point", "is_zero", "measure_fraction", "narrow_zero_point",

@@ -7,10 +7,8 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.ir import Expr, Fusion, FusionPattern, Layout, Rescales, TensorType, tensor_type
 from serde.relay.ir.registry import Arguments, Array, call, get, relay_op, sample, tensor
-from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
 from serde.relay.op.conv.windows import per_axis
 from serde.relay.op.pool.reduction import Pooling

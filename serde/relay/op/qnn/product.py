@@ -9,19 +9,8 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import (
-    Arguments,
-    Array,
-    TensorSpec,
-    builder,
-    call,
-    get,
-    relay_op,
-    sample,
-    tensor,
-)
+from serde.relay.ir import Arguments, Array, Dim, Expr, builder, call, get, relay_op, sample, tensor
+from serde.relay.ir.registry import TensorSpec
 from serde.relay.ir.traits import Fusion, FusionPattern, Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT

@@ -10,12 +10,9 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import RelayError, TypeInferenceError
-from serde.relay.ir.expr import Constant, Expr, const, tensor_type
-from serde.relay.ir.precision import as_dtype
+from serde.relay.ir import Constant, Expr, TensorType, as_dtype, const, normalize_axis, tensor_type
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Rescales, SameAxes
-from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.fixed_point import scale_fixed_point
 from serde.relay.op.qnn.parameters import (
     along_axis,

@@ -8,12 +8,9 @@ import numpy as np
 
 from serde.core.weights import numpy_dtype
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const, tensor_type
+from serde.relay.ir import Dim, Discontinuous, Expr, SameAxes, TensorType, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_float
-from serde.relay.ir.traits import Discontinuous, SameAxes
-from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.parameters import along_axis, round_away
 
 __all__ = ["CODES"]

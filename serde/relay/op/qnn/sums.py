@@ -13,9 +13,7 @@ import numpy as np
 import serde.core.allocation as allocation
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Constant, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import Array, call
+from serde.relay.ir import Array, Constant, Expr, as_dtype, call, tensor_type
 from serde.relay.op.qnn.parameters import is_zero
 
 __all__ = ["body_of_sums", "channel_zero_point", "sum_products"]

@@ -7,10 +7,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, call, get, relay_op, sample, tensor
-from serde.relay.ir.shapes import join_dim
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Array, Expr, TensorType, call, get, join_dim, relay_op, sample, tensor
 
 DType = np.dtype[AnyValue]
 _BYTES = ("int8", "uint8")

@@ -16,12 +16,10 @@ from typing import Any as AnyValue, Final
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Constant, Expr, TupleWrapper, const, tensor_type
+from serde.relay.ir import Constant, Dim, Expr, TensorType, TupleWrapper, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, join_dim, require_float
 from serde.relay.ir.traits import BitLevel, Random
-from serde.relay.ir.types import TensorType
 from serde.relay.op.random.seeded import RandomUniform, random_uniform
 from serde.relay.op.random.threefry import sizes
 
@@ -179,7 +177,7 @@ def _terms(rate: Expr) -> int:
 def _look_up(rate: Expr, shape: tuple[int, ...] | None, seed: float | None, count: int) -> Expr:
     """Return how many values of the distribution function a uniform number is not below."""
     (unit,) = _draw_rows(rate, shape, [1], _seed_of_table(seed))
-    scale = np.array([1 / math.factorial(place) for place in range(count)])
+    scale = np.array([1 / math.factorial(index) for index in range(count)])
     above = call("expand_dims", rate, axis=-1)
     odds = call("power", above, Constant(np.arange(float(count)))) * Constant(scale)
     reach = call("cumsum", odds * call("exp", -above), axis=-1)

@@ -14,11 +14,9 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const
+from serde.relay.ir import Constant, Expr, TensorType, TupleGetItem, const, require_float
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import require_float
 from serde.relay.ir.traits import BitLevel, Discontinuous, Random, Truth, TypeOnly
-from serde.relay.ir.types import TensorType
 from serde.relay.op.activation import softmax
 from serde.relay.op.random.threefry import multinomial, normal, sizes, threefry_key, uniform
 

@@ -17,10 +17,8 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Constant, Expr, TupleWrapper, const
+from serde.relay.ir import BitLevel, Constant, Expr, TupleWrapper, const, join_dim, require_float
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import join_dim, require_float
-from serde.relay.ir.traits import BitLevel
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 
@@ -50,8 +48,8 @@ def threefry_rounds(key: Array, counters: Array) -> Array:
     with np.errstate(over="ignore"):
         for turn in range(5):
             a, b, c, d = (
-                x + np.uint64((words[(turn + place) % 5] + (turn if place == 3 else 0)) & ONES)
-                for place, x in enumerate((a, b, c, d))
+                x + np.uint64((words[(turn + index) % 5] + (turn if index == 3 else 0)) & ONES)
+                for index, x in enumerate((a, b, c, d))
             )
             for step in range(4):
                 left, right = ROTATIONS[(4 * turn + step) % 8]
@@ -136,7 +134,7 @@ def threefry_key(seed: int) -> Constant:
     seed = int(seed)
     if not 0 <= seed < 1 << 256:
         raise TypeInferenceError(f"seed: expected 0 to 2**256 - 1, found {seed}")
-    words = [seed >> 64 * place for place in range(4)]
+    words = [seed >> 64 * index for index in range(4)]
     return Constant(_words([*words, 0, 0, 0, 0, TOP, 0]))
 
 

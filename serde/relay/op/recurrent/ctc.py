@@ -7,12 +7,9 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
+from serde.relay.ir import Array, InRange, TensorType, call, ranges, relay_op, sample, tensor
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const, tensor_type
-from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
-from serde.relay.ir.traits import InRange
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.activation import log_softmax
 

@@ -9,8 +9,7 @@ from typing import Final, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.registry import Array, call
+from serde.relay.ir import Array, Expr, call, const, tensor_type
 
 __all__ = ["PARAMETERS", "Activation", "Direction", "Gate", "RecurrentLayer", "count_directions"]
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.relay.ir import ranges
-from serde.relay.ir.expr import Expr, const
-from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir import Array, Expr, call, const, ranges, relay_op, sample, tensor, widen
 from serde.relay.ir.traits import InRange
 from serde.relay.ir.work import STEPS
 from serde.relay.op.recurrent import layer, unrolling

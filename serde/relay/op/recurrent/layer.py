@@ -8,10 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Array
-from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir import Array, Dim, join_dim, require_float, require_same_dtype, widen
 from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent.gates import RecurrentLayer, count_directions
 
@@ -209,13 +206,13 @@ def walk(
             for given, width in states
         )
         outputs = np.zeros((length, count, states[0][1]), sequences.dtype)
-        for place in reversed(range(length)) if backwards else range(length):
-            following = step(number, entering[place], current)
+        for index in reversed(range(length)) if backwards else range(length):
+            following = step(number, entering[index], current)
             if sequence_lens is None:
-                outputs[place], current = following[0], following
+                outputs[index], current = following[0], following
                 continue
-            inside = (place < sequence_lens)[:, np.newaxis]
-            outputs[place] = np.where(inside, following[0], 0)
+            inside = (index < sequence_lens)[:, np.newaxis]
+            outputs[index] = np.where(inside, following[0], 0)
             pairs = zip(following, current, strict=True)
             current = tuple(np.where(inside, new, old) for new, old in pairs)
         if sequence_lens is not None:

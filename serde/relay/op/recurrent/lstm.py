@@ -7,13 +7,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const
-from serde.relay.ir.precision import widen
+from serde.relay.ir import Dim, Expr, InRange, TensorType, const, ranges, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
-from serde.relay.ir.traits import InRange
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import STEPS
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import RecurrentLayer, count_directions

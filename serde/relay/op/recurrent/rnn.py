@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from serde.relay.ir import ranges
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
-from serde.relay.ir.traits import InRange
+from serde.relay.ir import Array, Expr, InRange, call, ranges, relay_op, sample, tensor, widen
 from serde.relay.ir.work import STEPS
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import RecurrentLayer

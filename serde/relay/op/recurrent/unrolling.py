@@ -7,10 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, Var, const, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Dim, Expr, TensorType, Tuple, TupleGetItem, Var, call, const, tensor_type
 from serde.relay.op.control.body import close
 from serde.relay.op.recurrent.gates import RecurrentLayer, count_directions
 
@@ -144,8 +141,8 @@ class _Walker:
     def steps(self, entering: Expr, states: tuple[Expr, ...], length: int) -> tuple[Expr, ...]:
         """Return outputs and final states of `length` steps."""
         outputs: list[Expr] = []
-        for place in reversed(range(length)) if self.backwards else range(length):
-            output, states = self._at(const(np.int32(place)), entering, states)
+        for index in reversed(range(length)) if self.backwards else range(length):
+            output, states = self._at(const(np.int32(index)), entering, states)
             outputs.append(output)
         if not outputs:
             return _none(states[0]), *states

@@ -7,12 +7,10 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
+from serde.relay.ir import Expr, Fusion, FusionPattern, InRange, Tuple, const, ranges, tensor_type
 from serde.relay.ir.precision import as_dtype, wide_dtype
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.ir.traits import Fusion, FusionPattern, InRange
 from serde.relay.ir.types import TensorType
 from serde.relay.op.activation import log_softmax
 

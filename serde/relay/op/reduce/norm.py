@@ -11,10 +11,8 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import Array, call, sample, tensor
+from serde.relay.ir import Array, Expr, TensorType, call, sample, tensor, tensor_type
 from serde.relay.ir.shapes import reduced_axes, require_float
-from serde.relay.ir.types import TensorType
 from serde.relay.op.reduce.plain import accumulator, declare, extreme_type, number_type
 
 Axes = tuple[int, ...]

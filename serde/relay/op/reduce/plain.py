@@ -14,19 +14,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import Arguments, Array, Sample, Traits, builder, call, relay_op, sample, tensor
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleWrapper, const, tensor_type
-from serde.relay.ir.registry import (
-    Arguments,
-    Array,
-    Sample,
-    Traits,
-    builder,
-    call,
-    relay_op,
-    sample,
-    tensor,
-)
 from serde.relay.ir.shapes import (
     is_float,
     join_dim,

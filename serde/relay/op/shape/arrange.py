@@ -8,14 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Dim, Expr, TensorType, is_float, join_dim, normalize_axis, ranges
 from serde.relay.ir.layout import LayoutPlan, change_layout
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import is_float, join_dim, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, SameAxes, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.lowering.shape import decompose_layout_transform, decompose_repeat
 from serde.relay.op.shape.reshape import integers
 

@@ -8,9 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, const
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir import Any, Array, Dim, Expr, builder, call, const, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast_dim, is_float
 from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, Moves, TypeOnly
 from serde.relay.ir.types import TensorType

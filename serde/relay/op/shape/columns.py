@@ -10,10 +10,8 @@ from typing import Final
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import Array, Expr, TupleGetItem, call, const, relay_op, sample, tensor, widen
 from serde.relay.ir.dims import Any, Dim, product
-from serde.relay.ir.expr import Expr, TupleGetItem, const
-from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, pool_dim, require_window, split_padding
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves
 from serde.relay.ir.types import TensorType

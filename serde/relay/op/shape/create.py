@@ -10,9 +10,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, const, tensor_type
+from serde.relay.ir import Any, Dim, Expr, TensorType, const, ranges, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.traits import (
     Elementwise,
@@ -23,7 +21,6 @@ from serde.relay.ir.traits import (
     TypeOnly,
     Values,
 )
-from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import integers, lengths
 
 __all__ = ["length_of", "positions_along"]

@@ -9,12 +9,9 @@ import numpy as np
 
 from serde.core.limits import MAX_RANK
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Any
-from serde.relay.ir.registry import Array, get, relay_op, sample, tensor
+from serde.relay.ir import Any, Array, TensorType, get, ranges, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Reshape, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.op.shape import arrange, broadcast, create, pad, reshape
 
 __all__ = ["Given", "count_of", "integers_of", "scalar_of", "static_type"]

@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, TupleWrapper, tensor_type
+from serde.relay.ir import Dim, Expr, TupleWrapper, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import concat_dim, join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Values

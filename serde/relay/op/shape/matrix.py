@@ -8,11 +8,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, const
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir import Array, Expr, TensorType, builder, call, const, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.lowering.shape import decompose_matrix_set_diag, decompose_trilu
 
 __all__ = ["Diagonals"]

@@ -9,12 +9,10 @@ import numpy as np
 
 from serde.core.weights import numpy_dtype
 from serde.errors import TypeInferenceError
+from serde.relay.ir import Constant, Expr, TensorType, const, require_window, tensor_type
 from serde.relay.ir.dims import Dim, product
-from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import require_window
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Reshape, SameAxes, Values
-from serde.relay.ir.types import TensorType
 from serde.relay.lowering.shape import decompose_mirror_pad, decompose_pad
 
 PadWidth = tuple[tuple[int, int], ...]
@@ -160,7 +158,7 @@ def _decompose_dilate(x: Expr, *, strides: tuple[int, ...], dilation_value: floa
             continue
         shape = list(tensor_type(x).shape)
         shape[axis] = shape[axis] * stride
-        widths = [(0, stride - 1 if place == axis + 1 else 0) for place in range(len(shape) + 1)]
+        widths = [(0, stride - 1 if index == axis + 1 else 0) for index in range(len(shape) + 1)]
         apart = call("nn.pad", call("expand_dims", x, axis=axis + 1), value, pad_width=widths)
         whole = call("reshape", apart, newshape=shape)
         x = call("strided_slice", whole, begin=(0,), end=(1 - stride,), strides=(1,), axes=(axis,))

@@ -10,19 +10,11 @@ import numpy as np
 
 from serde.core.limits import MAX_RANK
 from serde.errors import TypeInferenceError
+from serde.relay.ir import Fusion, FusionPattern, Moves, Reshape, SameAxes, SameType, TypeOnly
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
-from serde.relay.ir.traits import (
-    Fusion,
-    FusionPattern,
-    Moves,
-    Reshape,
-    SameAxes,
-    SameType,
-    TypeOnly,
-)
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.shape import decompose_reshape_like
 

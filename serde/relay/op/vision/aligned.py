@@ -8,12 +8,9 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.expr import Expr, const
-from serde.relay.ir.registry import Array, call, relay_op, sample
+from serde.relay.ir import Array, Expr, TensorType, call, const, ranges, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Regions
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import BY_VALUES
 from serde.relay.op.vision.sampling import Samples, mean_of
 

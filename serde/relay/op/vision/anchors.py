@@ -11,11 +11,10 @@ import numpy as np
 import serde.core.allocation as allocation
 from serde.core.weights import numpy_dtype
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Constant, Expr, Tuple, TupleWrapper, const, tensor_type
+from serde.relay.ir import Constant, Expr, TensorType, Tuple, TupleWrapper, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Float32, Ordering, TypeOnly
-from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.create import length_of, positions_along
 from serde.relay.op.vision.rows import columns, corners_of, in_front, stay_first
 

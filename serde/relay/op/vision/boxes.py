@@ -8,12 +8,9 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.expr import Expr, TupleGetItem, const
+from serde.relay.ir import Expr, TensorType, TupleGetItem, const, ranges, require_float
 from serde.relay.ir.registry import Array, call, relay_op, sample
-from serde.relay.ir.shapes import require_float
 from serde.relay.ir.traits import Cases, Float32, Ordering
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.vision.rows import columns
 

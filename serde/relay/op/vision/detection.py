@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const
+from serde.relay.ir import Cases, Constant, Expr, Float32, Ordering, TupleGetItem, const, ranges
 from serde.relay.ir.registry import Array, call, get, relay_op, sample
-from serde.relay.ir.traits import Cases, Float32, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.vision.anchors import Decoding, multibox_transform_loc

@@ -8,12 +8,10 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.expr import Expr, Tuple, TupleWrapper, const, tensor_type
+from serde.relay.ir import Expr, TensorType, Tuple, TupleWrapper, const, ranges, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Cases, Float32, Fractions, InRange, Ordering
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.shape.create import length_of, positions_along
 from serde.relay.op.vision.rows import columns, overlap_below, scalar, take_rows

@@ -9,11 +9,9 @@ from typing import Final
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, const, tensor_type
+from serde.relay.ir import Dim, Expr, Float32, Ordering, Tuple, TupleGetItem, const, tensor_type
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.ir.traits import Float32, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import BY_VALUES
 from serde.relay.op.shape.create import length_of, positions_along

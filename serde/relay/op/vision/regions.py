@@ -8,9 +8,7 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
+from serde.relay.ir import Arguments, Array, Dim, Expr, call, relay_op, sample, tensor, tensor_type
 from serde.relay.ir.shapes import layout_axes, require_float, require_same_dtype, require_window
 from serde.relay.ir.traits import (
     Discontinuous,

@@ -7,11 +7,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, const
-from serde.relay.ir.registry import Array, call, relay_op, sample
+from serde.relay.ir import Array, Expr, Regions, TensorType, call, const, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.ir.traits import Regions
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import BY_VALUES
 from serde.relay.op.vision.sampling import Samples, mean_of
 

@@ -6,8 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.ir.expr import Expr, TupleGetItem, const, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, TupleGetItem, call, const, tensor_type
 from serde.relay.lowering.lengths import sliced
 
 __all__ = [

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serde.relay.ir.expr import Expr, const
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call, const
 
 __all__ = ["Samples", "mean_of"]
 

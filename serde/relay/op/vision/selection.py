@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const, tensor_type
+from serde.relay.ir import Any, Constant, Expr, TensorType, TupleGetItem, const, ranges, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Cases, Fractions, InRange, Ordering
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.vision.suppression import Boxes, suppress
 

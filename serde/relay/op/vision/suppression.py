@@ -8,12 +8,10 @@ from typing import Any as AnyValue, Literal, overload
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
+from serde.relay.ir import TensorType, join_dim, ranges, require_float
 from serde.relay.ir.expr import Constant, Expr, Tuple, TupleWrapper, const, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Cases, Float32, Fractions, InRange, Ordering
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.shape.create import length_of, positions_along
 from serde.relay.op.vision.rows import (
@@ -118,10 +116,10 @@ def _valid_counts_type(
     return [TensorType((batch,), "int32"), data, TensorType((batch, count), "int32")]
 
 
-def _require_columns(data: TensorType, *, id_index: int, **places: int) -> None:
+def _require_columns(data: TensorType, *, id_index: int, **indices: int) -> None:
     width = data.shape[2]
     bound = width if isinstance(width, int) else np.inf
-    for name, place in {**places, "id_index": max(id_index, 0)}.items():
+    for name, place in {**indices, "id_index": max(id_index, 0)}.items():
         if not 0 <= place < bound:
             raise TypeInferenceError(f"{name} {place} is outside rows of {width}")
 

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import Array, Float32, Ordering, TensorType, call, relay_op, sample
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
-from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.ir.traits import Float32, Ordering
-from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 
 _LEAST = 1e-6

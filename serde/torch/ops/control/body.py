@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
-from serde.relay.ir.expr import Expr, Function, Var
-from serde.relay.ir.leaves import value_types
-from serde.relay.ir.types import SequenceType, TensorType, Type
+from serde.relay.ir import Expr, Function, SequenceType, TensorType, Type, Var, value_types
 from serde.relay.op.control.body import join, results
 from serde.torch import program as tree
 from serde.torch.aliases import Storage, Values
-from serde.torch.ops.table import ExportContext, ImportContext, Value
+from serde.torch.ops.table import Export, Import, Value
 from serde.walk.assembly import closed_over
 
 
@@ -21,14 +19,14 @@ def param_type(param: Var) -> TensorType | SequenceType:
     return value_types(param.type)[0]
 
 
-def begin_state(ctx: ExportContext, value: Value) -> str:
+def begin_state(ctx: Export, value: Value) -> str:
     """Return a variable that a loop carries on, with its first value."""
     name = ctx.variable()
     ctx.write(tree.Assign((name,), ctx.term(value)))
     return name
 
 
-def stack(ctx: ExportContext, rows: str, type_: TensorType | SequenceType, axis: int = 0) -> Value:
+def stack(ctx: Export, rows: str, type_: TensorType | SequenceType, axis: int = 0) -> Value:
     """Return what a list holds as one tensor, which may have no rows."""
     if isinstance(type_, SequenceType):
         return Value(rows, type_)
@@ -61,9 +59,7 @@ class Repeated:
     captures: tuple[Expr, ...]
     written: list[Storage]
 
-    def settle(
-        self, ctx: ImportContext, parts: Sequence[Expr], numbers: Sequence[bool]
-    ) -> list[Expr]:
+    def settle(self, ctx: Import, parts: Sequence[Expr], numbers: Sequence[bool]) -> list[Expr]:
         """Return the results of a loop, what it made of tensors around it being written back."""
         count = len(numbers)
         for storage, value in zip(self.written, parts[count:], strict=False):
@@ -76,7 +72,7 @@ class Repeated:
 
 
 def repeat(
-    ctx: ImportContext,
+    ctx: Import,
     given: Sequence[Var],
     state: Sequence[Expr],
     numbers: Sequence[bool],

@@ -8,17 +8,16 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, If, Tuple, TupleGetItem
-from serde.relay.ir.infer import infer_if
+from serde.relay.ir import Expr, If, Tuple, TupleGetItem, infer_if
 from serde.torch.aliases import Storage
 from serde.torch.model import Graph
-from serde.torch.ops.table import OPS, ImportContext
+from serde.torch.ops.table import OPS, Import
 from serde.walk.holes import Hole
 
 
 @OPS.imports("higher_order::cond")
 def import_cond(
-    ctx: ImportContext, arg0: Expr, *, arg1: Graph, arg2: Graph, arg3: Sequence[AnyValue] = ()
+    ctx: Import, arg0: Expr, *, arg1: Graph, arg2: Graph, arg3: Sequence[AnyValue] = ()
 ) -> list[Expr]:
     """A condition that is known leaves its branch only; one of one element counts as a scalar."""
     condition = as_condition(ctx, arg0)
@@ -52,7 +51,7 @@ def import_cond(
     ]
 
 
-def as_condition(ctx: ImportContext, x: Expr) -> Expr:
+def as_condition(ctx: Import, x: Expr) -> Expr:
     if ctx.type(x).rank:
         x = relay.reshape(x, newshape=())
     return ctx.fold(x) if ctx.dtype(x) == "bool" else ctx.cast(x, "bool")
@@ -66,15 +65,13 @@ class _Branch:
     written: dict[Storage, Expr]
 
     @staticmethod
-    def of(ctx: ImportContext, graph: Graph, args: Sequence[AnyValue], label: str) -> _Branch:
+    def of(ctx: Import, graph: Graph, args: Sequence[AnyValue], label: str) -> _Branch:
         scope = ctx.enter(label)
         found = ctx.run(graph, scope, args)
         return _Branch(found, scope.written())
 
 
-def run_inline(
-    ctx: ImportContext, graph: Graph, args: Sequence[AnyValue], label: str
-) -> list[Expr]:
+def run_inline(ctx: Import, graph: Graph, args: Sequence[AnyValue], label: str) -> list[Expr]:
     """Return the results of a graph that always runs, once."""
     found = _Branch.of(ctx, graph, args, label)
     for storage, value in found.written.items():

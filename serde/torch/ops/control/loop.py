@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, Function, TupleGetItem, Var
-from serde.relay.ir.leaves import value_types
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, Function, TupleGetItem, Var, call, value_types
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.op.control.body import goes_on
 from serde.torch import program as tree
@@ -16,13 +14,13 @@ from serde.torch.aliases import Values
 from serde.torch.model import Graph
 from serde.torch.ops.control.body import HINT, begin_state, param_type, repeat, stack
 from serde.torch.ops.control.branch import as_condition, run_inline
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.torch.ops.table import OPS, Export, Import, Value
 from serde.walk.export_context import Writing
 
 
 @OPS.exports("serde.loop")
 def export_loop(
-    ctx: ExportContext,
+    ctx: Export,
     limit: Value | None,
     going: Value | None,
     state: tuple[Value, ...],
@@ -74,7 +72,7 @@ def export_loop(
     return (*values, *(stack(ctx, rows, type_) for rows, type_ in stacks))
 
 
-def _as_count(ctx: ExportContext, limit: Value | None) -> tree.Expression | None:
+def _as_count(ctx: Export, limit: Value | None) -> tree.Expression | None:
     """Return a limit as a number of Python's."""
     if limit is None:
         return None
@@ -96,7 +94,7 @@ def _question(
 
 
 def _write_while_loop(
-    ctx: ExportContext,
+    ctx: Export,
     limit: Value | None,
     going: Value | None,
     state: tuple[Value, ...],
@@ -148,7 +146,7 @@ _ZERO = tree.Literal(0)
 
 
 def _ask(
-    ctx: ExportContext, counter: str, condition: str, limit: Value | None, asks: bool
+    ctx: Export, counter: str, condition: str, limit: Value | None, asks: bool
 ) -> tree.Expression:
     """Return what is asked before each turn, a tensor."""
     going = tree.Local(condition)
@@ -159,7 +157,7 @@ def _ask(
     return tree.Apply("torch.logical_and", (below, going)) if asks else below
 
 
-def _reserve(ctx: ExportContext, type_: TensorType | SequenceType) -> Value:
+def _reserve(ctx: Export, type_: TensorType | SequenceType) -> Value:
     """Return zeros for what is stacked.
 
     Raises:
@@ -173,7 +171,7 @@ def _reserve(ctx: ExportContext, type_: TensorType | SequenceType) -> Value:
 
 @OPS.imports("higher_order::while_loop")
 def import_while_loop(
-    ctx: ImportContext,
+    ctx: Import,
     *,
     arg0: Graph,
     arg1: Graph,

@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr, Function, TupleGetItem, Var
-from serde.relay.ir.leaves import value_types
-from serde.relay.ir.registry import call
+from serde.relay.ir import Call, Expr, Function, TupleGetItem, Var, call, value_types
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.op.control.body import results
 from serde.torch import program as tree
 from serde.torch.aliases import Values
 from serde.torch.model import Graph
 from serde.torch.ops.control.body import HINT, begin_state, param_type, repeat, stack
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.torch.ops.table import OPS, Export, Import, Value
 from serde.walk.export_context import Writing
 
 
@@ -26,7 +24,7 @@ def _is_along_axes(call: Call) -> bool:
 
 @OPS.exports("serde.scan", when=_is_along_axes)
 def export_scan(
-    ctx: ExportContext,
+    ctx: Export,
     state: tuple[Value, ...],
     scanned: tuple[Value, ...],
     captures: tuple[Value, ...],
@@ -72,7 +70,7 @@ def export_scan(
 
 
 def _slice(
-    ctx: ExportContext, x: Value, axis: int, back: bool, counter: str, length: tree.Expression
+    ctx: Export, x: Value, axis: int, back: bool, counter: str, length: tree.Expression
 ) -> Value:
     place: tree.Expression = tree.Local(counter)
     if back:
@@ -84,7 +82,7 @@ def _slice(
 
 
 def _stacks(
-    ctx: ExportContext,
+    ctx: Export,
     lists: Sequence[str],
     types: Sequence[TensorType | SequenceType],
     axes: Sequence[int],
@@ -101,7 +99,7 @@ def _stacks(
 
 @OPS.imports("higher_order::scan")
 def import_scan(
-    ctx: ImportContext,
+    ctx: Import,
     *,
     arg0: Graph,
     arg1: Sequence[Expr],
@@ -120,7 +118,7 @@ def import_scan(
 
 
 def _scan(
-    ctx: ImportContext,
+    ctx: Import,
     state: Sequence[Expr],
     scanned: Sequence[Expr],
     rows: Sequence[Var],
@@ -145,7 +143,7 @@ def _scan(
 
 @OPS.imports("higher_order::map_impl")
 def import_map(
-    ctx: ImportContext, *, arg0: Graph, arg1: Sequence[Expr], arg2: Sequence[AnyValue] = ()
+    ctx: Import, *, arg0: Graph, arg1: Sequence[Expr], arg2: Sequence[AnyValue] = ()
 ) -> list[Expr]:
     """A map is a scan without states."""
     rows = [Var(f"row{place}", _row_type(ctx, each)) for place, each in enumerate(arg1)]
@@ -157,6 +155,6 @@ def import_map(
     return _scan(ctx, [], arg1, rows, body)
 
 
-def _row_type(ctx: ImportContext, x: Expr) -> TensorType:
+def _row_type(ctx: Import, x: Expr) -> TensorType:
     type_ = ctx.type(x)
     return TensorType(type_.shape[1:], type_.dtype)

@@ -7,8 +7,7 @@ from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float, split_padding
+from serde.relay.ir import Expr, is_float, split_padding
 from serde.relay.lowering.conv import CONVOLUTIONS, convolution_on_floats, is_on_floats
 from serde.torch.ops.conv.transposed import convolve_transposed
 from serde.torch.ops.conv.windows import (
@@ -23,7 +22,7 @@ from serde.torch.ops.conv.windows import (
     write_conv,
 )
 from serde.torch.ops.shape.pad import flat_widths
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 
 
 @OPS.imports("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::_convolution_mode")
@@ -36,7 +35,7 @@ from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Val
     renamed={"self": "input"},
 )  # fmt: skip
 def convolve(
-    ctx: ImportContext, input: Expr, weight: Expr, bias: Expr | None = None, *, conv: ConvAttributes
+    ctx: Import, input: Expr, weight: Expr, bias: Expr | None = None, *, conv: ConvAttributes
 ) -> Expr:
     """Return a convolution; integers are summed in their own dtype."""
     require_real(ctx, input)
@@ -67,14 +66,14 @@ def convolve(
 
 @OPS.imports("aten::cudnn_convolution_relu")
 def import_conv_relu(
-    ctx: ImportContext, self: Expr, weight: Expr, bias: Expr | None = None, *, conv: ConvAttributes
+    ctx: Import, self: Expr, weight: Expr, bias: Expr | None = None, *, conv: ConvAttributes
 ) -> Expr:
     return relay.nn.relu(convolve(ctx, self, weight, bias, conv=conv))
 
 
 @OPS.imports("aten::_conv_depthwise2d", "aten::conv_depthwise3d", ignored=("kernel_size",))
 def import_depthwise_conv(
-    ctx: ImportContext, self: Expr, weight: Expr, bias: Expr | None = None, *, conv: ConvAttributes
+    ctx: Import, self: Expr, weight: Expr, bias: Expr | None = None, *, conv: ConvAttributes
 ) -> Expr:
     """Every channel is a group."""
     ndim = ctx.type(weight).rank - 2
@@ -87,7 +86,7 @@ def import_depthwise_conv(
     ignored=("benchmark", "deterministic", "cudnn_enabled", "allow_tf32"),
 )  # fmt: skip
 def import_convolution(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr,
     bias: Expr | None = None,
@@ -104,9 +103,7 @@ def import_convolution(
 
 
 @OPS.imports("aten::conv_tbc")
-def import_conv_tbc(
-    ctx: ImportContext, self: Expr, weight: Expr, bias: Expr, *, pad: SymInt = 0
-) -> Expr:
+def import_conv_tbc(ctx: Import, self: Expr, weight: Expr, bias: Expr, *, pad: SymInt = 0) -> Expr:
     """Time, batch and channels in this order, of the weight time, inputs and outputs."""
     moved = relay.transpose(self, axes=[1, 2, 0])
     filters = ctx.fold(relay.transpose(weight, axes=[2, 1, 0]))
@@ -116,7 +113,7 @@ def import_conv_tbc(
 
 @OPS.exports(*CONVOLUTIONS, when=is_on_floats)
 def export_conv(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: RelayConv
+    ctx: Export, data: Value, weight: Value, bias: Value | None = None, *, conv: RelayConv
 ) -> Value:
     """Padding that is not alike on both sides is a node of its own."""
     rank, options, inputs = len(conv.strides), conv.options(), ctx.type(data).shape[1]
@@ -133,7 +130,7 @@ OPS.expands(*CONVOLUTIONS)(convolution_on_floats("float64"))
 
 @OPS.exports("nn.deformable_conv2d")
 def export_deformable_conv2d(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     offset: Value,
     weight: Value,
@@ -158,7 +155,7 @@ def export_deformable_conv2d(
 
 @OPS.imports("aten::convolution_backward", ignored=("bias_sizes", "output_padding"))
 def import_convolution_backward(
-    ctx: ImportContext,
+    ctx: Import,
     grad_output: Expr,
     input: Expr,
     weight: Expr,
@@ -186,12 +183,7 @@ def import_convolution_backward(
 
 
 def _of_data(
-    ctx: ImportContext,
-    grad: Expr,
-    x: Expr,
-    weight: Expr,
-    conv: ConvAttributes,
-    kernel: tuple[int, ...],
+    ctx: Import, grad: Expr, x: Expr, weight: Expr, conv: ConvAttributes, kernel: tuple[int, ...]
 ) -> Expr:
     """The transposed convolution, as long as the data."""
     ndim = len(kernel)
@@ -207,7 +199,7 @@ def _of_data(
 
 
 def _geometry(
-    ctx: ImportContext, conv: ConvAttributes, ndim: int
+    ctx: Import, conv: ConvAttributes, ndim: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     if isinstance(conv.padding, str):
         raise Unsupported("padding by name")
@@ -219,7 +211,7 @@ def _geometry(
 
 
 def _of_weight(
-    ctx: ImportContext, grad: Expr, x: Expr, conv: ConvAttributes, kernel: tuple[int, ...]
+    ctx: Import, grad: Expr, x: Expr, conv: ConvAttributes, kernel: tuple[int, ...]
 ) -> Expr:
     """Data are convolved with gradients, samples being channels; strides and gaps change places."""
     ndim, groups = len(kernel), ctx.fixed(conv.groups)

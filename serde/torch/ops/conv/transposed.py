@@ -6,8 +6,7 @@ from functools import partial
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir import Call, Expr, split_padding
 from serde.relay.lowering.conv import TRANSPOSED, is_on_floats, transposed_on_floats
 from serde.torch.ops.conv.windows import (
     SPATIAL,
@@ -20,7 +19,7 @@ from serde.torch.ops.conv.windows import (
     require_real,
     write_conv,
 )
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.torch.ops.table import OPS, Export, Import, Value
 
 __all__ = ["convolve_transposed"]
 
@@ -34,7 +33,7 @@ __all__ = ["convolve_transposed"]
     renamed={"self": "input"},
 )  # fmt: skip
 def convolve_transposed(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr,
     bias: Expr | None = None,
@@ -87,7 +86,7 @@ def _output_padding(
 
 @OPS.exports(*TRANSPOSED, when=_is_direct)
 def export_conv_transpose(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     weight: Value,
     bias: Value | None = None,

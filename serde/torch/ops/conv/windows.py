@@ -8,10 +8,9 @@ from typing import Final, TypeAlias, TypeVar
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Dim, Expr
 from serde.relay.op.conv.windows import Convolution
-from serde.torch.ops.table import ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import Export, Import, SymInt, Value
 
 __all__ = [
     "SPATIAL", "ConvAttributes", "RelayConv", "Sizes", "kernel_size", "over_batch", "per_axis",
@@ -26,7 +25,7 @@ Sizes: TypeAlias = SymInt | tuple[SymInt, ...]
 ResultT = TypeVar("ResultT", Expr, tuple[Expr, ...])
 
 
-def per_axis(ctx: ImportContext, given: Sizes, ndim: int, name: str) -> tuple[int, ...]:
+def per_axis(ctx: Import, given: Sizes, ndim: int, name: str) -> tuple[int, ...]:
     """Return one number for each spatial axis.
 
     Raises:
@@ -39,7 +38,7 @@ def per_axis(ctx: ImportContext, given: Sizes, ndim: int, name: str) -> tuple[in
     return fixed if len(fixed) == ndim else fixed * ndim
 
 
-def over_batch(ctx: ImportContext, x: Expr, ndim: int, build: Callable[[Expr], ResultT]) -> ResultT:
+def over_batch(ctx: Import, x: Expr, ndim: int, build: Callable[[Expr], ResultT]) -> ResultT:
     """Return what is built of data with a batch axis; without one it is a batch of one.
 
     Raises:
@@ -66,7 +65,7 @@ class ConvAttributes:
     groups: SymInt = 1
 
     def pads(
-        self, ctx: ImportContext, kernel: tuple[int, ...], dilation: tuple[int, ...]
+        self, ctx: Import, kernel: tuple[int, ...], dilation: tuple[int, ...]
     ) -> tuple[int, ...]:
         """Return pads, all before the axes first; of an odd number more is behind.
 
@@ -84,7 +83,7 @@ class ConvAttributes:
         return (*(each // 2 for each in totals), *(each - each // 2 for each in totals))
 
 
-def kernel_size(ctx: ImportContext, weight: Expr) -> tuple[int, ...]:
+def kernel_size(ctx: Import, weight: Expr) -> tuple[int, ...]:
     """Return the spatial lengths of a weight.
 
     Raises:
@@ -96,7 +95,7 @@ def kernel_size(ctx: ImportContext, weight: Expr) -> tuple[int, ...]:
     return ctx.static_lengths(weight, range(2, ndim + 2))
 
 
-def require_real(ctx: ImportContext, x: Expr) -> None:
+def require_real(ctx: Import, x: Expr) -> None:
     """Refuse complex numbers, which Relay does not convolve.
 
     Raises:
@@ -122,7 +121,7 @@ class RelayConv(Convolution):
 
 
 def write_conv(
-    ctx: ExportContext,
+    ctx: Export,
     name: str,
     x: Value,
     w: Value,

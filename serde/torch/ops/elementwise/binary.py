@@ -7,16 +7,14 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
+from serde.relay.ir import Expr, call, is_float
+from serde.torch.ops.table import OPS, Export, Import, Scalar, Value
 from serde.torch.ops.written import FIRST_BIT, in_computed_dtype
 
 Rounding = Literal["trunc", "floor"] | None
 
 
-def scale(ctx: ImportContext, x: Expr, factor: Scalar) -> Expr:
+def scale(ctx: Import, x: Expr, factor: Scalar) -> Expr:
     """Return a tensor times a number, which takes its dtype."""
     if not isinstance(factor, Expr) and factor == 1:
         return x
@@ -26,7 +24,7 @@ def scale(ctx: ImportContext, x: Expr, factor: Scalar) -> Expr:
     return relay.multiply(x, number)
 
 
-def _require_whole(ctx: ImportContext, dtype: str, *numbers: Scalar) -> None:
+def _require_whole(ctx: Import, dtype: str, *numbers: Scalar) -> None:
     """Refuse a fraction as the factor of integers, as PyTorch does."""
     fractions = any(isinstance(number, float) for number in numbers)
     if fractions and not is_float(dtype):
@@ -34,7 +32,7 @@ def _require_whole(ctx: ImportContext, dtype: str, *numbers: Scalar) -> None:
 
 
 @OPS.imports("aten::add")
-def import_add(ctx: ImportContext, self: Expr, other: Expr, *, alpha: Scalar = 1) -> Expr:
+def import_add(ctx: Import, self: Expr, other: Expr, *, alpha: Scalar = 1) -> Expr:
     """The sum of truth values is their disjunction."""
     one, two = ctx.promote(self, other)
     _require_whole(ctx, ctx.dtype(one), alpha)
@@ -43,28 +41,26 @@ def import_add(ctx: ImportContext, self: Expr, other: Expr, *, alpha: Scalar = 1
 
 
 @OPS.imports("aten::sub", "aten::subtract")
-def import_sub(ctx: ImportContext, self: Expr, other: Expr, *, alpha: Scalar = 1) -> Expr:
+def import_sub(ctx: Import, self: Expr, other: Expr, *, alpha: Scalar = 1) -> Expr:
     one, two = ctx.promote(self, other)
     _require_whole(ctx, ctx.dtype(one), alpha)
     return relay.subtract(one, scale(ctx, two, alpha))
 
 
 @OPS.imports("aten::rsub")
-def import_rsub(ctx: ImportContext, self: Expr, other: Expr, *, alpha: Scalar = 1) -> Expr:
+def import_rsub(ctx: Import, self: Expr, other: Expr, *, alpha: Scalar = 1) -> Expr:
     return import_sub(ctx, other, self, alpha=alpha)
 
 
 @OPS.imports("aten::mul", "aten::multiply")
-def import_mul(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
+def import_mul(ctx: Import, self: Expr, other: Expr) -> Expr:
     """The product of truth values is their conjunction."""
     one, two = ctx.promote(self, other)
     return relay.logical_and(one, two) if ctx.dtype(one) == "bool" else relay.multiply(one, two)
 
 
 @OPS.imports("aten::div", "aten::divide", "aten::true_divide")
-def import_div(
-    ctx: ImportContext, self: Expr, other: Expr, *, rounding_mode: Rounding = None
-) -> Expr:
+def import_div(ctx: Import, self: Expr, other: Expr, *, rounding_mode: Rounding = None) -> Expr:
     """Only a quotient that is not rounded makes floats of integers."""
     if rounding_mode is None:
         return relay.divide(*ctx.promote_to_float(self, other))
@@ -87,7 +83,7 @@ One remainder has the sign of the divisor, the other that of the dividend.
 """
 
 
-def _import_promoted(ctx: ImportContext, self: Expr, other: Expr, *, target: str) -> Expr:
+def _import_promoted(ctx: Import, self: Expr, other: Expr, *, target: str) -> Expr:
     return call(target, *ctx.promote(self, other))
 
 
@@ -99,16 +95,16 @@ OPS.imports("aten::pow", renamed={"exponent": "other"})(partial(_import_promoted
 @OPS.imports(
     "aten::where.Scalar", "aten::where.ScalarOther", "aten::where.ScalarSelf", "aten::where.self"
 )
-def import_where(ctx: ImportContext, condition: Expr, self: Expr, other: Expr) -> Expr:
+def import_where(ctx: Import, condition: Expr, self: Expr, other: Expr) -> Expr:
     return relay.where(ctx.cast(condition, "bool"), *ctx.promote(self, other))
 
 
 @OPS.imports("aten::masked_fill")
-def import_masked_fill(ctx: ImportContext, self: Expr, mask: Expr, value: Expr) -> Expr:
+def import_masked_fill(ctx: Import, self: Expr, mask: Expr, value: Expr) -> Expr:
     return relay.where(mask, ctx.cast(value, ctx.dtype(self)), self)
 
 
-def _export_infix(ctx: ExportContext, x: Value, y: Value, *, sign: str, wraps: bool) -> Value:
+def _export_infix(ctx: Export, x: Value, y: Value, *, sign: str, wraps: bool) -> Value:
     def write(a: Value, b: Value) -> Value:
         return ctx.infix(sign, a, b)
 
@@ -134,7 +130,7 @@ for _name, _sign in {"floor_divide": "//", "floor_mod": "%"}.items():
 
 
 @OPS.exports("divide")
-def export_divide(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_divide(ctx: Export, x: Value, y: Value) -> Value:
     """Of integers, rounded towards zero; PyTorch's quotient is a float."""
     if is_float(ctx.type(x).dtype):
         return ctx.infix("/", x, y)
@@ -142,7 +138,7 @@ def export_divide(ctx: ExportContext, x: Value, y: Value) -> Value:
 
 
 @OPS.exports("trunc_divide")
-def export_trunc_divide(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_trunc_divide(ctx: Export, x: Value, y: Value) -> Value:
     def write(a: Value, b: Value) -> Value:
         return (
             ctx.method(a, "div", b, rounding_mode="trunc")
@@ -154,7 +150,7 @@ def export_trunc_divide(ctx: ExportContext, x: Value, y: Value) -> Value:
 
 
 @OPS.exports("mod", "trunc_mod")
-def export_mod(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_mod(ctx: Export, x: Value, y: Value) -> Value:
     def write(a: Value, b: Value) -> Value:
         return ctx.call("torch.fmod", a, b) if a.data is None else ctx.method(a, "fmod", b)
 
@@ -162,14 +158,14 @@ def export_mod(ctx: ExportContext, x: Value, y: Value) -> Value:
 
 
 @OPS.exports("power")
-def export_power(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_power(ctx: Export, x: Value, y: Value) -> Value:
     """A number as the exponent of integers must not be negative, a tensor may."""
     if is_float(ctx.type(x).dtype):
         return ctx.infix("**", x, y)
     return in_computed_dtype(ctx, lambda a, b: ctx.method(a, "pow", b), x, y, wraps=False)
 
 
-def _export_extremum(ctx: ExportContext, x: Value, y: Value, *, target: str) -> Value:
+def _export_extremum(ctx: Export, x: Value, y: Value, *, target: str) -> Value:
     """Of 64 bits without a sign, the first one is turned over and back again."""
     if ctx.type(x).dtype != "uint64":
         return in_computed_dtype(ctx, lambda a, b: ctx.call(target, a, b), x, y)
@@ -185,7 +181,7 @@ for _name in ("maximum", "minimum"):
 
 
 @OPS.exports("where")
-def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
+def export_where(ctx: Export, condition: Value, x: Value, y: Value) -> Value:
     known = ctx.scalar(condition) if not ctx.type(condition).shape else None
     if known is not None:
         chosen, shape = (x if known else y), ctx.result_type().shape

@@ -8,10 +8,8 @@ from functools import partial
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relay.ir import Expr, call, is_float
+from serde.torch.ops.table import OPS, Export, Import, Value
 from serde.torch.ops.written import COMPUTED_AS, FIRST_BIT, cast, in_computed_dtype
 from serde.walk.expansion.functions import has_sign
 from serde.walk.pairs import reads
@@ -24,7 +22,7 @@ COMPARISONS = {
 """Comparisons of PyTorch, with Relay's."""
 
 
-def _import_comparison(ctx: ImportContext, self: Expr, other: Expr, *, target: str) -> Expr:
+def _import_comparison(ctx: Import, self: Expr, other: Expr, *, target: str) -> Expr:
     return call(target, *ctx.promote(self, other))
 
 
@@ -32,7 +30,7 @@ for _name, _target in COMPARISONS.items():
     OPS.imports(f"aten::{_name}")(partial(_import_comparison, target=_target))
 
 
-def _export_comparison(ctx: ExportContext, x: Value, y: Value, *, sign: str) -> Value:
+def _export_comparison(ctx: Export, x: Value, y: Value, *, sign: str) -> Value:
     """Of 64 bits without a sign, the first one is turned over, which keeps their order."""
     if ctx.type(x).dtype == "uint64":
         x, y = (
@@ -51,7 +49,7 @@ for _name, _sign in {
     OPS.exports(_name)(partial(_export_comparison, sign=_sign))
 
 
-def _import_logic(ctx: ImportContext, self: Expr, other: Expr, *, op: str) -> Expr:
+def _import_logic(ctx: Import, self: Expr, other: Expr, *, op: str) -> Expr:
     return call(op, ctx.cast(self, "bool"), ctx.cast(other, "bool"))
 
 
@@ -60,19 +58,19 @@ for _name in ("logical_and", "logical_or", "logical_xor"):
 
 
 @OPS.imports("aten::logical_not")
-def import_logical_not(ctx: ImportContext, self: Expr) -> Expr:
+def import_logical_not(ctx: Import, self: Expr) -> Expr:
     return relay.logical_not(ctx.cast(self, "bool"))
 
 
 @OPS.exports("logical_not")
-def export_logical_not(ctx: ExportContext, data: Value) -> Value:
+def export_logical_not(ctx: Export, data: Value) -> Value:
     dtype = ctx.type(data).dtype
     if dtype == "bool":
         return ctx.prefix("~", data)
     return cast(ctx, ctx.prefix("~", ctx.method(data, "to", ctx.dtype("bool"))), dtype, "bool")
 
 
-def _export_logical(ctx: ExportContext, x: Value, y: Value, *, sign: str, target: str) -> Value:
+def _export_logical(ctx: Export, x: Value, y: Value, *, sign: str, target: str) -> Value:
     """Relay takes numbers, too, and gives their dtype back."""
     dtype = ctx.type(x).dtype
     if dtype == "bool":
@@ -94,7 +92,7 @@ BITWISE = {
 """Operators of bits, and of truth values, with Relay's."""
 
 
-def _import_bitwise(ctx: ImportContext, self: Expr, other: Expr, *, target: str) -> Expr:
+def _import_bitwise(ctx: Import, self: Expr, other: Expr, *, target: str) -> Expr:
     one, two = ctx.promote(self, other)
     logic = target.replace("bitwise", "logical")
     return call(logic if ctx.dtype(one) == "bool" else target, one, two)
@@ -113,7 +111,7 @@ SHIFTS = {
 """Shifts, with Relay's."""
 
 
-def _import_shift(ctx: ImportContext, self: Expr, other: Expr, *, target: str) -> Expr:
+def _import_shift(ctx: Import, self: Expr, other: Expr, *, target: str) -> Expr:
     """Beyond the width nothing is left but, shifting right, the sign."""
     one, two = ctx.promote(self, other)
     dtype = ctx.dtype(one)
@@ -135,7 +133,7 @@ for _name, _target in SHIFTS.items():
 
 
 @OPS.exports("right_shift")
-def export_right_shift(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_right_shift(ctx: Export, x: Value, y: Value) -> Value:
     """The sign that PyTorch shifts in is cut off from what has none."""
     if ctx.type(x).dtype != "uint64":
         return in_computed_dtype(ctx, lambda a, b: ctx.infix(">>", a, b), x, y)
@@ -144,7 +142,7 @@ def export_right_shift(ctx: ExportContext, x: Value, y: Value) -> Value:
     return ctx.method(found, "to", ctx.dtype("uint64"))
 
 
-def _import_class(ctx: ImportContext, self: Expr, *, target: str) -> Expr:
+def _import_class(ctx: Import, self: Expr, *, target: str) -> Expr:
     """No integer is infinite or not a number."""
     if is_float(ctx.dtype(self)):
         return call(target, self)
@@ -156,18 +154,18 @@ OPS.imports("aten::isinf")(partial(_import_class, target="isinf"))
 
 
 @OPS.imports("aten::isfinite")
-def import_isfinite(ctx: ImportContext, self: Expr) -> Expr:
+def import_isfinite(ctx: Import, self: Expr) -> Expr:
     if is_float(ctx.dtype(self)):
         return relay.isfinite(self)
     return relay.ones_like(ctx.cast(self, "bool"))
 
 
 @OPS.imports("aten::isreal")
-def import_isreal(ctx: ImportContext, self: Expr) -> Expr:
+def import_isreal(ctx: Import, self: Expr) -> Expr:
     return relay.ones_like(ctx.cast(self, "bool"))
 
 
-def _import_infinite(ctx: ImportContext, self: Expr, *, sign: float) -> Expr:
+def _import_infinite(ctx: Import, self: Expr, *, sign: float) -> Expr:
     if not is_float(ctx.dtype(self)):
         return relay.zeros_like(ctx.cast(self, "bool"))
     return relay.equal(self, ctx.scalar(sign, ctx.dtype(self)))
@@ -178,7 +176,7 @@ OPS.imports("aten::isneginf")(partial(_import_infinite, sign=-math.inf))
 
 
 @OPS.imports("aten::signbit")
-def import_signbit(ctx: ImportContext, self: Expr) -> Expr:
+def import_signbit(ctx: Import, self: Expr) -> Expr:
     dtype = ctx.dtype(self)
     if is_float(dtype):
         return has_sign(self)

@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
+from serde.torch.ops.table import OPS, Export, Import, Scalar, Value
 from serde.torch.ops.written import DType, cast
 
 PLACEMENT = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "copy")
@@ -24,7 +24,7 @@ CASTS = {
 
 def _register_cast(op: str, dtype: str) -> None:
     @OPS.imports(op, ignored=PLACEMENT)
-    def import_cast(ctx: ImportContext, self: Expr) -> Expr:
+    def import_cast(ctx: Import, self: Expr) -> Expr:
         return ctx.cast(self, dtype)
 
 
@@ -33,18 +33,18 @@ for _name, _dtype in CASTS.items():
 
 
 @OPS.imports("prims::convert_element_type")
-def import_convert_element_type(ctx: ImportContext, a: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
+def import_convert_element_type(ctx: Import, a: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
     return ctx.cast(a, dtype.name)
 
 
 @OPS.imports("aten::to", "aten::_to_copy", ignored=PLACEMENT)
-def import_to(ctx: ImportContext, self: Expr, *, dtype: np.dtype[AnyValue] | None = None) -> Expr:
+def import_to(ctx: Import, self: Expr, *, dtype: np.dtype[AnyValue] | None = None) -> Expr:
     return self if dtype is None else ctx.cast(self, dtype.name)
 
 
 @OPS.imports("aten::to.other", ignored=PLACEMENT)
 @OPS.imports("aten::type_as")
-def import_to_other(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
+def import_to_other(ctx: Import, self: Expr, other: Expr) -> Expr:
     return ctx.cast(self, ctx.dtype(other))
 
 
@@ -69,7 +69,7 @@ def import_to_other(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
     ignored=PLACEMENT,
 )
 @OPS.imports("prims::conj", "prims::device_put", ignored=PLACEMENT, renamed={"a": "self"})
-def import_identity(ctx: ImportContext, self: Expr) -> Expr:
+def import_identity(ctx: Import, self: Expr) -> Expr:
     return self
 
 
@@ -84,13 +84,13 @@ def as_float(number: Scalar) -> float:
     return float(number)
 
 
-def widen(ctx: ImportContext, x: Expr) -> Expr:
+def widen(ctx: Import, x: Expr) -> Expr:
     """Return floats of less than 32 bits as float32, in which PyTorch computes with them."""
     return ctx.cast(x, "float32") if ctx.dtype(x) in ("float16", "bfloat16") else x
 
 
 @OPS.exports("cast")
-def export_cast(ctx: ExportContext, data: Value, *, dtype: DType) -> Value:
+def export_cast(ctx: Export, data: Value, *, dtype: DType) -> Value:
     """PyTorch saturates where a float of 8 bits has no infinity; Relay gives NaN."""
     if dtype.name == "float8_e8m0fnu":
         raise Unsupported("PyTorch rounds zeros and negative numbers to float8_e8m0fnu otherwise")
@@ -100,6 +100,6 @@ def export_cast(ctx: ExportContext, data: Value, *, dtype: DType) -> Value:
 
 
 @OPS.exports("reinterpret")
-def export_reinterpret(ctx: ExportContext, data: Value, *, dtype: DType) -> Value:
+def export_reinterpret(ctx: Export, data: Value, *, dtype: DType) -> Value:
     """TorchScript does not know ``view`` of a dtype."""
     return ctx.call("torch.view_copy", data, dtype=ctx.dtype(dtype.name))

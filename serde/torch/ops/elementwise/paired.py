@@ -9,21 +9,17 @@ from itertools import zip_longest
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim, same_shape
-from serde.relay.ir.expr import Expr, If
-from serde.relay.ir.infer import infer_if
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Dim, Expr, If, call, infer_if, is_float, same_shape
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import widen
-from serde.torch.ops.table import OPS, ImportContext, Scalar
+from serde.torch.ops.table import OPS, Import, Scalar
 from serde.walk.expansion.functions import arctan2, greatest_divisor, has_sign, log_add_exp
 
-Pair = Callable[[ImportContext, Expr, Expr], Expr]
+Pair = Callable[[Import, Expr, Expr], Expr]
 
 
 def round_once(
-    ctx: ImportContext, function: Callable[..., Expr], *operands: Expr, floats: bool = True
+    ctx: Import, function: Callable[..., Expr], *operands: Expr, floats: bool = True
 ) -> Expr:
     """Return a function of promoted operands, which are widened meanwhile, numbers at once.
 
@@ -41,7 +37,7 @@ def round_once(
     return ctx.cast(function(*wide), ctx.dtype(given[0]))
 
 
-def _hypot(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+def _hypot(ctx: Import, x: Expr, y: Expr) -> Expr:
     """Both are divided by the greater one, whose square might overflow."""
     dtype = ctx.dtype(x)
     one, two = relay.abs(x), relay.abs(y)
@@ -53,12 +49,12 @@ def _hypot(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
     return relay.multiply(longer, relay.sqrt(grown))
 
 
-def _copysign(ctx: ImportContext, x: Expr, sign: Expr) -> Expr:
+def _copysign(ctx: Import, x: Expr, sign: Expr) -> Expr:
     size = relay.abs(x)
     return relay.where(has_sign(sign), relay.negative(size), size)
 
 
-def _logaddexp2(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+def _logaddexp2(ctx: Import, x: Expr, y: Expr) -> Expr:
     dtype = ctx.dtype(x)
     distance = relay.negative(relay.abs(relay.subtract(x, y)))
     power = relay.power(ctx.scalar(2, dtype), distance)
@@ -70,7 +66,7 @@ def _logaddexp2(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
 def _times_log(function: str) -> Pair:
     """Return ``x * log(y)``, which is 0 where `x` is, unless `y` is no number."""
 
-    def times_log(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+    def times_log(ctx: Import, x: Expr, y: Expr) -> Expr:
         zero = ctx.scalar(0, ctx.dtype(x))
         found = relay.multiply(x, call(function, y))
         nothing = relay.logical_and(relay.equal(x, zero), relay.logical_not(relay.isnan(y)))
@@ -93,7 +89,7 @@ FLOATS: dict[str, Pair] = {
 """Functions that make floats of integers."""
 
 
-def _import_pair(ctx: ImportContext, self: Expr, other: Expr, *, function: Pair) -> Expr:
+def _import_pair(ctx: Import, self: Expr, other: Expr, *, function: Pair) -> Expr:
     return round_once(ctx, lambda x, y: function(ctx, x, y), self, other)
 
 
@@ -101,7 +97,7 @@ for _op, _function in FLOATS.items():
     OPS.imports(_op)(partial(_import_pair, function=_function))
 
 
-def _import_extreme(ctx: ImportContext, self: Expr, other: Expr, *, target: str) -> Expr:
+def _import_extreme(ctx: Import, self: Expr, other: Expr, *, target: str) -> Expr:
     """A number beats what is none."""
     one, two = ctx.promote(self, other)
     found: Expr = call(target, one, two)
@@ -116,18 +112,18 @@ OPS.imports("aten::fmin")(partial(_import_extreme, target="minimum"))
 
 
 @OPS.imports("aten::float_power")
-def import_float_power(ctx: ImportContext, self: Expr, exponent: Expr) -> Expr:
+def import_float_power(ctx: Import, self: Expr, exponent: Expr) -> Expr:
     return relay.power(ctx.cast(self, "float64"), ctx.cast(exponent, "float64"))
 
 
 @OPS.imports("aten::ldexp")
-def import_ldexp(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
+def import_ldexp(ctx: Import, self: Expr, other: Expr) -> Expr:
     base, exponent = ctx.promote(ctx.number(2.0), other)
     return relay.multiply(*ctx.promote(self, relay.power(base, exponent)))
 
 
 @OPS.imports("aten::heaviside")
-def import_heaviside(ctx: ImportContext, self: Expr, values: Expr) -> Expr:
+def import_heaviside(ctx: Import, self: Expr, values: Expr) -> Expr:
     dtype = ctx.dtype(self)
     zero = ctx.scalar(0, dtype)
     if dtype == "bool":
@@ -136,13 +132,13 @@ def import_heaviside(ctx: ImportContext, self: Expr, values: Expr) -> Expr:
     return relay.where(relay.equal(self, zero), values, above)
 
 
-def _require_integers(ctx: ImportContext, x: Expr) -> None:
+def _require_integers(ctx: Import, x: Expr) -> None:
     if ctx.dtype(x) == "bool" or is_float(ctx.dtype(x)):
         raise Unsupported(f"divisors of {ctx.dtype(x)}")
 
 
 @OPS.imports("aten::gcd")
-def import_gcd(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
+def import_gcd(ctx: Import, self: Expr, other: Expr) -> Expr:
     one, two = ctx.promote(self, other)
     _require_integers(ctx, one)
     sizes = (relay.abs(ctx.cast(x, "int64")) for x in (one, two))
@@ -150,7 +146,7 @@ def import_gcd(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
 
 
 @OPS.imports("aten::lcm")
-def import_lcm(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
+def import_lcm(ctx: Import, self: Expr, other: Expr) -> Expr:
     one, two = ctx.promote(self, other)
     _require_integers(ctx, one)
     left, right = (ctx.cast(x, "int64") for x in (one, two))
@@ -161,7 +157,7 @@ def import_lcm(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
 
 
 def _import_scaled(
-    ctx: ImportContext, self: Expr, tensor1: Expr, tensor2: Expr, *, combine: str, value: Scalar = 1
+    ctx: Import, self: Expr, tensor1: Expr, tensor2: Expr, *, combine: str, value: Scalar = 1
 ) -> Expr:
     """Return the first operand plus a multiple of the other two combined."""
 
@@ -176,7 +172,7 @@ OPS.imports("aten::addcdiv")(partial(_import_scaled, combine="divide"))
 
 
 @OPS.imports("aten::lerp")
-def import_lerp(ctx: ImportContext, self: Expr, end: Expr, weight: Expr) -> Expr:
+def import_lerp(ctx: Import, self: Expr, end: Expr, weight: Expr) -> Expr:
     """From the nearer end, so that both ends are met."""
 
     def function(start: Expr, end: Expr, weight: Expr) -> Expr:
@@ -193,7 +189,7 @@ def import_lerp(ctx: ImportContext, self: Expr, end: Expr, weight: Expr) -> Expr
 
 @OPS.imports("aten::isclose")
 def import_isclose(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     other: Expr,
     *,
@@ -224,9 +220,7 @@ def import_isclose(
 @OPS.imports(
     "aten::isin.Scalar_Tensor", ignored=("assume_unique",), renamed={"element": "elements"}
 )
-def import_isin(
-    ctx: ImportContext, elements: Expr, test_elements: Expr, *, invert: bool = False
-) -> Expr:
+def import_isin(ctx: Import, elements: Expr, test_elements: Expr, *, invert: bool = False) -> Expr:
     one, two = ctx.promote(elements, test_elements)
     flat = relay.reshape(two, newshape=(-1,))
     hit = relay.any(relay.equal(relay.expand_dims(one, -1), flat), axis=[-1])
@@ -235,7 +229,7 @@ def import_isin(
 
 @OPS.imports("aten::allclose")
 def import_allclose(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     other: Expr,
     *,
@@ -247,7 +241,7 @@ def import_allclose(
 
 
 @OPS.imports("aten::equal")
-def import_equal(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
+def import_equal(ctx: Import, self: Expr, other: Expr) -> Expr:
     """Tensors of several shapes differ; if open lengths are the same shows when the model runs."""
     pairs = list(zip_longest(ctx.type(self).shape, ctx.type(other).shape))
     no = ctx.scalar(False, "bool")
@@ -268,5 +262,5 @@ def _is_fixed(*dims: Dim | None) -> bool:
 
 
 @OPS.imports("aten::is_nonzero")
-def import_is_nonzero(ctx: ImportContext, self: Expr) -> Expr:
+def import_is_nonzero(ctx: Import, self: Expr) -> Expr:
     return relay.reshape(ctx.cast(self, "bool"), newshape=())

@@ -16,7 +16,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
-from serde.torch.ops.table import OPS, ImportContext
+from serde.torch.ops.table import OPS, Import
 
 BOUND = 20.0
 """Where the power series ends and the expansion begins."""
@@ -42,7 +42,7 @@ def _polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
     return relay.sum(relay.multiply(powers, Constant(np.array(coefficients))), axis=[-1])
 
 
-def _bessel(ctx: ImportContext, x: Expr, order: int, scaled: bool) -> Expr:
+def _bessel(ctx: Import, x: Expr, order: int, scaled: bool) -> Expr:
     """Return a modified Bessel function of the first kind, times ``exp(-abs(x))`` if scaled."""
     bound = ctx.scalar(BOUND, "float64")
     size = relay.abs(x)
@@ -67,7 +67,7 @@ _BERNOULLI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12
 """Coefficients of the expansion of the digamma function, by powers of ``x**-2``."""
 
 
-def _digamma(ctx: ImportContext, x: Expr) -> Expr:
+def _digamma(ctx: Import, x: Expr) -> Expr:
     """Below 1/2 it is reflected; at the negative integers it is no number, at 0 infinite."""
     one, zero = ctx.scalar(1, "float64"), ctx.scalar(0, "float64")
     left = relay.less(x, ctx.scalar(0.5, "float64"))
@@ -90,16 +90,14 @@ def _digamma(ctx: ImportContext, x: Expr) -> Expr:
     return relay.where(left, mirrored, found)
 
 
-def _in_float64(
-    ctx: ImportContext, function: Callable[[ImportContext, Expr], Expr], x: Expr
-) -> Expr:
+def _in_float64(ctx: Import, function: Callable[[Import, Expr], Expr], x: Expr) -> Expr:
     (given,) = ctx.promote_to_float(x)
     return ctx.cast(function(ctx, ctx.cast(given, "float64")), ctx.dtype(given))
 
 
 def _register(op: str, order: int, scaled: bool) -> None:
     @OPS.imports(f"aten::{op}")
-    def import_bessel(ctx: ImportContext, self: Expr) -> Expr:
+    def import_bessel(ctx: Import, self: Expr) -> Expr:
         return _in_float64(ctx, lambda ctx, x: _bessel(ctx, x, order, scaled), self)
 
 
@@ -113,12 +111,12 @@ _register("special_modified_bessel_i1", 1, scaled=False)
 
 
 @OPS.imports("aten::digamma", "aten::special_digamma", "aten::special_psi")
-def import_digamma(ctx: ImportContext, self: Expr) -> Expr:
+def import_digamma(ctx: Import, self: Expr) -> Expr:
     return _in_float64(ctx, _digamma, self)
 
 
 @OPS.imports("aten::polygamma", "aten::special_polygamma")
-def import_polygamma(ctx: ImportContext, self: Expr, *, n: int) -> Expr:
+def import_polygamma(ctx: Import, self: Expr, *, n: int) -> Expr:
     if n != 0:
         raise Unsupported(f"the polygamma function of order {n}")
     return import_digamma(ctx, self)

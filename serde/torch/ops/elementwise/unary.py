@@ -9,13 +9,11 @@ from functools import partial
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Expr, call, is_float
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.paired import round_once
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.torch.ops.table import OPS, Export, Import, Value
 from serde.torch.ops.written import cast, in_computed_dtype
 from serde.walk.pairs import writes
 from serde.walk.takes import FLOATS, SIGNED, Takes
@@ -43,7 +41,7 @@ SAME_DTYPE = {
 """Functions that keep the dtype, with Relay's."""
 
 
-def _import_float_function(ctx: ImportContext, self: Expr, *, target: str) -> Expr:
+def _import_float_function(ctx: Import, self: Expr, *, target: str) -> Expr:
     return call(target, *ctx.promote_to_float(self))
 
 
@@ -51,7 +49,7 @@ for _name, _target in FLOAT_FUNCTIONS.items():
     OPS.imports(f"aten::{_name}")(partial(_import_float_function, target=_target))
 
 
-def _import_function(ctx: ImportContext, self: Expr, *, target: str) -> Expr:
+def _import_function(ctx: Import, self: Expr, *, target: str) -> Expr:
     """Truth values are their own absolute values."""
     if target == "abs" and ctx.dtype(self) == "bool":
         return self
@@ -63,26 +61,26 @@ for _name, _target in SAME_DTYPE.items():
 
 
 @OPS.imports("aten::sign", "aten::sgn")
-def import_sign(ctx: ImportContext, self: Expr) -> Expr:
+def import_sign(ctx: Import, self: Expr) -> Expr:
     """The sign of a truth value is itself."""
     return self if ctx.dtype(self) == "bool" else relay.sign(self)
 
 
 @OPS.imports("aten::reciprocal")
-def import_reciprocal(ctx: ImportContext, self: Expr) -> Expr:
+def import_reciprocal(ctx: Import, self: Expr) -> Expr:
     (x,) = ctx.promote_to_float(self)
     return relay.divide(ctx.scalar(1, ctx.dtype(x)), x)
 
 
 @OPS.imports("aten::square")
-def import_square(ctx: ImportContext, self: Expr) -> Expr:
+def import_square(ctx: Import, self: Expr) -> Expr:
     """The square of an integer is one; that of a truth value is itself, as int64."""
     x = ctx.cast(self, "int64") if ctx.dtype(self) == "bool" else self
     return relay.multiply(x, x)
 
 
 @OPS.imports("aten::round", "aten::special_round")
-def import_round(ctx: ImportContext, self: Expr, *, decimals: int = 0) -> Expr:
+def import_round(ctx: Import, self: Expr, *, decimals: int = 0) -> Expr:
     """Halves go to the even neighbour; digits are shifted before and back after."""
     if not is_float(ctx.dtype(self)):
         return self
@@ -96,41 +94,39 @@ def import_round(ctx: ImportContext, self: Expr, *, decimals: int = 0) -> Expr:
     return after(call("serde.round_even", before(self, power)), power)
 
 
-def _import_rounded(
-    ctx: ImportContext, self: Expr, *, function: Callable[[ImportContext, Expr], Expr]
-) -> Expr:
+def _import_rounded(ctx: Import, self: Expr, *, function: Callable[[Import, Expr], Expr]) -> Expr:
     return round_once(ctx, lambda x: function(ctx, x), self)
 
 
-def _erfc(ctx: ImportContext, x: Expr) -> Expr:
+def _erfc(ctx: Import, x: Expr) -> Expr:
     """The difference is taken in float64; beyond 5 or so it keeps no digits."""
     wide = ctx.cast(x, "float64")
     return ctx.cast(relay.subtract(ctx.scalar(1, "float64"), relay.erf(wide)), ctx.dtype(x))
 
 
-def _exp2(ctx: ImportContext, x: Expr) -> Expr:
+def _exp2(ctx: Import, x: Expr) -> Expr:
     return relay.power(ctx.scalar(2, ctx.dtype(x)), x)
 
 
-def _frac(ctx: ImportContext, x: Expr) -> Expr:
+def _frac(ctx: Import, x: Expr) -> Expr:
     return relay.subtract(x, relay.trunc(x))
 
 
-def _sinc(ctx: ImportContext, x: Expr) -> Expr:
+def _sinc(ctx: Import, x: Expr) -> Expr:
     dtype = ctx.dtype(x)
     angle = scale(ctx, x, math.pi)
     zero = relay.equal(x, ctx.scalar(0, dtype))
     return relay.where(zero, ctx.scalar(1, dtype), relay.divide(relay.sin(angle), angle))
 
 
-def _angle(ctx: ImportContext, x: Expr) -> Expr:
+def _angle(ctx: Import, x: Expr) -> Expr:
     dtype = ctx.dtype(x)
     zero = ctx.scalar(0, dtype)
     found = relay.where(relay.less(x, zero), ctx.scalar(math.pi, dtype), zero)
     return relay.where(relay.isnan(x), x, found)
 
 
-def _entr(ctx: ImportContext, x: Expr) -> Expr:
+def _entr(ctx: Import, x: Expr) -> Expr:
     dtype = ctx.dtype(x)
     zero = ctx.scalar(0, dtype)
     found = relay.negative(relay.multiply(x, relay.log(x)))
@@ -138,7 +134,7 @@ def _entr(ctx: ImportContext, x: Expr) -> Expr:
     return relay.where(relay.less(x, zero), ctx.scalar(-math.inf, dtype), found)
 
 
-def _ndtr(ctx: ImportContext, x: Expr) -> Expr:
+def _ndtr(ctx: Import, x: Expr) -> Expr:
     half = ctx.scalar(0.5, ctx.dtype(x))
     return relay.multiply(half, _erfc(ctx, scale(ctx, x, -math.sqrt(0.5))))
 
@@ -165,7 +161,7 @@ for _name, _function in FUNCTIONS.items():
 
 
 @OPS.imports("aten::logit", "aten::special_logit")
-def import_logit(ctx: ImportContext, self: Expr, *, eps: float | None = None) -> Expr:
+def import_logit(ctx: Import, self: Expr, *, eps: float | None = None) -> Expr:
     def function(x: Expr) -> Expr:
         dtype = ctx.dtype(x)
         if eps is not None:
@@ -177,7 +173,7 @@ def import_logit(ctx: ImportContext, self: Expr, *, eps: float | None = None) ->
 
 @OPS.imports("aten::nan_to_num")
 def import_nan_to_num(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     nan: float | None = None,
@@ -199,7 +195,7 @@ def import_nan_to_num(
 
 
 @OPS.imports("aten::mvlgamma", "aten::special_multigammaln")
-def import_mvlgamma(ctx: ImportContext, self: Expr, *, p: int) -> Expr:
+def import_mvlgamma(ctx: Import, self: Expr, *, p: int) -> Expr:
     def function(x: Expr) -> Expr:
         dtype = ctx.dtype(x)
         total: Expr = ctx.scalar(p * (p - 1) / 4 * math.log(math.pi), dtype)
@@ -232,7 +228,7 @@ OPS.pairs(
 
 
 @OPS.exports("sign")
-def export_sign(ctx: ExportContext, data: Value) -> Value:
+def export_sign(ctx: Export, data: Value) -> Value:
     """Of NaN PyTorch's sign is zero, Relay's NaN."""
     if is_float(ctx.type(data).dtype):
         return ctx.call(ctx.helper("sign"), data)
@@ -243,23 +239,23 @@ def export_sign(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.exports("negative")
-def export_negative(ctx: ExportContext, data: Value) -> Value:
+def export_negative(ctx: Export, data: Value) -> Value:
     return in_computed_dtype(ctx, lambda x: ctx.prefix("-", x), data)
 
 
 @OPS.exports("bitwise_not")
-def export_bitwise_not(ctx: ExportContext, data: Value) -> Value:
+def export_bitwise_not(ctx: Export, data: Value) -> Value:
     return in_computed_dtype(ctx, lambda x: ctx.prefix("~", x), data)
 
 
 @OPS.exports("round", takes=_FLOATS)
-def export_round(ctx: ExportContext, data: Value) -> Value:
+def export_round(ctx: Export, data: Value) -> Value:
     """PyTorch rounds halves to even numbers, Relay away from zero."""
     return ctx.call(ctx.helper("round_half_away"), data)
 
 
 @OPS.exports("serde.tgamma")
-def export_tgamma(ctx: ExportContext, data: Value) -> Value:
+def export_tgamma(ctx: Export, data: Value) -> Value:
     """In float64, where the logarithm of a large value keeps its digits."""
     dtype = ctx.type(data).dtype
     wide = cast(ctx, data, "float64")

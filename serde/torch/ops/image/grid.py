@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Final, Literal
 
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Call, Expr, call, tensor_type
 from serde.relay.op.image.grid import GridSample
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
 
 _METHODS: Final = ("linear", "nearest", "cubic")
@@ -20,7 +19,7 @@ _PADDING: Final = ("zeros", "border", "reflection")
     "aten::_grid_sampler_2d_cpu_fallback",
 )  # fmt: skip
 def import_grid_sampler(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     grid: Expr,
     *,
@@ -40,7 +39,7 @@ def import_grid_sampler(
 
 @OPS.imports("aten::affine_grid_generator")
 def import_affine_grid(
-    ctx: ImportContext, theta: Expr, *, size: tuple[SymInt, ...], align_corners: bool
+    ctx: Import, theta: Expr, *, size: tuple[SymInt, ...], align_corners: bool
 ) -> Expr:
     """The first two lengths are those of the batch and of the channels."""
     lengths = [ctx.dim(each) for each in size[2:]]
@@ -66,7 +65,7 @@ def _is_sampled_alike(call: Call) -> bool:
 
 
 def _sample(
-    ctx: ExportContext, x: Value, grid: Value, method: str, padding_mode: str, align_corners: bool
+    ctx: Export, x: Value, grid: Value, method: str, padding_mode: str, align_corners: bool
 ) -> Value:
     options: dict[str, object] = {} if method == "bilinear" else {"mode": method}
     if padding_mode != "zeros":
@@ -75,9 +74,7 @@ def _sample(
 
 
 @OPS.exports("image.grid_sample", when=_is_sampled_alike)
-def export_grid_sample(
-    ctx: ExportContext, data: Value, grid: Value, *, sampling: GridSample
-) -> Value:
+def export_grid_sample(ctx: Export, data: Value, grid: Value, *, sampling: GridSample) -> Value:
     places = ctx.method(grid, "movedim", 1, -1)
     return _sample(
         ctx, data, places, sampling.method, sampling.padding_mode, sampling.align_corners
@@ -90,20 +87,14 @@ def _has_mode(call: Call) -> bool:
 
 @OPS.exports("serde.grid_sample", when=_has_mode)
 def export_serde_grid_sample(
-    ctx: ExportContext,
-    data: Value,
-    grid: Value,
-    *,
-    method: str,
-    padding_mode: str,
-    align_corners: bool,
+    ctx: Export, data: Value, grid: Value, *, method: str, padding_mode: str, align_corners: bool
 ) -> Value:
     mode = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}[method]
     return _sample(ctx, data, grid, mode, padding_mode, align_corners)
 
 
 @OPS.exports("image.affine_grid")
-def export_affine_grid(ctx: ExportContext, data: Value, *, target_shape: tuple[int, ...]) -> Value:
+def export_affine_grid(ctx: Export, data: Value, *, target_shape: tuple[int, ...]) -> Value:
     size = [ctx.size(data, 0), 1, *target_shape]
     found = ctx.call("F.affine_grid", data, size, align_corners=True)
     return ctx.method(found, "permute", 0, 3, 1, 2)
@@ -111,7 +102,7 @@ def export_affine_grid(ctx: ExportContext, data: Value, *, target_shape: tuple[i
 
 @OPS.exports("serde.affine_grid")
 def export_serde_affine_grid(
-    ctx: ExportContext,
+    ctx: Export,
     theta: Value,
     shape: Value | None,
     *,
@@ -125,7 +116,7 @@ def export_serde_affine_grid(
 
 
 @OPS.exports("nn.depth_to_space")
-def export_depth_to_space(ctx: ExportContext, data: Value, *, block_size: int, mode: str) -> Value:
+def export_depth_to_space(ctx: Export, data: Value, *, block_size: int, mode: str) -> Value:
     """PyTorch's order is CRD; in the other the channels of a block are first split off."""
     if mode != "CRD":
         data = ctx.method(data, "unflatten", 1, (block_size * block_size, -1))
@@ -134,7 +125,7 @@ def export_depth_to_space(ctx: ExportContext, data: Value, *, block_size: int, m
 
 
 @OPS.exports("nn.space_to_depth")
-def export_space_to_depth(ctx: ExportContext, data: Value, *, block_size: int, mode: str) -> Value:
+def export_space_to_depth(ctx: Export, data: Value, *, block_size: int, mode: str) -> Value:
     found = ctx.call("F.pixel_unshuffle", data, block_size)
     found = ctx.method(found, "unflatten", 1, (-1, block_size * block_size))
     return ctx.method(ctx.method(found, "transpose", 1, 2), "flatten", 1, 2)

@@ -10,8 +10,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 from serde.core.weights import Array
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Dim, is_float
 from serde.relay.op.image.interpolation import Interpolation
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.windows import SPATIAL
@@ -140,7 +139,7 @@ class Resizing:
         """Whether a mode of PyTorch's reads the same elements of an axis."""
         if not (isinstance(length, int) and isinstance(size, int)):
             return False
-        places = self.how.places(length, size, 0.0, 1.0)
+        places = self.how.positions(length, size, 0.0, 1.0)
         if self.guard:
             (wanted, _), *_ = self.how.taps(places, length)
         else:

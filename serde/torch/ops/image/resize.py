@@ -13,9 +13,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Any, Constant, Dim, Expr, call
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.shape.lengths import divide_length, multiply_lengths, sizes_of
 from serde.torch.promotion import category

@@ -12,23 +12,20 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Dim, Expr, TensorType, is_float
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resampling import Resampling
 from serde.relay.op.image.resize import ImageResize
 from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.image.interpolation import Resizing
 from serde.torch.ops.image.resize import Scales, resize, resize_nearest, resize_smoothly
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.ops.written import cast
 from serde.walk.takes import Takes
 
 
 def _import_nearest_vec(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     *,
     exact: bool,
@@ -57,12 +54,7 @@ class _Factors:
 
 
 def _import_nearest(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    exact: bool,
-    output_size: tuple[SymInt, ...],
-    factors: _Factors,
+    ctx: Import, self: Expr, *, exact: bool, output_size: tuple[SymInt, ...], factors: _Factors
 ) -> Expr:
     scales = factors.of(ctx.type(self).rank - 2)
     return resize_nearest(ctx, self, output_size, scales, exact=exact)
@@ -79,7 +71,7 @@ def _register(resizer: Callable[..., Expr], method: str, *names: str) -> None:
 
     @OPS.imports(*(f"{name}.vec" for name in names))
     def import_vec(
-        ctx: ImportContext,
+        ctx: Import,
         input: Expr,
         *,
         output_size: tuple[SymInt, ...] | None = None,
@@ -92,7 +84,7 @@ def _register(resizer: Callable[..., Expr], method: str, *names: str) -> None:
 
     @OPS.imports(*names)
     def import_sized(
-        ctx: ImportContext,
+        ctx: Import,
         self: Expr,
         *,
         output_size: tuple[SymInt, ...],
@@ -115,7 +107,7 @@ _register(resize_smoothly, "linear", "aten::_upsample_bilinear2d_aa")
 _register(resize_smoothly, "cubic", "aten::_upsample_bicubic2d_aa")
 
 
-def _finish(ctx: ExportContext, written: object, source: str, dtype: str) -> Value:
+def _finish(ctx: Export, written: object, source: str, dtype: str) -> Value:
     """Return what was written in a dtype."""
     result, work = written if isinstance(written, tuple) else (written, source)
     return cast(ctx, result, dtype, work)
@@ -123,7 +115,7 @@ def _finish(ctx: ExportContext, written: object, source: str, dtype: str) -> Val
 
 def _make_resize_exporter(rank: int) -> Callable[..., Value]:
     def export_resize(
-        ctx: ExportContext,
+        ctx: Export,
         data: Value,
         *,
         size: tuple[Dim, ...] | None,
@@ -144,7 +136,7 @@ for _rank in SPATIAL:
 
 
 def _resize_at_run_time(
-    ctx: ExportContext, data: Value, sizes: Sequence[Value], resizing: Resizing
+    ctx: Export, data: Value, sizes: Sequence[Value], resizing: Resizing
 ) -> Value:
     """Return images resized to lengths that are computed."""
     work = ctx.type(data).dtype
@@ -156,7 +148,7 @@ def _resize_at_run_time(
 
 @OPS.exports("dyn.image.resize2d")
 def export_dyn_resize2d(
-    ctx: ExportContext, data: Value, size: Value, roi: Value, *, resize: ImageResize
+    ctx: Export, data: Value, size: Value, roi: Value, *, resize: ImageResize
 ) -> Value:
     bounds = [0.0] * 4
     if resize.coordinate_transformation_mode == "tf_crop_and_resize":
@@ -169,7 +161,7 @@ def export_dyn_resize2d(
 
 @OPS.exports("serde.resize", takes=Takes(antialias=False, policy="stretch"))
 def export_serde_resize(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     roi: Value | None,
     scales: Value | None,
@@ -266,7 +258,7 @@ def _each(value: Size | Factor, rank: int) -> tuple[SymInt | float, ...] | None:
 
 
 def _interpolate(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     size: Size,
     scale_factor: Factor,
@@ -302,7 +294,7 @@ def _interpolate(
     return function(ctx, x, lengths, scales, method=method, align_corners=align_corners)
 
 
-def _average(ctx: ImportContext, x: Expr, lengths: Sequence[SymInt], rank: int) -> Expr:
+def _average(ctx: Import, x: Expr, lengths: Sequence[SymInt], rank: int) -> Expr:
     size = tuple(ctx.fixed(each) for each in lengths)
     if rank == 1:
         return relay.nn.adaptive_avg_pool1d(x, size)
@@ -311,7 +303,7 @@ def _average(ctx: ImportContext, x: Expr, lengths: Sequence[SymInt], rank: int) 
 
 @OPS.imports("aten::__interpolate")
 def import_interpolate(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     *,
     size: Size = None,
@@ -335,7 +327,7 @@ def import_interpolate(
 
 @OPS.imports("aten::__upsample")
 def import_upsample(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     *,
     size: Size = None,
@@ -349,13 +341,13 @@ def import_upsample(
 
 @OPS.imports("aten::__upsample_nearest")
 def import_upsample_nearest(
-    ctx: ImportContext, input: Expr, *, size: Size = None, scale_factor: Factor = None
+    ctx: Import, input: Expr, *, size: Size = None, scale_factor: Factor = None
 ) -> Expr:
     return _interpolate(ctx, input, size, scale_factor, "nearest")
 
 
 @OPS.imports("aten::__upsample_bilinear")
 def import_upsample_bilinear(
-    ctx: ImportContext, input: Expr, *, size: Size = None, scale_factor: Factor = None
+    ctx: Import, input: Expr, *, size: Size = None, scale_factor: Factor = None
 ) -> Expr:
     return _interpolate(ctx, input, size, scale_factor, "bilinear", align_corners=True)

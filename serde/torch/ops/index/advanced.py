@@ -9,13 +9,12 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call
 from serde.relay.lowering.index import from_start
 from serde.torch.ops.index.gather import as_index
 from serde.torch.ops.shape.arrange import transpose
 from serde.torch.ops.shape.lengths import broadcast, multiply_lengths, reshape, sizes_of, spread
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, Scalar, SymInt, Value
 
 __all__ = ["count_from_start", "index_tensor"]
 
@@ -41,7 +40,7 @@ class _Places:
         return self.axes[0] if last == len(self.axes) else 0
 
 
-def count_from_start(ctx: ImportContext, indices: Expr, length: SymInt) -> Expr:
+def count_from_start(ctx: Import, indices: Expr, length: SymInt) -> Expr:
     """Return indices of which the negative ones were counted from the end."""
     dtype = ctx.dtype(indices)
     known = ctx.known(indices)
@@ -50,7 +49,7 @@ def count_from_start(ctx: ImportContext, indices: Expr, length: SymInt) -> Expr:
     return ctx.fold(from_start(indices, ctx.scalar(length, dtype)))
 
 
-def _expand_masks(ctx: ImportContext, indices: Sequence[Expr | None]) -> list[Expr | None]:
+def _expand_masks(ctx: Import, indices: Sequence[Expr | None]) -> list[Expr | None]:
     """Return indices with each mask as the places of what is true, one tensor an axis of it."""
     found: list[Expr | None] = []
     for each in indices:
@@ -68,7 +67,7 @@ def _expand_masks(ctx: ImportContext, indices: Sequence[Expr | None]) -> list[Ex
     return found
 
 
-def _places(ctx: ImportContext, x: Expr, indices: Sequence[Expr | None]) -> _Places:
+def _places(ctx: Import, x: Expr, indices: Sequence[Expr | None]) -> _Places:
     """Return the indices that are given, broadcast.
 
     Raises:
@@ -85,7 +84,7 @@ def _places(ctx: ImportContext, x: Expr, indices: Sequence[Expr | None]) -> _Pla
     return _Places(tuple(axis for axis, _ in given), tuple(tensors))
 
 
-def _only_mask(ctx: ImportContext, indices: Sequence[Expr | None]) -> tuple[int, Expr] | None:
+def _only_mask(ctx: Import, indices: Sequence[Expr | None]) -> tuple[int, Expr] | None:
     """Return the mask that is the only index, and its first axis; None where it is not one."""
     given = [(axis, each) for axis, each in enumerate(indices) if each is not None]
     if len(given) != 1 or ctx.dtype(given[0][1]) not in _MASKS or not ctx.type(given[0][1]).rank:
@@ -93,7 +92,7 @@ def _only_mask(ctx: ImportContext, indices: Sequence[Expr | None]) -> tuple[int,
     return given[0]
 
 
-def index_tensor(ctx: ImportContext, x: Expr, indices: Sequence[Expr | None]) -> Expr:
+def index_tensor(ctx: Import, x: Expr, indices: Sequence[Expr | None]) -> Expr:
     """Return the elements that indices name, as NumPy's advanced indexing has them."""
     only = _only_mask(ctx, indices)
     if only is not None:
@@ -114,7 +113,7 @@ def index_tensor(ctx: ImportContext, x: Expr, indices: Sequence[Expr | None]) ->
     return transpose(ctx, found, order)
 
 
-def _take_marked(ctx: ImportContext, x: Expr, axis: int, mask: Expr) -> Expr:
+def _take_marked(ctx: Import, x: Expr, axis: int, mask: Expr) -> Expr:
     """Return the entries that a mask marks, which covers as many axes as it has."""
     rank = ctx.type(mask).rank
     flat, marks = x, ctx.cast(mask, "bool")
@@ -126,7 +125,7 @@ def _take_marked(ctx: ImportContext, x: Expr, axis: int, mask: Expr) -> Expr:
     return call("serde.compress", flat, marks, axis=axis)
 
 
-def _take_along(ctx: ImportContext, x: Expr, indices: Expr, axis: int) -> Expr:
+def _take_along(ctx: Import, x: Expr, indices: Expr, axis: int) -> Expr:
     length, known = ctx.type(x).shape[axis], ctx.known(indices)
     if known is None or not isinstance(length, int):
         return call("serde.take", x, indices, axis=axis)
@@ -136,13 +135,13 @@ def _take_along(ctx: ImportContext, x: Expr, indices: Expr, axis: int) -> Expr:
 
 
 @OPS.imports("aten::index", "aten::_unsafe_index")
-def import_index(ctx: ImportContext, self: Expr, *indices: Expr | None) -> Expr:
+def import_index(ctx: Import, self: Expr, *indices: Expr | None) -> Expr:
     return index_tensor(ctx, self, indices)
 
 
 @OPS.imports("aten::_unsafe_masked_index")
 def import_masked_index(
-    ctx: ImportContext, self: Expr, mask: Expr, *indices: Expr | None, fill: Scalar
+    ctx: Import, self: Expr, mask: Expr, *indices: Expr | None, fill: Scalar
 ) -> Expr:
     """Indices where the mask is false may be outside: they are taken into the tensor."""
     inside = [_clamp(ctx, self, axis, each) for axis, each in enumerate(indices)]
@@ -150,7 +149,7 @@ def import_masked_index(
     return relay.where(mask, found, ctx.scalar(fill, ctx.dtype(self)))
 
 
-def _clamp(ctx: ImportContext, x: Expr, axis: int, indices: Expr | None) -> Expr | None:
+def _clamp(ctx: Import, x: Expr, axis: int, indices: Expr | None) -> Expr | None:
     if indices is None:
         return None
     dtype = ctx.dtype(indices)
@@ -162,7 +161,7 @@ def _clamp(ctx: ImportContext, x: Expr, axis: int, indices: Expr | None) -> Expr
     "aten::index_put", "aten::_unsafe_index_put", "aten::_index_put_impl", ignored=("unsafe",)
 )
 def import_index_put(
-    ctx: ImportContext, self: Expr, values: Expr, *indices: Expr | None, accumulate: bool = False
+    ctx: Import, self: Expr, values: Expr, *indices: Expr | None, accumulate: bool = False
 ) -> Expr:
     """Values broadcast to what the indices name; where several meet, the last one stays."""
     new = ctx.cast(values, ctx.dtype(self))
@@ -176,17 +175,17 @@ def import_index_put(
     return _put(ctx, self, new, places, accumulate=accumulate)
 
 
-def _add(ctx: ImportContext, one: Expr, other: Expr) -> Expr:
+def _add(ctx: Import, one: Expr, other: Expr) -> Expr:
     return (relay.logical_or if ctx.dtype(one) == "bool" else relay.add)(one, other)
 
 
-def _rank_behind(ctx: ImportContext, x: Expr, axis: int, mask: Expr) -> int:
+def _rank_behind(ctx: Import, x: Expr, axis: int, mask: Expr) -> int:
     """Return how many axes follow those that a mask covers."""
     return ctx.type(x).rank - axis - ctx.type(mask).rank
 
 
 def _put_marked(
-    ctx: ImportContext, x: Expr, values: Expr, axis: int, mask: Expr, *, accumulate: bool
+    ctx: Import, x: Expr, values: Expr, axis: int, mask: Expr, *, accumulate: bool
 ) -> Expr:
     """Return `x` with the same values in every entry that a mask marks."""
     behind = _rank_behind(ctx, x, axis, mask)
@@ -196,7 +195,7 @@ def _put_marked(
     return relay.where(marks, _add(ctx, x, values) if accumulate else values, x)
 
 
-def _put(ctx: ImportContext, x: Expr, values: Expr, places: _Places, *, accumulate: bool) -> Expr:
+def _put(ctx: Import, x: Expr, values: Expr, places: _Places, *, accumulate: bool) -> Expr:
     """Return `x` with values at places, the indexed axes in front meanwhile."""
     sizes, rank = sizes_of(ctx, x), ctx.type(x).rank
     rest = [axis for axis in range(rank) if axis not in places.axes]
@@ -221,7 +220,7 @@ def _put(ctx: ImportContext, x: Expr, values: Expr, places: _Places, *, accumula
 
 @OPS.imports("aten::_unsafe_masked_index_put_accumulate")
 def import_masked_index_put(
-    ctx: ImportContext, self: Expr, mask: Expr, values: Expr, *indices: Expr | None
+    ctx: Import, self: Expr, mask: Expr, values: Expr, *indices: Expr | None
 ) -> Expr:
     inside = [_clamp(ctx, self, axis, each) for axis, each in enumerate(indices)]
     kept = relay.where(mask, values, relay.const(0, ctx.dtype(values)))
@@ -229,6 +228,6 @@ def import_masked_index_put(
 
 
 @OPS.exports("adv_index")
-def export_adv_index(ctx: ExportContext, inputs: tuple[Value, ...]) -> Value:
+def export_adv_index(ctx: Export, inputs: tuple[Value, ...]) -> Value:
     data, *indices = inputs
     return ctx.index(data, tuple(as_index(ctx, each) for each in indices))

@@ -5,23 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, call, is_float, normalize_axis
 from serde.torch.ops.shape.lengths import broadcast, reshape, sizes_of, spread
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.ops.written import cast, in_signed
 
 __all__ = ["as_index", "at_least_vector", "from_start", "gather_along"]
 
 
-def at_least_vector(ctx: ImportContext, x: Expr) -> Expr:
+def at_least_vector(ctx: Import, x: Expr) -> Expr:
     """Return a scalar as a vector of one."""
     return x if ctx.type(x).rank else relay.reshape(x, newshape=(1,))
 
 
-def gather_along(ctx: ImportContext, x: Expr, axis: int, index: Expr) -> Expr:
+def gather_along(ctx: Import, x: Expr, axis: int, index: Expr) -> Expr:
     """Return along an axis the entries that an index names; it may be shorter along others."""
     dims = ctx.type(index).shape
     if 0 in dims:
@@ -31,12 +28,12 @@ def gather_along(ctx: ImportContext, x: Expr, axis: int, index: Expr) -> Expr:
 
 
 @OPS.imports("aten::gather", ignored=("sparse_grad",))
-def import_gather(ctx: ImportContext, self: Expr, index: Expr, *, dim: int) -> Expr:
+def import_gather(ctx: Import, self: Expr, index: Expr, *, dim: int) -> Expr:
     return gather_along(ctx, self, ctx.axis(self, dim), index)
 
 
 @OPS.imports("aten::index_select")
-def import_index_select(ctx: ImportContext, self: Expr, index: Expr, *, dim: int) -> Expr:
+def import_index_select(ctx: Import, self: Expr, index: Expr, *, dim: int) -> Expr:
     """Of a scalar, the only index is 0."""
     axis = ctx.axis(self, dim)
     if not ctx.type(self).rank:
@@ -45,7 +42,7 @@ def import_index_select(ctx: ImportContext, self: Expr, index: Expr, *, dim: int
 
 
 @OPS.imports("aten::take")
-def import_take(ctx: ImportContext, self: Expr, index: Expr) -> Expr:
+def import_take(ctx: Import, self: Expr, index: Expr) -> Expr:
     """Of the elements in a row; negative indices count from the end."""
     if 0 in ctx.type(index).shape:
         return relay.zeros(ctx.type(index).shape, ctx.dtype(self))
@@ -54,7 +51,7 @@ def import_take(ctx: ImportContext, self: Expr, index: Expr) -> Expr:
 
 @OPS.imports("aten::take_along_dim")
 def import_take_along_dim(
-    ctx: ImportContext, self: Expr, indices: Expr, *, dim: int | None = None
+    ctx: Import, self: Expr, indices: Expr, *, dim: int | None = None
 ) -> Expr:
     """All axes but that of the index broadcast."""
     if dim is None:
@@ -67,7 +64,7 @@ def import_take_along_dim(
     return gather_along(ctx, x, axis, places)
 
 
-def _spread_beside(ctx: ImportContext, x: Expr, index: Expr, axis: int) -> tuple[Expr, Expr]:
+def _spread_beside(ctx: Import, x: Expr, index: Expr, axis: int) -> tuple[Expr, Expr]:
     """Return a tensor and an index broadcast along all axes but one."""
     shapes = [list(ctx.type(each).shape) for each in (x, index)]
     for shape in shapes:
@@ -84,12 +81,12 @@ def _spread_beside(ctx: ImportContext, x: Expr, index: Expr, axis: int) -> tuple
     return wide[0], wide[1]
 
 
-def as_index(ctx: ExportContext, x: Value) -> Value:
+def as_index(ctx: Export, x: Value) -> Value:
     """Return indices as PyTorch takes them: of uint8 it would make a mask."""
     return x if ctx.type(x).dtype in ("int32", "int64") else cast(ctx, x, "int64")
 
 
-def _within(ctx: ExportContext, indices: Value, length: int | Value, mode: str) -> Value:
+def _within(ctx: Export, indices: Value, length: int | Value, mode: str) -> Value:
     """Return indices that are inside an axis of some length."""
     dtype = ctx.type(indices).dtype
     if indices.data is not None and isinstance(length, int):
@@ -104,7 +101,7 @@ def _within(ctx: ExportContext, indices: Value, length: int | Value, mode: str) 
     return ctx.call("torch.clamp", index, **lowest, max=last)
 
 
-def from_start(ctx: ExportContext, indices: Value, data: Value, axis: int) -> Value:
+def from_start(ctx: Export, indices: Value, data: Value, axis: int) -> Value:
     """Return indices, of which negative ones count from the end, as int64 from the start."""
     length = ctx.size(data, axis)
     if indices.data is not None:
@@ -119,7 +116,7 @@ def from_start(ctx: ExportContext, indices: Value, data: Value, axis: int) -> Va
     return ctx.infix("%", wide, length)
 
 
-def _at(ctx: ExportContext, data: Value, axis: int, indices: Value) -> Value:
+def _at(ctx: Export, data: Value, axis: int, indices: Value) -> Value:
     """Return the entries of an axis at indices, negative ones counted from the end."""
     number = ctx.scalar(indices) if not ctx.type(indices).shape else None
     place = indices if number is None else int(number)
@@ -129,7 +126,7 @@ def _at(ctx: ExportContext, data: Value, axis: int, indices: Value) -> Value:
 @OPS.exports("take")
 @in_signed
 def export_take(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, axis: int | None, mode: str
+    ctx: Export, data: Value, indices: Value, *, batch_dims: int, axis: int | None, mode: str
 ) -> Value:
     """Indices that may be outside are clipped or wrapped before."""
     if axis is None:
@@ -164,14 +161,14 @@ def export_take(
     return _at(ctx, data, axis, ctx.typed(indices, ctx.type(own)))
 
 
-def _flat(ctx: ExportContext, data: Value) -> TensorType:
+def _flat(ctx: Export, data: Value) -> TensorType:
     type_ = ctx.type(data)
     return TensorType([type_.size], type_.dtype)
 
 
 @OPS.exports("serde.take")
 @in_signed
-def export_serde_take(ctx: ExportContext, data: Value, indices: Value, *, axis: int) -> Value:
+def export_serde_take(ctx: Export, data: Value, indices: Value, *, axis: int) -> Value:
     axis = normalize_axis(axis, ctx.type(data).rank)
     given = indices if indices.data is not None else as_index(ctx, indices)
     return _at(ctx, data, axis, ctx.typed(given, ctx.type(indices)))
@@ -179,12 +176,12 @@ def export_serde_take(ctx: ExportContext, data: Value, indices: Value, *, axis: 
 
 @OPS.exports("gather")
 @in_signed
-def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int | None) -> Value:
+def export_gather(ctx: Export, data: Value, indices: Value, *, axis: int | None) -> Value:
     axis = normalize_axis(axis or 0, ctx.type(data).rank)
     return ctx.call("torch.gather", data, axis, from_start(ctx, indices, data, axis))
 
 
-def _parts(ctx: ExportContext, indices: Value, axis: int) -> list[Value]:
+def _parts(ctx: Export, indices: Value, axis: int) -> list[Value]:
     """Return the rows of indices, one for each axis that they name."""
     rank = ctx.type(indices).rank
     (depth,) = ctx.static_lengths(indices, [axis])
@@ -194,7 +191,7 @@ def _parts(ctx: ExportContext, indices: Value, axis: int) -> list[Value]:
 
 
 @OPS.exports("gather_nd", ignored=("index_rank",))
-def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
+def export_gather_nd(ctx: Export, data: Value, indices: Value, *, batch_dims: int) -> Value:
     if not batch_dims:
         return ctx.index(data, tuple(_parts(ctx, indices, 0)))
     rows = ctx.method(as_index(ctx, indices), "movedim", 0, -1)
@@ -202,9 +199,7 @@ def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_d
 
 
 @OPS.exports("serde.gather_nd")
-def export_serde_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int
-) -> Value:
+def export_serde_gather_nd(ctx: Export, data: Value, indices: Value, *, batch_dims: int) -> Value:
     if not batch_dims:
         return ctx.index(data, tuple(_parts(ctx, indices, -1)))
     return ctx.call(ctx.helper("gather_batched"), data, as_index(ctx, indices), batch_dims)

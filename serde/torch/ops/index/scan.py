@@ -9,11 +9,10 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call
 from serde.torch.ops.elementwise.convert import widen
 from serde.torch.ops.reduce.plain import DType, as_summed
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
+from serde.torch.ops.table import OPS, Export, Import, Scalar, Value
 from serde.torch.ops.written import in_signed
 from serde.walk.expansion.functions import log_add_exp
 
@@ -23,7 +22,7 @@ MAX_STEPS = 16
 
 def _register_running(op: str) -> None:
     @OPS.imports(f"aten::{op}")
-    def import_running(ctx: ImportContext, self: Expr, *, dim: int, dtype: DType = None) -> Expr:
+    def import_running(ctx: Import, self: Expr, *, dim: int, dtype: DType = None) -> Expr:
         x = as_summed(ctx, self, dtype)
         axis = ctx.axis(x, dim)
         if not ctx.type(x).rank:
@@ -37,7 +36,7 @@ _register_running("cumprod")
 
 def _make_scan_exporter(target: str, identity: int) -> Callable[..., Value]:
     def export_scan(
-        ctx: ExportContext, data: Value, *, axis: int | None, dtype: DType, exclusive: bool
+        ctx: Export, data: Value, *, axis: int | None, dtype: DType, exclusive: bool
     ) -> Value:
         wanted = ctx.result_type().dtype
         if wanted == "bool":
@@ -52,7 +51,7 @@ def _make_scan_exporter(target: str, identity: int) -> Callable[..., Value]:
 
 def _make_serde_scan_exporter(target: str, identity: int) -> Callable[..., Value]:
     def export_serde_scan(
-        ctx: ExportContext, data: Value, *, axis: int, exclusive: bool, reverse: bool
+        ctx: Export, data: Value, *, axis: int, exclusive: bool, reverse: bool
     ) -> Value:
         dtype = ctx.type(data).dtype
         given = ctx.method(data, "flip", axis) if reverse else data
@@ -69,7 +68,7 @@ for _name, _identity in {"cumsum": 0, "cumprod": 1}.items():
     OPS.exports(f"serde.{_name}")(in_signed(_make_serde_scan_exporter(_name, _identity)))
 
 
-def _length(ctx: ImportContext, x: Expr, axis: int) -> int:
+def _length(ctx: Import, x: Expr, axis: int) -> int:
     length = ctx.type(x).shape[axis]
     if not isinstance(length, int) or length > 1 << MAX_STEPS:
         raise Unsupported(f"running results along an axis of length {length}")
@@ -86,7 +85,7 @@ def _join(one: Expr, other: Expr, axis: int) -> Expr:
 
 def _register_extreme(op: str, comparison: str) -> None:
     @OPS.imports(f"aten::{op}")
-    def import_running_extreme(ctx: ImportContext, self: Expr, *, dim: int) -> tuple[Expr, Expr]:
+    def import_running_extreme(ctx: Import, self: Expr, *, dim: int) -> tuple[Expr, Expr]:
         """Of equal elements the last one counts, and NaN beats all; the reach is doubled."""
         axis = ctx.axis(self, dim)
         if not ctx.type(self).rank:
@@ -123,9 +122,7 @@ _register_extreme("cummax", "greater_equal")
 _register_extreme("cummin", "less_equal")
 
 
-def run_doubling(
-    ctx: ImportContext, x: Expr, axis: int, combine: Callable[[Expr, Expr], Expr]
-) -> Expr:
+def run_doubling(ctx: Import, x: Expr, axis: int, combine: Callable[[Expr, Expr], Expr]) -> Expr:
     """Return running results of an associative function, whose reach is doubled each step."""
     length, reach = _length(ctx, x, axis), 1
     while reach < length:
@@ -136,7 +133,7 @@ def run_doubling(
 
 
 @OPS.imports("aten::logcumsumexp", "aten::_logcumsumexp")
-def import_logcumsumexp(ctx: ImportContext, self: Expr, *, dim: int) -> Expr:
+def import_logcumsumexp(ctx: Import, self: Expr, *, dim: int) -> Expr:
     axis = ctx.axis(self, dim)
     if not ctx.type(self).rank:
         return self
@@ -146,7 +143,7 @@ def import_logcumsumexp(ctx: ImportContext, self: Expr, *, dim: int) -> Expr:
 
 @OPS.imports("aten::diff")
 def import_diff(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     prepend: Expr | None = None,
     append: Expr | None = None,
@@ -168,7 +165,7 @@ def import_diff(
     return x
 
 
-def _trapezoids(ctx: ImportContext, y: Expr, widths: Expr, axis: int) -> Expr:
+def _trapezoids(ctx: Import, y: Expr, widths: Expr, axis: int) -> Expr:
     """Return the areas between neighbours along an axis."""
     after = relay.strided_slice(y, begin=[1], end=[np.iinfo(np.int64).max], axes=[axis])
     before = relay.strided_slice(y, begin=[0], end=[-1], axes=[axis])
@@ -176,7 +173,7 @@ def _trapezoids(ctx: ImportContext, y: Expr, widths: Expr, axis: int) -> Expr:
     return relay.divide(*ctx.promote(relay.multiply(sums, factors), ctx.number(2.0)))
 
 
-def _widths(ctx: ImportContext, y: Expr, x: Expr, axis: int) -> Expr:
+def _widths(ctx: Import, y: Expr, x: Expr, axis: int) -> Expr:
     """Return the distances of points that are a vector or shaped as the values."""
     if ctx.type(x).rank == 1:
         following = ctx.type(y).rank - 1 - axis
@@ -186,20 +183,20 @@ def _widths(ctx: ImportContext, y: Expr, x: Expr, axis: int) -> Expr:
 
 
 @OPS.imports("aten::trapezoid.x", "aten::trapz.x")
-def import_trapezoid(ctx: ImportContext, y: Expr, x: Expr, *, dim: int = -1) -> Expr:
+def import_trapezoid(ctx: Import, y: Expr, x: Expr, *, dim: int = -1) -> Expr:
     axis = ctx.axis(y, dim)
     areas = _trapezoids(ctx, y, _widths(ctx, y, x, axis), axis)
     return relay.sum(areas, axis=[axis - ctx.type(y).rank])
 
 
 @OPS.imports("aten::trapezoid.dx", "aten::trapz.dx")
-def import_even_trapezoid(ctx: ImportContext, y: Expr, *, dx: Scalar = 1, dim: int = -1) -> Expr:
+def import_even_trapezoid(ctx: Import, y: Expr, *, dx: Scalar = 1, dim: int = -1) -> Expr:
     axis = ctx.axis(y, dim)
     return relay.sum(_trapezoids(ctx, y, ctx.number(dx), axis), axis=[axis])
 
 
 @OPS.imports("aten::cumulative_trapezoid.x")
-def import_cumulative_trapezoid(ctx: ImportContext, y: Expr, x: Expr, *, dim: int = -1) -> Expr:
+def import_cumulative_trapezoid(ctx: Import, y: Expr, x: Expr, *, dim: int = -1) -> Expr:
     axis = ctx.axis(y, dim)
     areas = _trapezoids(ctx, y, _widths(ctx, y, x, axis), axis)
     return relay.cumsum(areas, axis=ctx.type(areas).rank + axis - ctx.type(y).rank)
@@ -207,7 +204,7 @@ def import_cumulative_trapezoid(ctx: ImportContext, y: Expr, x: Expr, *, dim: in
 
 @OPS.imports("aten::cumulative_trapezoid.dx")
 def import_cumulative_even_trapezoid(
-    ctx: ImportContext, y: Expr, *, dx: Scalar = 1, dim: int = -1
+    ctx: Import, y: Expr, *, dx: Scalar = 1, dim: int = -1
 ) -> Expr:
     axis = ctx.axis(y, dim)
     return relay.cumsum(_trapezoids(ctx, y, ctx.number(dx), axis), axis=axis)

@@ -9,12 +9,10 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.dims import same_shape
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir import Constant, Expr, is_float, normalize_axis, same_shape
 from serde.torch.ops.index.gather import as_index, at_least_vector, from_start
 from serde.torch.ops.shape.lengths import broadcast, reshape, sizes_of
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, Scalar, SymInt, Value
 from serde.torch.ops.written import cast, in_signed
 from serde.torch.promotion import category
 
@@ -27,12 +25,12 @@ _HOW: Final[dict[str, How]] = {
 }  # fmt: skip
 
 
-def _alike(ctx: ImportContext, one: Expr, other: Expr) -> bool:
+def _alike(ctx: Import, one: Expr, other: Expr) -> bool:
     """Whether two tensors surely have one shape."""
     return same_shape(ctx.type(one).shape, ctx.type(other).shape)
 
 
-def _scatter(ctx: ImportContext, x: Expr, axis: int, index: Expr, updates: Expr, how: How) -> Expr:
+def _scatter(ctx: Import, x: Expr, axis: int, index: Expr, updates: Expr, how: How) -> Expr:
     """Return `x` with updates at the places that an index names; of more updates, the first."""
     if 0 in ctx.type(index).shape:
         return x
@@ -43,14 +41,14 @@ def _scatter(ctx: ImportContext, x: Expr, axis: int, index: Expr, updates: Expr,
     return found if ctx.type(x).rank else relay.reshape(found, newshape=())
 
 
-def _filled(ctx: ImportContext, value: Scalar, dtype: str, like: Expr) -> Expr:
+def _filled(ctx: Import, value: Scalar, dtype: str, like: Expr) -> Expr:
     """Return a number in a dtype, as often as another tensor has elements."""
     return broadcast(ctx, ctx.scalar(value, dtype), sizes_of(ctx, like))
 
 
 @OPS.imports("aten::scatter.src", "aten::scatter.reduce")
 def import_scatter(
-    ctx: ImportContext, self: Expr, index: Expr, src: Expr, *, dim: int, reduce: Named | None = None
+    ctx: Import, self: Expr, index: Expr, src: Expr, *, dim: int, reduce: Named | None = None
 ) -> Expr:
     how: How = "update" if reduce is None else _HOW[reduce]
     return _scatter(ctx, self, ctx.axis(self, dim), index, src, how)
@@ -58,13 +56,7 @@ def import_scatter(
 
 @OPS.imports("aten::scatter.value", "aten::scatter.value_reduce")
 def import_scatter_value(
-    ctx: ImportContext,
-    self: Expr,
-    index: Expr,
-    *,
-    dim: int,
-    value: Scalar,
-    reduce: Named | None = None,
+    ctx: Import, self: Expr, index: Expr, *, dim: int, value: Scalar, reduce: Named | None = None
 ) -> Expr:
     updates = _filled(ctx, value, ctx.dtype(self), index)
     how: How = "update" if reduce is None else _HOW[reduce]
@@ -72,7 +64,7 @@ def import_scatter_value(
 
 
 @OPS.imports("aten::scatter_add")
-def import_scatter_add(ctx: ImportContext, self: Expr, index: Expr, src: Expr, *, dim: int) -> Expr:
+def import_scatter_add(ctx: Import, self: Expr, index: Expr, src: Expr, *, dim: int) -> Expr:
     return _scatter(ctx, self, ctx.axis(self, dim), index, src, "add")
 
 
@@ -94,7 +86,7 @@ def _identity(reduce: Reduction, dtype: str) -> float | int:
 
 
 def _reduce(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     axis: int,
     index: Expr,
@@ -126,7 +118,7 @@ def _reduce(
 
 @OPS.imports("aten::scatter_reduce")
 def import_scatter_reduce(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     index: Expr,
     src: Expr,
@@ -142,7 +134,7 @@ def import_scatter_reduce(
     return _reduce(ctx, self, axis, index, src, reduce, include_self=include_self)
 
 
-def _spread_index(ctx: ImportContext, index: Expr, source: Expr, axis: int) -> Expr:
+def _spread_index(ctx: Import, index: Expr, source: Expr, axis: int) -> Expr:
     """Return a vector of indices of an axis for each element of what goes there."""
     ctx.require_rank(index, 0, 1)
     ctx.require_rank(source, axis + 1)
@@ -151,7 +143,7 @@ def _spread_index(ctx: ImportContext, index: Expr, source: Expr, axis: int) -> E
     return broadcast(ctx, reshape(ctx, index, sizes), sizes_of(ctx, source))
 
 
-def _place(ctx: ImportContext, x: Expr, axis: int, index: Expr, source: Expr, how: How) -> Expr:
+def _place(ctx: Import, x: Expr, axis: int, index: Expr, source: Expr, how: How) -> Expr:
     """Return `x` with the entries of an axis that a vector names replaced, or added to."""
     source = at_least_vector(ctx, ctx.cast(source, ctx.dtype(x)))
     if not ctx.type(x).rank:
@@ -161,7 +153,7 @@ def _place(ctx: ImportContext, x: Expr, axis: int, index: Expr, source: Expr, ho
 
 @OPS.imports("aten::index_add")
 def import_index_add(
-    ctx: ImportContext, self: Expr, index: Expr, source: Expr, *, dim: int, alpha: Scalar = 1
+    ctx: Import, self: Expr, index: Expr, source: Expr, *, dim: int, alpha: Scalar = 1
 ) -> Expr:
     if isinstance(alpha, Expr) or alpha != 1:
         multiply = relay.logical_and if ctx.dtype(source) == "bool" else relay.multiply
@@ -170,15 +162,13 @@ def import_index_add(
 
 
 @OPS.imports("aten::index_copy")
-def import_index_copy(
-    ctx: ImportContext, self: Expr, index: Expr, source: Expr, *, dim: int
-) -> Expr:
+def import_index_copy(ctx: Import, self: Expr, index: Expr, source: Expr, *, dim: int) -> Expr:
     return _place(ctx, self, ctx.axis(self, dim), index, source, "update")
 
 
 @OPS.imports("aten::index_reduce")
 def import_index_reduce(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     index: Expr,
     source: Expr,
@@ -193,9 +183,7 @@ def import_index_reduce(
 
 
 @OPS.imports("aten::index_fill")
-def import_index_fill(
-    ctx: ImportContext, self: Expr, index: Expr, value: Expr, *, dim: int
-) -> Expr:
+def import_index_fill(ctx: Import, self: Expr, index: Expr, value: Expr, *, dim: int) -> Expr:
     """The entries of the axis that are named are marked, then replaced; negative ones count."""
     axis, rank = ctx.axis(self, dim), ctx.type(self).rank
     if 0 in ctx.type(index).shape:
@@ -213,7 +201,7 @@ def import_index_fill(
 
 @OPS.imports("aten::put")
 def import_put(
-    ctx: ImportContext, self: Expr, index: Expr, source: Expr, *, accumulate: bool = False
+    ctx: Import, self: Expr, index: Expr, source: Expr, *, accumulate: bool = False
 ) -> Expr:
     flat = [reshape(ctx, each, [-1]) for each in (self, index, source)]
     found = _scatter(ctx, flat[0], 0, flat[1], flat[2], "add" if accumulate else "update")
@@ -221,7 +209,7 @@ def import_put(
 
 
 @OPS.imports("aten::masked_scatter")
-def import_masked_scatter(ctx: ImportContext, self: Expr, mask: Expr, source: Expr) -> Expr:
+def import_masked_scatter(ctx: Import, self: Expr, mask: Expr, source: Expr) -> Expr:
     """Each place that is marked takes the next element of the source."""
     if 0 in ctx.type(source).shape:
         return self
@@ -233,7 +221,7 @@ def import_masked_scatter(ctx: ImportContext, self: Expr, mask: Expr, source: Ex
     return relay.where(marks, reshape(ctx, taken, sizes_of(ctx, x)), x)
 
 
-def _is_wider(ctx: ImportContext, one: Expr, other: Expr) -> bool:
+def _is_wider(ctx: Import, one: Expr, other: Expr) -> bool:
     return ctx.type(one).rank > ctx.type(other).rank
 
 
@@ -242,14 +230,14 @@ _REDUCTIONS = {"mul": "prod", "mean": "mean", "min": "amin", "max": "amax"}
 
 @OPS.exports("scatter_elements")
 def export_scatter_elements(
-    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, axis: int, reduction: str
+    ctx: Export, data: Value, indices: Value, updates: Value, *, axis: int, reduction: str
 ) -> Value:
     write = in_signed(_scatter_elements, ordered=reduction in ("min", "max"))
     return write(ctx, data, indices, updates, axis=axis, reduction=reduction)
 
 
 def _scatter_elements(
-    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, axis: int, reduction: str
+    ctx: Export, data: Value, indices: Value, updates: Value, *, axis: int, reduction: str
 ) -> Value:
     axis = normalize_axis(axis, ctx.type(data).rank)
     places = from_start(ctx, indices, data, axis)
@@ -264,15 +252,13 @@ def _scatter_elements(
 
 @OPS.exports("scatter_nd")
 def export_scatter_nd(
-    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, mode: str
+    ctx: Export, data: Value, indices: Value, updates: Value, *, mode: str
 ) -> Value:
     write = in_signed(_scatter_nd, ordered=mode in ("min", "max"))
     return write(ctx, data, indices, updates, mode=mode)
 
 
-def _scatter_nd(
-    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, mode: str
-) -> Value:
+def _scatter_nd(ctx: Export, data: Value, indices: Value, updates: Value, *, mode: str) -> Value:
     if mode in ("update", "add"):
         (depth,) = ctx.static_lengths(indices, [0])
         given = as_index(ctx, indices)

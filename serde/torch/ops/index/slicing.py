@@ -9,9 +9,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim, same_length
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Any, Constant, Dim, Expr, call, same_length
 from serde.relay.op.index.dynamic import DynamicTopK
 from serde.relay.op.index.slicing import StridedSlice
 from serde.torch.ops.shape.lengths import (
@@ -22,7 +20,7 @@ from serde.torch.ops.shape.lengths import (
     sizes_of,
     subtract_lengths,
 )
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.ops.written import cast, in_signed
 
 __all__ = ["FAR", "cut"]
@@ -32,7 +30,7 @@ FAR: Final = 2**31 - 1
 
 
 def cut(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     axis: int,
     start: SymInt | None = None,
@@ -56,7 +54,7 @@ def cut(
     return _cut_computed(ctx, x, axis, start, None if last == FAR else end, step)
 
 
-def _count_from_start(ctx: ImportContext, bound: SymInt, x: Expr, axis: int) -> SymInt:
+def _count_from_start(ctx: Import, bound: SymInt, x: Expr, axis: int) -> SymInt:
     """Return a bound; one that is negative whatever symbols stand for, counted from the start."""
     found = ctx.dim(bound)
     if isinstance(found, int) or not ctx.at_least(0 - found, 1):
@@ -67,9 +65,7 @@ def _count_from_start(ctx: ImportContext, bound: SymInt, x: Expr, axis: int) -> 
     return counted if is_at_most(ctx, 0, counted) else bound
 
 
-def _with_length(
-    ctx: ImportContext, x: Expr, axis: int, whole: Dim, bounds: tuple[int, int, int]
-) -> Expr:
+def _with_length(ctx: Import, x: Expr, axis: int, whole: Dim, bounds: tuple[int, int, int]) -> Expr:
     """Return a slice with the length that it has where the axis is long enough for its bounds."""
     start, end, step = bounds
     if not isinstance(ctx.type(x).shape[axis], Any):
@@ -87,7 +83,7 @@ def _with_length(
     return restore(ctx, x, dims)
 
 
-def _bound(ctx: ImportContext, value: SymInt, length: Dim) -> int | None:
+def _bound(ctx: Import, value: SymInt, length: Dim) -> int | None:
     """Return a bound as an integer, counted from the end where only that is fixed."""
     found = ctx.dim(value)
     if isinstance(found, int):
@@ -101,7 +97,7 @@ def _bound(ctx: ImportContext, value: SymInt, length: Dim) -> int | None:
 
 
 def _cut_computed(
-    ctx: ImportContext, x: Expr, axis: int, start: SymInt, end: SymInt | None, step: int
+    ctx: Import, x: Expr, axis: int, start: SymInt, end: SymInt | None, step: int
 ) -> Expr:
     """Return a slice of which a bound is computed, its length said where it is certain."""
     last = FAR if end is None else end
@@ -113,7 +109,7 @@ def _cut_computed(
     return restore(ctx, found, dims)
 
 
-def _length(ctx: ImportContext, whole: SymInt, start: SymInt, end: SymInt | None, step: int) -> Dim:
+def _length(ctx: Import, whole: SymInt, start: SymInt, end: SymInt | None, step: int) -> Dim:
     """Return how long a slice is, if its bounds lie inside the axis whatever symbols stand for."""
     last = whole if end is None else end
     inside = is_at_most(ctx, 0, start) and is_at_most(ctx, last, whole)
@@ -125,7 +121,7 @@ def _length(ctx: ImportContext, whole: SymInt, start: SymInt, end: SymInt | None
 
 @OPS.imports("aten::slice.Tensor", "aten::slice", "aten::slice_copy")
 def import_slice(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     dim: int = 0,
@@ -137,9 +133,7 @@ def import_slice(
 
 
 @OPS.imports("aten::narrow", "aten::narrow_copy")
-def import_narrow(
-    ctx: ImportContext, self: Expr, *, dim: int, start: SymInt, length: SymInt
-) -> Expr:
+def import_narrow(ctx: Import, self: Expr, *, dim: int, start: SymInt, length: SymInt) -> Expr:
     ctx.require_rank(self, 1)
     axis = ctx.axis(self, dim)
     first: SymInt = start
@@ -156,7 +150,7 @@ def import_narrow(
 
 
 @OPS.imports("aten::select.int", "aten::select_copy", "aten::select")
-def import_select(ctx: ImportContext, self: Expr, *, dim: int, index: SymInt) -> Expr:
+def import_select(ctx: Import, self: Expr, *, dim: int, index: SymInt) -> Expr:
     ctx.require_rank(self, 1)
     axis = ctx.axis(self, dim)
     length = ctx.type(self).shape[axis]
@@ -174,14 +168,14 @@ def import_select(ctx: ImportContext, self: Expr, *, dim: int, index: SymInt) ->
     return relay.squeeze(part, axis=(axis,))
 
 
-def _select_computed(ctx: ImportContext, x: Expr, axis: int, index: SymInt) -> Expr:
+def _select_computed(ctx: Import, x: Expr, axis: int, index: SymInt) -> Expr:
     """A negative index counts from the end."""
     return call("serde.take", x, ctx.scalar(index, "int64"), axis=axis)
 
 
 @OPS.imports("aten::slice_scatter", "aten::slice_inverse")
 def import_slice_scatter(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     src: Expr,
     *,
@@ -204,7 +198,7 @@ def import_slice_scatter(
 
 
 def _replace(
-    ctx: ImportContext, x: Expr, new: Expr, axis: int, start: SymInt, end: SymInt, step: int
+    ctx: Import, x: Expr, new: Expr, axis: int, start: SymInt, end: SymInt, step: int
 ) -> Expr:
     """Return `x` with a slice along an axis replaced."""
     begins = ctx.shape_vector([*[0] * axis, start])
@@ -214,9 +208,7 @@ def _replace(
 
 
 @OPS.imports("aten::select_scatter")
-def import_select_scatter(
-    ctx: ImportContext, self: Expr, src: Expr, *, dim: int, index: SymInt
-) -> Expr:
+def import_select_scatter(ctx: Import, self: Expr, src: Expr, *, dim: int, index: SymInt) -> Expr:
     axis = ctx.axis(self, dim)
     new = relay.expand_dims(ctx.cast(src, ctx.dtype(self)), axis=axis)
     end: SymInt = FAR
@@ -225,7 +217,7 @@ def import_select_scatter(
     return _replace(ctx, self, new, axis, index, end, 1)
 
 
-def _write_slices(ctx: ExportContext, x: Value, slices: Sequence[slice]) -> Value:
+def _write_slices(ctx: Export, x: Value, slices: Sequence[slice]) -> Value:
     """Return the region of `x` that slices of the leading axes name, steps being positive."""
     found = list(slices)
     while found and found[-1] == slice(None):
@@ -263,7 +255,7 @@ def _backward(length: Dim, first: int, last: int, step: int) -> slice:
 
 @OPS.exports("strided_slice")
 @in_signed
-def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlice) -> Value:
+def export_strided_slice(ctx: Export, data: Value, *, region: StridedSlice) -> Value:
     shape = ctx.type(data).shape
     slices, flipped = [slice(None)] * len(shape), []
     for axis, (first, last, step) in region.cuts(len(shape)).items():
@@ -279,7 +271,7 @@ def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlic
 
 @OPS.exports("slice_like")
 def export_slice_like(
-    ctx: ExportContext, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
+    ctx: Export, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
 ) -> Value:
     shape, like = ctx.type(data).shape, ctx.type(shape_like).shape
     chosen = [axis % len(shape) for axis in axes] if axes else range(len(shape))
@@ -292,7 +284,7 @@ def export_slice_like(
 
 @OPS.exports("dyn.strided_slice")
 def export_dyn_strided_slice(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     begin: Value,
     end: Value,
@@ -321,7 +313,7 @@ def export_dyn_strided_slice(
 
 @OPS.exports("dyn.topk")
 def export_dyn_topk(
-    ctx: ExportContext, data: Value, k: Value, *, topk: DynamicTopK
+    ctx: Export, data: Value, k: Value, *, topk: DynamicTopK
 ) -> Value | tuple[Value, ...]:
     rank = ctx.type(data).rank
     found = ctx.call_tuple(

@@ -11,13 +11,13 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.op.index.sorting import TopK
 from serde.torch.ops.index.slicing import cut
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.ops.written import DType, cast, in_signed
 
 __all__ = ["order_along"]
 
 
-def order_along(ctx: ImportContext, x: Expr, axis: int, *, descending: bool) -> tuple[Expr, Expr]:
+def order_along(ctx: Import, x: Expr, axis: int, *, descending: bool) -> tuple[Expr, Expr]:
     """Return the elements in order along an axis, equal ones as they were, and their places."""
     found = relay.topk(x, 0, axis, "both", not descending, "int64")
     return found[0], found[1]
@@ -25,7 +25,7 @@ def order_along(ctx: ImportContext, x: Expr, axis: int, *, descending: bool) -> 
 
 @OPS.imports("aten::sort", ignored=("stable",))
 def import_sort(
-    ctx: ImportContext, self: Expr, *, dim: int = -1, descending: bool = False
+    ctx: Import, self: Expr, *, dim: int = -1, descending: bool = False
 ) -> tuple[Expr, Expr]:
     axis = ctx.axis(self, dim)
     if not ctx.type(self).rank:
@@ -34,9 +34,7 @@ def import_sort(
 
 
 @OPS.imports("aten::argsort", ignored=("stable",))
-def import_argsort(
-    ctx: ImportContext, self: Expr, *, dim: int = -1, descending: bool = False
-) -> Expr:
+def import_argsort(ctx: Import, self: Expr, *, dim: int = -1, descending: bool = False) -> Expr:
     axis = ctx.axis(self, dim)
     if not ctx.type(self).rank:
         return Constant(np.zeros((), np.int64))
@@ -44,13 +42,13 @@ def import_argsort(
 
 
 @OPS.imports("aten::msort")
-def import_msort(ctx: ImportContext, self: Expr) -> Expr:
+def import_msort(ctx: Import, self: Expr) -> Expr:
     return import_sort(ctx, self, dim=0)[0]
 
 
 @OPS.imports("aten::topk", ignored=("sorted",))
 def import_topk(
-    ctx: ImportContext, self: Expr, *, k: SymInt, dim: int = -1, largest: bool = True
+    ctx: Import, self: Expr, *, k: SymInt, dim: int = -1, largest: bool = True
 ) -> tuple[Expr, Expr]:
     """Elements that nobody wants sorted may come sorted, too."""
     axis, count = ctx.axis(self, dim), ctx.dim(k)
@@ -67,9 +65,7 @@ def import_topk(
     return found[0], found[1]
 
 
-def _search(
-    ctx: ImportContext, sequence: Expr, values: Expr, *, right: bool, out_int32: bool
-) -> Expr:
+def _search(ctx: Import, sequence: Expr, values: Expr, *, right: bool, out_int32: bool) -> Expr:
     dtype = ctx.result_dtype(sequence, values)
     row, wanted = ctx.cast(sequence, dtype), ctx.cast(values, dtype)
     return relay.searchsorted(row, wanted, right, "int32" if out_int32 else "int64")
@@ -77,19 +73,14 @@ def _search(
 
 @OPS.imports("aten::bucketize")
 def import_bucketize(
-    ctx: ImportContext,
-    self: Expr,
-    boundaries: Expr,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
+    ctx: Import, self: Expr, boundaries: Expr, *, out_int32: bool = False, right: bool = False
 ) -> Expr:
     return _search(ctx, boundaries, self, right=right, out_int32=out_int32)
 
 
 @OPS.imports("aten::searchsorted")
 def import_searchsorted(
-    ctx: ImportContext,
+    ctx: Import,
     sorted_sequence: Expr,
     self: Expr,
     sorter: Expr | None = None,
@@ -105,7 +96,7 @@ def import_searchsorted(
     return _search(ctx, row, self, right=right or side == "right", out_int32=out_int32)
 
 
-def _sort(ctx: ExportContext, data: Value, axis: int, is_ascend: bool) -> tuple[Value, ...]:
+def _sort(ctx: Export, data: Value, axis: int, is_ascend: bool) -> tuple[Value, ...]:
     """Return elements in order and their places, equal ones in their own order."""
     options = {} if is_ascend else {"descending": True}
     return ctx.call_tuple("torch.sort", data, dim=axis, stable=True, **options, outputs=2)
@@ -114,7 +105,7 @@ def _sort(ctx: ExportContext, data: Value, axis: int, is_ascend: bool) -> tuple[
 @OPS.exports("sort")
 @partial(in_signed, ordered=True)
 def export_sort(
-    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: DType | None
+    ctx: Export, data: Value, *, axis: int, is_ascend: bool, dtype: DType | None
 ) -> Value:
     return _sort(ctx, data, axis, is_ascend)[0]
 
@@ -122,7 +113,7 @@ def export_sort(
 @OPS.exports("argsort")
 @partial(in_signed, ordered=True)
 def export_argsort(
-    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: DType | None
+    ctx: Export, data: Value, *, axis: int, is_ascend: bool, dtype: DType | None
 ) -> Value:
     options = {} if is_ascend else {"descending": True}
     places = ctx.call("torch.argsort", data, dim=axis, stable=True, **options)
@@ -131,7 +122,7 @@ def export_argsort(
 
 @OPS.exports("topk")
 @partial(in_signed, ordered=True)
-def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
+def export_topk(ctx: Export, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
     """``torch.topk`` leaves open which of equal elements it names; their order tells it."""
     axis = topk.axis
     type_, axis = ctx.type(data), axis % ctx.type(data).rank
@@ -151,7 +142,7 @@ def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple
 
 @OPS.exports("searchsorted")
 def export_searchsorted(
-    ctx: ExportContext, sorted_sequence: Value, values: Value, *, right: bool, dtype: DType
+    ctx: Export, sorted_sequence: Value, values: Value, *, right: bool, dtype: DType
 ) -> Value:
     options = {"right": True} if right else {}
     if dtype.name == "int32":

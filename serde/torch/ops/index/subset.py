@@ -6,20 +6,17 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Call, Constant, Dim, Expr, call, normalize_axis, tensor_type
 from serde.torch.ops.index.gather import at_least_vector
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.arrange import move_axes
 from serde.torch.ops.shape.lengths import broadcast, multiply_lengths, reshape, sizes_of, spread
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.ops.written import in_signed
 
 
 @OPS.imports("aten::nonzero", "aten::argwhere")
-def import_nonzero(ctx: ImportContext, self: Expr) -> Expr:
+def import_nonzero(ctx: Import, self: Expr) -> Expr:
     """One row for each; a scalar has rows of no numbers."""
     rows = relay.cast(relay.argwhere(at_least_vector(ctx, self)), "int64")
     return rows if ctx.type(self).rank else cut(ctx, rows, 1, 0, 0)
@@ -27,7 +24,7 @@ def import_nonzero(ctx: ImportContext, self: Expr) -> Expr:
 
 @OPS.imports("aten::nonzero_numpy")
 @OPS.imports("aten::where", renamed={"condition": "self"})
-def import_nonzero_numpy(ctx: ImportContext, self: Expr) -> list[Expr]:
+def import_nonzero_numpy(ctx: Import, self: Expr) -> list[Expr]:
     """``where`` with a condition alone tells where that holds."""
     x = at_least_vector(ctx, self)
     rank = ctx.type(x).rank
@@ -37,9 +34,7 @@ def import_nonzero_numpy(ctx: ImportContext, self: Expr) -> list[Expr]:
 
 
 @OPS.imports("aten::nonzero_static")
-def import_nonzero_static(
-    ctx: ImportContext, self: Expr, *, size: SymInt, fill_value: int = -1
-) -> Expr:
+def import_nonzero_static(ctx: Import, self: Expr, *, size: SymInt, fill_value: int = -1) -> Expr:
     """As many rows as are asked for, the last ones filled where there are less."""
     rows = import_nonzero(ctx, self)
     filler = Constant(np.full((1, 1), fill_value, np.int64))
@@ -49,18 +44,18 @@ def import_nonzero_static(
 
 @OPS.exports("argwhere")
 @in_signed
-def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
+def export_argwhere(ctx: Export, condition: Value) -> Value:
     return ctx.method(ctx.call("torch.argwhere", condition), "to", ctx.dtype("int32"))
 
 
 @OPS.exports("serde.nonzero")
 @in_signed
-def export_nonzero(ctx: ExportContext, data: Value) -> Value:
+def export_nonzero(ctx: Export, data: Value) -> Value:
     return ctx.method(ctx.call("torch.nonzero", data), "t")
 
 
 @OPS.imports("aten::masked_select")
-def import_masked_select(ctx: ImportContext, self: Expr, mask: Expr) -> Expr:
+def import_masked_select(ctx: Import, self: Expr, mask: Expr) -> Expr:
     x, marks = spread(ctx, self, ctx.cast(mask, "bool"))
     return call("serde.compress", reshape(ctx, x, [-1]), reshape(ctx, marks, [-1]))
 
@@ -74,9 +69,7 @@ def _marks_all(call: Call) -> bool:
 
 
 @OPS.exports("serde.compress", when=_marks_all)
-def export_compress(
-    ctx: ExportContext, data: Value, condition: Value, *, axis: int | None
-) -> Value:
+def export_compress(ctx: Export, data: Value, condition: Value, *, axis: int | None) -> Value:
     if axis is None:
         return ctx.index(ctx.method(data, "flatten"), condition)
     axis = normalize_axis(axis, ctx.type(data).rank)
@@ -89,7 +82,7 @@ def _nothing() -> Expr:
 
 
 def _unique(
-    ctx: ImportContext, x: Expr, axis: int | None, *, inverse: bool, counts: bool
+    ctx: Import, x: Expr, axis: int | None, *, inverse: bool, counts: bool
 ) -> tuple[Expr, Expr, Expr]:
     """Return distinct entries in order, which one each entry is, and how often each occurs."""
     found = call("serde.unique", x, axis=axis, sorted=True)
@@ -102,7 +95,7 @@ def _unique(
 
 @OPS.imports("aten::_unique2", "aten::unique_dim", ignored=("sorted",))
 def import_unique2(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     dim: int | None = None,
@@ -115,14 +108,12 @@ def import_unique2(
 
 
 @OPS.imports("aten::_unique", ignored=("sorted",))
-def import_unique(
-    ctx: ImportContext, self: Expr, *, return_inverse: bool = False
-) -> tuple[Expr, Expr]:
+def import_unique(ctx: Import, self: Expr, *, return_inverse: bool = False) -> tuple[Expr, Expr]:
     return _unique(ctx, self, None, inverse=return_inverse, counts=False)[:2]
 
 
 def _consecutive(
-    ctx: ImportContext, x: Expr, axis: int, *, inverse: bool, counts: bool
+    ctx: Import, x: Expr, axis: int, *, inverse: bool, counts: bool
 ) -> tuple[Expr, Expr, Expr]:
     """Return the entries that differ from the one before, and so on."""
     length = ctx.size(x, axis)
@@ -148,7 +139,7 @@ def _consecutive(
 
 @OPS.imports("aten::unique_consecutive", "aten::unique_dim_consecutive")
 def import_unique_consecutive(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     return_inverse: bool = False,
@@ -165,7 +156,7 @@ def import_unique_consecutive(
 
 @OPS.exports("unique")
 def export_unique(
-    ctx: ExportContext, data: Value, *, sorted: bool, return_counts: bool
+    ctx: Export, data: Value, *, sorted: bool, return_counts: bool
 ) -> tuple[Value, ...]:
     found = ctx.call_tuple(ctx.helper("unique_padded"), data, sorted, outputs=5)
     return found if return_counts else found[:4]
@@ -173,7 +164,7 @@ def export_unique(
 
 @OPS.exports("serde.unique")
 def export_serde_unique(
-    ctx: ExportContext, data: Value, *, axis: int | None, sorted: bool
+    ctx: Export, data: Value, *, axis: int | None, sorted: bool
 ) -> tuple[Value, ...]:
     if axis is None:
         data, axis = ctx.method(data, "flatten"), 0
@@ -181,7 +172,7 @@ def export_serde_unique(
 
 
 @OPS.imports("aten::one_hot")
-def import_one_hot(ctx: ImportContext, self: Expr, *, num_classes: SymInt = -1) -> Expr:
+def import_one_hot(ctx: Import, self: Expr, *, num_classes: SymInt = -1) -> Expr:
     """Without a number of classes, it is that of the greatest one, and known at run time alone."""
     if num_classes == -1:
         if ctx.type(self).size == 0:

@@ -8,23 +8,21 @@ from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, TupleWrapper
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import broadcast
+from serde.relay.ir import Expr, TupleWrapper, broadcast, call
 from serde.torch.ops.linalg.product import power_of
 from serde.torch.ops.shape.matrix import identity_like
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.torch.ops.table import OPS, Export, Import, Value
 from serde.torch.ops.written import cast, widen
 from serde.walk.pairs import reads
 
 
-def swap_last(ctx: ImportContext, x: Expr) -> Expr:
+def swap_last(ctx: Import, x: Expr) -> Expr:
     """Return matrices transposed."""
     rank = ctx.type(x).rank
     return relay.transpose(x, axes=[*range(rank - 2), rank - 1, rank - 2])
 
 
-def no_info(ctx: ImportContext, x: Expr) -> Expr:
+def no_info(ctx: Import, x: Expr) -> Expr:
     """Return what PyTorch says of matrices of which nothing is wrong: zeros of int32."""
     rank = ctx.type(x).rank
     nothing = relay.zeros_like(relay.cast(x, "int32"))
@@ -33,12 +31,12 @@ def no_info(ctx: ImportContext, x: Expr) -> Expr:
 
 @OPS.imports("aten::slogdet")
 @OPS.imports("aten::linalg_slogdet", renamed={"A": "self"})
-def import_slogdet(ctx: ImportContext, self: Expr) -> list[Expr]:
+def import_slogdet(ctx: Import, self: Expr) -> list[Expr]:
     return list(TupleWrapper(call("serde.slogdet", self), 2))
 
 
 @OPS.imports("aten::logdet")
-def import_logdet(ctx: ImportContext, self: Expr) -> Expr:
+def import_logdet(ctx: Import, self: Expr) -> Expr:
     """What has no positive determinant has no logarithm of it."""
     sign, size = import_slogdet(ctx, self)
     dtype = ctx.dtype(self)
@@ -47,12 +45,12 @@ def import_logdet(ctx: ImportContext, self: Expr) -> Expr:
 
 
 @OPS.imports("aten::linalg_inv_ex", ignored=("check_errors",))
-def import_linalg_inv_ex(ctx: ImportContext, A: Expr) -> tuple[Expr, Expr]:  # noqa: N803
+def import_linalg_inv_ex(ctx: Import, A: Expr) -> tuple[Expr, Expr]:  # noqa: N803
     """Running it fails where there is no inverse, so the second result is always 0."""
     return call("serde.inverse", A), no_info(ctx, A)
 
 
-def align_batch(ctx: ImportContext, *matrices: Expr) -> list[Expr]:
+def align_batch(ctx: Import, *matrices: Expr) -> list[Expr]:
     """Return stacks of matrices whose leading axes are alike."""
     batch = broadcast(*(ctx.type(x).shape[:-2] for x in matrices))
     found = []
@@ -63,7 +61,7 @@ def align_batch(ctx: ImportContext, *matrices: Expr) -> list[Expr]:
 
 
 @OPS.imports("aten::linalg_solve", renamed={"A": "a", "B": "b"})
-def _solve(ctx: ImportContext, a: Expr, b: Expr, *, left: bool = True) -> Expr:
+def _solve(ctx: Import, a: Expr, b: Expr, *, left: bool = True) -> Expr:
     """A right side with an axis less than the matrices is a vector for each."""
     shape, sides = ctx.type(a).shape, ctx.type(b).shape
     vector = len(sides) == 1 or (len(sides) == len(shape) - 1 and sides == shape[:-1])
@@ -79,7 +77,7 @@ def _solve(ctx: ImportContext, a: Expr, b: Expr, *, left: bool = True) -> Expr:
 
 @OPS.imports("aten::linalg_solve_ex", ignored=("check_errors",))
 def import_linalg_solve_ex(
-    ctx: ImportContext,
+    ctx: Import,
     A: Expr,  # noqa: N803
     B: Expr,  # noqa: N803
     *,
@@ -90,14 +88,14 @@ def import_linalg_solve_ex(
 
 
 @OPS.imports("aten::matrix_power", "aten::linalg_matrix_power")
-def import_matrix_power(ctx: ImportContext, self: Expr, *, n: int) -> Expr:
+def import_matrix_power(ctx: Import, self: Expr, *, n: int) -> Expr:
     if n == 0:
         return identity_like(ctx, self)
     return power_of(ctx, call("serde.inverse", self) if n < 0 else self, abs(n))
 
 
 @OPS.imports("aten::linalg_tensorinv")
-def import_tensorinv(ctx: ImportContext, self: Expr, *, ind: int = 2) -> Expr:
+def import_tensorinv(ctx: Import, self: Expr, *, ind: int = 2) -> Expr:
     shape = ctx.type(self).concrete_shape
     if shape is None:
         raise Unsupported("the inverse of a tensor whose shape is not fixed")
@@ -111,7 +109,7 @@ def import_tensorinv(ctx: ImportContext, self: Expr, *, ind: int = 2) -> Expr:
 
 @OPS.imports("aten::linalg_tensorsolve")
 def import_tensorsolve(
-    ctx: ImportContext, self: Expr, other: Expr, *, dims: tuple[int, ...] | None = None
+    ctx: Import, self: Expr, other: Expr, *, dims: tuple[int, ...] | None = None
 ) -> Expr:
     """The axes that belong to the right side come first, or are moved to the end."""
     rank = ctx.type(self).rank
@@ -131,7 +129,7 @@ def import_tensorsolve(
 
 @OPS.imports("aten::_linalg_solve_ex", ignored=("check_errors",))
 def import_plain_solve_ex(
-    ctx: ImportContext,
+    ctx: Import,
     A: Expr,  # noqa: N803
     B: Expr,  # noqa: N803
     *,
@@ -151,7 +149,7 @@ OPS.pairs(
 )
 
 
-def export_function(ctx: ExportContext, data: Value, *, target: str) -> Value:
+def export_function(ctx: Export, data: Value, *, target: str) -> Value:
     x, work = widen(ctx, data)
     return cast(ctx, ctx.call(target, x), ctx.type(data).dtype, work)
 
@@ -165,7 +163,7 @@ for _name, _target in {
 
 
 def make_parts_exporter(target: str, outputs: int, **options: object) -> Callable[..., object]:
-    def export_parts(ctx: ExportContext, data: Value) -> tuple[Value, ...]:
+    def export_parts(ctx: Export, data: Value) -> tuple[Value, ...]:
         x, work = widen(ctx, data)
         name = target if "." in target else ctx.helper(target)
         found = ctx.call_tuple(name, x, outputs=outputs, **options)
@@ -178,13 +176,13 @@ OPS.exports("serde.slogdet")(make_parts_exporter("torch.linalg.slogdet", 2))
 
 
 @OPS.exports("serde.solve")
-def export_solve(ctx: ExportContext, a: Value, b: Value) -> Value:
+def export_solve(ctx: Export, a: Value, b: Value) -> Value:
     (x, work), (y, _) = widen(ctx, a), widen(ctx, b)
     return cast(ctx, ctx.call("torch.linalg.solve", x, y), ctx.type(b).dtype, work)
 
 
 @OPS.imports("aten::cholesky", "aten::linalg_cholesky")
-def import_cholesky(ctx: ImportContext, self: Expr, *, upper: bool = False) -> Expr:
+def import_cholesky(ctx: Import, self: Expr, *, upper: bool = False) -> Expr:
     """Either triangle is that of a symmetric matrix, of which PyTorch reads the one asked for."""
     if not upper:
         return call("serde.cholesky", self)
@@ -192,14 +190,12 @@ def import_cholesky(ctx: ImportContext, self: Expr, *, upper: bool = False) -> E
 
 
 @OPS.imports("aten::linalg_cholesky_ex", ignored=("check_errors",))
-def import_cholesky_ex(ctx: ImportContext, self: Expr, *, upper: bool = False) -> tuple[Expr, Expr]:
+def import_cholesky_ex(ctx: Import, self: Expr, *, upper: bool = False) -> tuple[Expr, Expr]:
     """The second result is 0, as of matrices that have such a factor."""
     return import_cholesky(ctx, self, upper=upper), no_info(ctx, self)
 
 
-def _triangular(
-    ctx: ImportContext, a: Expr, b: Expr, upper: bool, transpose: bool, unit: bool
-) -> Expr:
+def _triangular(ctx: Import, a: Expr, b: Expr, upper: bool, transpose: bool, unit: bool) -> Expr:
     """Return the solution of systems of a triangle, whose diagonal may count as ones."""
     if unit:
         identity = identity_like(ctx, a)
@@ -211,7 +207,7 @@ def _triangular(
 
 @OPS.imports("aten::linalg_solve_triangular")
 def import_solve_triangular(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     B: Expr,  # noqa: N803
     *,
@@ -227,7 +223,7 @@ def import_solve_triangular(
 
 @OPS.imports("aten::triangular_solve")
 def import_triangular_solve(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     A: Expr,  # noqa: N803
     *,
@@ -240,22 +236,20 @@ def import_triangular_solve(
 
 
 @OPS.imports("aten::cholesky_solve")
-def import_cholesky_solve(
-    ctx: ImportContext, self: Expr, input2: Expr, *, upper: bool = False
-) -> Expr:
+def import_cholesky_solve(ctx: Import, self: Expr, input2: Expr, *, upper: bool = False) -> Expr:
     """The factor is that of the matrix of the system, which is solved in two steps."""
     half = _triangular(ctx, input2, self, upper, upper, False)
     return _triangular(ctx, input2, half, upper, not upper, False)
 
 
 @OPS.imports("aten::cholesky_inverse")
-def import_cholesky_inverse(ctx: ImportContext, self: Expr, *, upper: bool = False) -> Expr:
+def import_cholesky_inverse(ctx: Import, self: Expr, *, upper: bool = False) -> Expr:
     return import_cholesky_solve(ctx, identity_like(ctx, self), self, upper=upper)
 
 
 @OPS.exports("serde.triangular_solve")
 def export_triangular_solve(
-    ctx: ExportContext, a: Value, b: Value, *, lower: bool, transpose: bool
+    ctx: Export, a: Value, b: Value, *, lower: bool, transpose: bool
 ) -> Value:
     (x, work), (y, _) = widen(ctx, a), widen(ctx, b)
     if transpose:

@@ -11,28 +11,25 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import same_shape
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir import Expr, call, is_float, normalize_axis, same_shape
 from serde.relay.op.linalg.fourier import ShortTimeFourier
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.torch.ops.table import OPS, Export, Import, Value
 from serde.torch.ops.written import cast, widen
 
 Norm = Literal["backward", "ortho", "forward"]
 
 
-def _require_real(ctx: ImportContext, x: Expr) -> None:
+def _require_real(ctx: Import, x: Expr) -> None:
     if ctx.is_complex(x) or ctx.dtype(x).startswith("complex"):
         raise Unsupported("a complex tensor where a real one is expected")
 
 
-def _take_part(ctx: ImportContext, x: Expr, place: int) -> Expr:
+def _take_part(ctx: Import, x: Expr, place: int) -> Expr:
     return relay.take(x, relay.const(place, "int64"), axis=ctx.type(x).rank - 1)
 
 
 @OPS.imports("aten::complex")
-def import_complex(ctx: ImportContext, real: Expr, imag: Expr) -> Expr:
+def import_complex(ctx: Import, real: Expr, imag: Expr) -> Expr:
     for each in (real, imag):
         _require_real(ctx, each)
     if not same_shape(ctx.type(real).shape, ctx.type(imag).shape):
@@ -42,7 +39,7 @@ def import_complex(ctx: ImportContext, real: Expr, imag: Expr) -> Expr:
 
 
 @OPS.imports("aten::view_as_complex")
-def import_view_as_complex(ctx: ImportContext, self: Expr) -> Expr:
+def import_view_as_complex(ctx: Import, self: Expr) -> Expr:
     _require_real(ctx, self)
     if not ctx.type(self).rank or ctx.type(self).shape[-1] != 2:
         raise Unsupported(f"expected two parts along the last axis, found {ctx.type(self)!r}")
@@ -50,26 +47,26 @@ def import_view_as_complex(ctx: ImportContext, self: Expr) -> Expr:
 
 
 @OPS.imports("aten::view_as_real")
-def import_view_as_real(ctx: ImportContext, self: Expr) -> Expr:
+def import_view_as_real(ctx: Import, self: Expr) -> Expr:
     if not ctx.is_complex(self):
         raise Unsupported(f"expected a complex tensor, found {ctx.type(self)!r}")
     return relay.copy(self)
 
 
 @OPS.imports("aten::real")
-def import_real(ctx: ImportContext, self: Expr) -> Expr:
+def import_real(ctx: Import, self: Expr) -> Expr:
     return _take_part(ctx, self, 0) if ctx.is_complex(self) else self
 
 
 @OPS.imports("aten::imag")
-def import_imag(ctx: ImportContext, self: Expr) -> Expr:
+def import_imag(ctx: Import, self: Expr) -> Expr:
     if not ctx.is_complex(self):
         raise Unsupported("the imaginary part of a real tensor")
     return _take_part(ctx, self, 1)
 
 
 def _transform(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     n: int | None = None,
@@ -103,7 +100,7 @@ OPS.imports("aten::fft_ifft")(partial(_transform, inverse=True, onesided=False))
 
 @OPS.imports("aten::fft_rfft")
 def import_rfft(
-    ctx: ImportContext, self: Expr, *, n: int | None = None, dim: int = -1, norm: Norm | None = None
+    ctx: Import, self: Expr, *, n: int | None = None, dim: int = -1, norm: Norm | None = None
 ) -> Expr:
     _require_real(ctx, self)
     return _transform(ctx, self, n=n, dim=dim, norm=norm, onesided=True)
@@ -111,7 +108,7 @@ def import_rfft(
 
 @OPS.exports("dft")
 def export_dft(
-    ctx: ExportContext, re_data: Value, im_data: Value, *, inverse: bool
+    ctx: Export, re_data: Value, im_data: Value, *, inverse: bool
 ) -> tuple[Value, Value]:
     (real, work), (imaginary, _) = widen(ctx, re_data), widen(ctx, im_data)
     signal = ctx.call("torch.complex", real, imaginary)
@@ -123,13 +120,7 @@ def export_dft(
 
 @OPS.exports("serde.dft")
 def export_serde_dft(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    axis: int,
-    dft_length: int | None,
-    inverse: bool,
-    onesided: bool,
+    ctx: Export, data: Value, *, axis: int, dft_length: int | None, inverse: bool, onesided: bool
 ) -> Value:
     """Real numbers are complex ones without an imaginary part."""
     type_ = ctx.type(data)
@@ -152,7 +143,7 @@ def export_serde_dft(
 
 
 @OPS.exports("stft")
-def export_stft(ctx: ExportContext, data: Value, window: Value, *, stft: ShortTimeFourier) -> Value:
+def export_stft(ctx: Export, data: Value, window: Value, *, stft: ShortTimeFourier) -> Value:
     """Of each window the first elements count alone, so the transform is as long as they are."""
     options = list(vars(stft).values())
     return ctx.call(ctx.helper("short_time_fourier"), data, window, *options)

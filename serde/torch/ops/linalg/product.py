@@ -15,19 +15,17 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Constant, Expr, call, is_float
 from serde.relay.op.linalg.product import parse_equation
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.reduce.plain import as_summed
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
+from serde.torch.ops.table import OPS, Export, Import, Scalar, Value
 from serde.torch.ops.written import cast
 
 
 @OPS.imports("aten::linear")
-def import_linear(ctx: ImportContext, input: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+def import_linear(ctx: Import, input: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """A weight of one axis is a matrix of one row whose result axis is dropped."""
     if ctx.type(weight).rank == 1:
         found = build_matmul(ctx, input, weight)
@@ -40,7 +38,7 @@ def import_linear(ctx: ImportContext, input: Expr, weight: Expr, bias: Expr | No
     return relay.nn.bias_add(found, bias, axis=-1)
 
 
-def _widened(ctx: ExportContext, a: Value, b: Value) -> tuple[Value, Value, str]:
+def _widened(ctx: Export, a: Value, b: Value) -> tuple[Value, Value, str]:
     """Return two operands in a dtype that holds their product's sums, which PyTorch multiplies."""
     wanted = ctx.result_type().dtype
     own = ctx.type(a).dtype
@@ -53,14 +51,12 @@ def _widened(ctx: ExportContext, a: Value, b: Value) -> tuple[Value, Value, str]
     return cast(ctx, a, work), cast(ctx, b, work), work
 
 
-def _transposed(ctx: ExportContext, x: Value, rank: int) -> Value:
+def _transposed(ctx: Export, x: Value, rank: int) -> Value:
     return ctx.method(x, "t") if rank == 2 else ctx.method(x, "transpose", -2, -1)
 
 
 @OPS.exports("nn.dense", ignored=("units", "out_dtype"))
-def export_dense(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
-) -> Value:
+def export_dense(ctx: Export, data: Value, weight: Value, bias: Value | None = None) -> Value:
     """Integers have no layer: their product is one of matrices."""
     shape, dtype = ctx.type(weight).shape, ctx.type(data).dtype
     if not is_float(dtype):
@@ -85,7 +81,7 @@ def export_dense(
 @OPS.imports("aten::mm", "aten::bmm", renamed={"mat2": "other"})
 @OPS.imports("aten::mv", renamed={"vec": "other"})
 @OPS.imports("aten::dot", renamed={"tensor": "other"})
-def build_matmul(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
+def build_matmul(ctx: Import, self: Expr, other: Expr) -> Expr:
     """Return a product of matrices, in the operator of Relay that says it most plainly."""
     left, right = ctx.type(self).rank, ctx.type(other).rank
     if right == 2 and left > 1:
@@ -95,7 +91,7 @@ def build_matmul(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
     return call("serde.matmul", self, other)
 
 
-def _add_product(ctx: ImportContext, x: Expr, product: Expr, beta: Scalar, alpha: Scalar) -> Expr:
+def _add_product(ctx: Import, x: Expr, product: Expr, beta: Scalar, alpha: Scalar) -> Expr:
     """Return ``beta * x + alpha * product``; a `beta` of 0 leaves out even what is no number."""
     found = scale(ctx, product, alpha)
     if not isinstance(beta, Expr) and beta == 0:
@@ -109,20 +105,14 @@ def _add_product(ctx: ImportContext, x: Expr, product: Expr, beta: Scalar, alpha
 @OPS.imports("aten::addmv", renamed={"mat": "mat1", "vec": "mat2"})
 @OPS.imports("aten::baddbmm", renamed={"batch1": "mat1", "batch2": "mat2"})
 def import_addmm(
-    ctx: ImportContext, self: Expr, mat1: Expr, mat2: Expr, *, beta: Scalar = 1, alpha: Scalar = 1
+    ctx: Import, self: Expr, mat1: Expr, mat2: Expr, *, beta: Scalar = 1, alpha: Scalar = 1
 ) -> Expr:
     return _add_product(ctx, self, build_matmul(ctx, mat1, mat2), beta, alpha)
 
 
 @OPS.imports("aten::addbmm")
 def import_addbmm(
-    ctx: ImportContext,
-    self: Expr,
-    batch1: Expr,
-    batch2: Expr,
-    *,
-    beta: Scalar = 1,
-    alpha: Scalar = 1,
+    ctx: Import, self: Expr, batch1: Expr, batch2: Expr, *, beta: Scalar = 1, alpha: Scalar = 1
 ) -> Expr:
     total = relay.einsum([batch1, batch2], "bij,bjk->ik")
     return _add_product(ctx, self, total, beta, alpha)
@@ -130,7 +120,7 @@ def import_addbmm(
 
 @OPS.imports("aten::addr")
 def import_addr(
-    ctx: ImportContext, self: Expr, vec1: Expr, vec2: Expr, *, beta: Scalar = 1, alpha: Scalar = 1
+    ctx: Import, self: Expr, vec1: Expr, vec2: Expr, *, beta: Scalar = 1, alpha: Scalar = 1
 ) -> Expr:
     """Operands may have several dtypes, unlike those of other products."""
 
@@ -141,7 +131,7 @@ def import_addr(
 
 
 @OPS.imports("aten::outer", "aten::ger")
-def import_outer(ctx: ImportContext, self: Expr, vec2: Expr) -> Expr:
+def import_outer(ctx: Import, self: Expr, vec2: Expr) -> Expr:
     one, two = ctx.promote(self, vec2)
     column = relay.expand_dims(one, axis=1)
     if ctx.dtype(one) == "bool":
@@ -150,7 +140,7 @@ def import_outer(ctx: ImportContext, self: Expr, vec2: Expr) -> Expr:
 
 
 @OPS.imports("aten::inner")
-def import_inner(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
+def import_inner(ctx: Import, self: Expr, other: Expr) -> Expr:
     """A sum over the last axis of both; a scalar is a factor."""
     if not ctx.type(self).rank or not ctx.type(other).rank:
         return relay.multiply(self, other)
@@ -158,7 +148,7 @@ def import_inner(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
 
 
 def _contraction(
-    ctx: ImportContext, a: Expr, b: Expr, axes_a: Sequence[int], axes_b: Sequence[int]
+    ctx: Import, a: Expr, b: Expr, axes_a: Sequence[int], axes_b: Sequence[int]
 ) -> str:
     """Return the equation of a sum of products over pairs of axes."""
     ranks = ctx.type(a).rank, ctx.type(b).rank
@@ -179,18 +169,13 @@ def _contraction(
 
 @OPS.imports("aten::tensordot")
 def import_tensordot(
-    ctx: ImportContext,
-    self: Expr,
-    other: Expr,
-    *,
-    dims_self: tuple[int, ...],
-    dims_other: tuple[int, ...],
+    ctx: Import, self: Expr, other: Expr, *, dims_self: tuple[int, ...], dims_other: tuple[int, ...]
 ) -> Expr:
     return relay.einsum([self, other], _contraction(ctx, self, other, dims_self, dims_other))
 
 
 @OPS.imports("aten::einsum", ignored=("path",))
-def import_einsum(ctx: ImportContext, *tensors: Expr, equation: str) -> Expr:
+def import_einsum(ctx: Import, *tensors: Expr, equation: str) -> Expr:
     """What is summed of one tensor alone is summed before, integers as int64."""
     plain = equation.replace(" ", "")
     terms, result = parse_equation(plain)
@@ -201,7 +186,7 @@ def import_einsum(ctx: ImportContext, *tensors: Expr, equation: str) -> Expr:
 
 
 @OPS.exports("einsum")
-def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str) -> Value:
+def export_einsum(ctx: Export, data: tuple[Value, ...], *, equation: str) -> Value:
     """PyTorch adds no integers of its own accord in few bits, so they are made wider."""
     dtype = ctx.type(data[0]).dtype
     work = dtype if is_float(dtype) or dtype in ("int32", "int64") else "int64"
@@ -213,14 +198,14 @@ def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str)
 
 
 @OPS.imports("aten::linalg_vecdot")
-def import_vecdot(ctx: ImportContext, x: Expr, y: Expr, *, dim: int = -1) -> Expr:
+def import_vecdot(ctx: Import, x: Expr, y: Expr, *, dim: int = -1) -> Expr:
     one, two = ctx.promote(x, y)
     product = relay.multiply(one, two)
     return relay.sum(product, axis=[ctx.axis(product, dim)])
 
 
 @OPS.imports("aten::kron")
-def import_kron(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
+def import_kron(ctx: Import, self: Expr, other: Expr) -> Expr:
     """Each element of the first times the whole of the second, axis by axis."""
     one, two = ctx.promote(self, other)
     rank = max(ctx.type(one).rank, ctx.type(two).rank)
@@ -236,16 +221,16 @@ def import_kron(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
 
 
 @OPS.imports("aten::chain_matmul")
-def import_chain_matmul(ctx: ImportContext, *matrices: Expr) -> Expr:
+def import_chain_matmul(ctx: Import, *matrices: Expr) -> Expr:
     return reduce(lambda a, b: build_matmul(ctx, a, b), matrices)
 
 
 @OPS.imports("aten::linalg_multi_dot")
-def import_multi_dot(ctx: ImportContext, *tensors: Expr) -> Expr:
+def import_multi_dot(ctx: Import, *tensors: Expr) -> Expr:
     return reduce(lambda a, b: build_matmul(ctx, a, b), tensors)
 
 
-def _cross(ctx: ImportContext, a: Expr, b: Expr, axis: int) -> Expr:
+def _cross(ctx: Import, a: Expr, b: Expr, axis: int) -> Expr:
     following, last = (Constant(np.array(places)) for places in ([1, 2, 0], [2, 0, 1]))
     one = relay.multiply(relay.take(a, following, axis=axis), relay.take(b, last, axis=axis))
     two = relay.multiply(relay.take(a, last, axis=axis), relay.take(b, following, axis=axis))
@@ -253,7 +238,7 @@ def _cross(ctx: ImportContext, a: Expr, b: Expr, axis: int) -> Expr:
 
 
 @OPS.imports("aten::linalg_cross")
-def import_linalg_cross(ctx: ImportContext, self: Expr, other: Expr, *, dim: int = -1) -> Expr:
+def import_linalg_cross(ctx: Import, self: Expr, other: Expr, *, dim: int = -1) -> Expr:
     """The axis is counted from the end, for both sides broadcast."""
     one, two = ctx.promote(self, other)
     rank = max(ctx.type(one).rank, ctx.type(two).rank)
@@ -262,7 +247,7 @@ def import_linalg_cross(ctx: ImportContext, self: Expr, other: Expr, *, dim: int
 
 
 @OPS.imports("aten::cross")
-def import_cross(ctx: ImportContext, self: Expr, other: Expr, *, dim: int | None = None) -> Expr:
+def import_cross(ctx: Import, self: Expr, other: Expr, *, dim: int | None = None) -> Expr:
     """Without an axis, it is the first one of length 3."""
     if dim is None:
         shape = ctx.type(self).shape
@@ -272,7 +257,7 @@ def import_cross(ctx: ImportContext, self: Expr, other: Expr, *, dim: int | None
     return import_linalg_cross(ctx, self, other, dim=dim)
 
 
-def power_of(ctx: ImportContext, x: Expr, exponent: int) -> Expr:
+def power_of(ctx: Import, x: Expr, exponent: int) -> Expr:
     """Return a matrix times itself, `exponent` times, which is at least 1."""
     found: Expr | None = None
     while True:
@@ -290,7 +275,7 @@ def power_of(ctx: ImportContext, x: Expr, exponent: int) -> Expr:
 @OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
 @OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
 def export_nn_matmul(
-    ctx: ExportContext,
+    ctx: Export,
     tensor_a: Value,
     tensor_b: Value,
     bias: Value | None = None,
@@ -308,13 +293,13 @@ def export_nn_matmul(
 
 
 @OPS.exports("serde.matmul")
-def export_serde_matmul(ctx: ExportContext, a: Value, b: Value) -> Value:
+def export_serde_matmul(ctx: Export, a: Value, b: Value) -> Value:
     x, y, work = _widened(ctx, a, b)
     return cast(ctx, ctx.infix("@", x, y), ctx.result_type().dtype, work)
 
 
 @OPS.exports("nn.bias_add")
-def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) -> Value:
+def export_bias_add(ctx: Export, data: Value, bias: Value, *, axis: int) -> Value:
     behind = ctx.type(data).rank - axis % ctx.type(data).rank - 1
     if behind:
         bias = ctx.method(bias, "reshape", -1, *[1] * behind)
@@ -323,7 +308,7 @@ def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) 
 
 @OPS.imports("aten::bilinear")
 def import_bilinear(
-    ctx: ImportContext, input1: Expr, input2: Expr, weight: Expr, bias: Expr | None = None
+    ctx: Import, input1: Expr, input2: Expr, weight: Expr, bias: Expr | None = None
 ) -> Expr:
     """``y[..., o] = sum(x1[..., i] * weight[o, i, j] * x2[..., j]) + bias[o]``."""
     ctx.require_rank(weight, 3, 3)
@@ -345,7 +330,7 @@ def import_bilinear(
 
 @OPS.imports("aten::_trilinear", ignored=("unroll_dim",))
 def import_trilinear(
-    ctx: ImportContext,
+    ctx: Import,
     i1: Expr,
     i2: Expr,
     i3: Expr,
@@ -366,7 +351,7 @@ def import_trilinear(
 
 @OPS.imports("aten::_grouped_mm")
 def import_grouped_mm(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     mat2: Expr,
     offs: Expr | None = None,
@@ -402,21 +387,21 @@ def import_grouped_mm(
 
 
 @OPS.imports("transformers::grouped_mm_fallback")
-def import_grouped_rows(ctx: ImportContext, input: Expr, weight: Expr, offs: Expr) -> Expr:
+def import_grouped_rows(ctx: Import, input: Expr, weight: Expr, offs: Expr) -> Expr:
     """What the package transformers registers for dtypes that PyTorch's own operator refuses."""
     return import_grouped_mm(ctx, input, weight, offs)
 
 
-def _per_group(ctx: ImportContext, x: Expr, groups: Expr) -> Expr:
+def _per_group(ctx: Import, x: Expr, groups: Expr) -> Expr:
     (count,) = ctx.static_lengths(groups, [0])
     return relay.repeat(relay.expand_dims(x, axis=0), count, axis=0)
 
 
-def _keep(ctx: ImportContext, own: Expr, x: Expr) -> Expr:
+def _keep(ctx: Import, own: Expr, x: Expr) -> Expr:
     return relay.where(own, x, ctx.scalar(0, ctx.dtype(x)))
 
 
-def _members(ctx: ImportContext, offs: Expr, x: Expr, axis: int) -> Expr:
+def _members(ctx: Import, offs: Expr, x: Expr, axis: int) -> Expr:
     """Return for each group and element of an axis whether the one holds the other."""
     ends = relay.expand_dims(relay.cast(offs, "int64"), axis=1)
     (groups,) = ctx.static_lengths(offs, [0])

@@ -8,18 +8,16 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr, TupleGetItem, TupleWrapper
+from serde.relay.ir import Constant, Expr, TupleGetItem, TupleWrapper, call, is_float
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
 from serde.torch.ops.linalg.elimination import make_parts_exporter, swap_last
 from serde.torch.ops.linalg.product import build_matmul
 from serde.torch.ops.shape.matrix import identity_like
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
+from serde.torch.ops.table import OPS, Export, Import, Scalar, Value
 from serde.torch.ops.written import cast, widen
 
 
-def _qr(ctx: ImportContext, x: Expr) -> tuple[Expr, Expr]:
+def _qr(ctx: Import, x: Expr) -> tuple[Expr, Expr]:
     """Return Q and R of matrices with no fewer rows than columns, by LQ of their transposes."""
     rows, columns = ctx.last_lengths(x, 2)
     if isinstance(rows, int) and isinstance(columns, int) and rows < columns:
@@ -32,7 +30,7 @@ def _qr(ctx: ImportContext, x: Expr) -> tuple[Expr, Expr]:
 
 @OPS.imports("aten::linalg_qr")
 def import_linalg_qr(
-    ctx: ImportContext,
+    ctx: Import,
     A: Expr,  # noqa: N803
     *,
     mode: Literal["reduced", "complete", "r"] = "reduced",
@@ -49,11 +47,11 @@ def import_linalg_qr(
 
 
 @OPS.imports("aten::qr")
-def import_qr(ctx: ImportContext, self: Expr, *, some: bool = True) -> tuple[Expr, Expr]:
+def import_qr(ctx: Import, self: Expr, *, some: bool = True) -> tuple[Expr, Expr]:
     return import_linalg_qr(ctx, self, mode="reduced" if some else "complete")
 
 
-def _svd(ctx: ImportContext, x: Expr, full: bool) -> list[Expr]:
+def _svd(ctx: Import, x: Expr, full: bool) -> list[Expr]:
     rows, columns = ctx.last_lengths(x, 2)
     if full and rows != columns:
         raise Unsupported("vectors beyond the rank of a matrix", hint="use full_matrices=False")
@@ -61,13 +59,13 @@ def _svd(ctx: ImportContext, x: Expr, full: bool) -> list[Expr]:
 
 
 @OPS.imports("aten::linalg_svd", ignored=("driver",))
-def import_linalg_svd(ctx: ImportContext, A: Expr, *, full_matrices: bool = True) -> list[Expr]:  # noqa: N803
+def import_linalg_svd(ctx: Import, A: Expr, *, full_matrices: bool = True) -> list[Expr]:  # noqa: N803
     return _svd(ctx, A, full_matrices)
 
 
 @OPS.imports("aten::_linalg_svd", ignored=("driver",))
 def import_plain_svd(
-    ctx: ImportContext,
+    ctx: Import,
     A: Expr,  # noqa: N803
     *,
     full_matrices: bool = False,
@@ -82,7 +80,7 @@ def import_plain_svd(
 
 @OPS.imports("aten::svd")
 def import_svd(
-    ctx: ImportContext, self: Expr, *, some: bool = True, compute_uv: bool = True
+    ctx: Import, self: Expr, *, some: bool = True, compute_uv: bool = True
 ) -> tuple[Expr, Expr, Expr]:
     """The third result is not transposed."""
     if not compute_uv:
@@ -92,7 +90,7 @@ def import_svd(
 
 
 @OPS.imports("aten::linalg_svdvals", ignored=("driver",))
-def import_svdvals(ctx: ImportContext, A: Expr) -> Expr:  # noqa: N803
+def import_svdvals(ctx: Import, A: Expr) -> Expr:  # noqa: N803
     return TupleGetItem(call("serde.svd", A), 1)
 
 
@@ -101,7 +99,7 @@ TRIANGLES = {"L": "lower", "U": "upper"}
 
 @OPS.imports("aten::linalg_eigh")
 def import_eigh(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     UPLO: Literal["L", "U"] = "L",  # noqa: N803
@@ -112,7 +110,7 @@ def import_eigh(
 
 @OPS.imports("aten::linalg_eigvalsh")
 def import_eigvalsh(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     UPLO: Literal["L", "U"] = "L",  # noqa: N803
@@ -120,7 +118,7 @@ def import_eigvalsh(
     return TupleGetItem(call("serde.eigh", self, triangle=TRIANGLES[UPLO]), 0)
 
 
-def _parts(ctx: ImportContext, x: Expr, symmetric: bool) -> list[Expr]:
+def _parts(ctx: Import, x: Expr, symmetric: bool) -> list[Expr]:
     """Return U, s and V^T of matrices; of symmetric ones by eigenvalues, which have signs."""
     if not symmetric:
         return _svd(ctx, x, False)
@@ -128,9 +126,7 @@ def _parts(ctx: ImportContext, x: Expr, symmetric: bool) -> list[Expr]:
     return [vectors, values, swap_last(ctx, vectors)]
 
 
-def _cutoff(
-    ctx: ImportContext, x: Expr, values: Expr, atol: Expr | None, rtol: Expr | None
-) -> Expr:
+def _cutoff(ctx: Import, x: Expr, values: Expr, atol: Expr | None, rtol: Expr | None) -> Expr:
     """Return below what a singular value counts as zero: by default by the precision.
 
     Limits may be one for each matrix; a relative one is 0 where there is an absolute one alone.
@@ -153,7 +149,7 @@ def _cutoff(
     return relay.maximum(least, relay.multiply(greatest, part))
 
 
-def _beside(ctx: ImportContext, limit: Expr, dtype: str) -> Expr:
+def _beside(ctx: Import, limit: Expr, dtype: str) -> Expr:
     """Return limits of matrices with an axis for their singular values."""
     found = ctx.cast(limit, dtype)
     return relay.expand_dims(found, axis=-1) if ctx.type(limit).rank else found
@@ -161,7 +157,7 @@ def _beside(ctx: ImportContext, limit: Expr, dtype: str) -> Expr:
 
 @OPS.imports("aten::linalg_pinv.atol_rtol_float", "aten::linalg_pinv.atol_rtol_tensor")
 def import_pinv(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     atol: Expr | None = None,
     rtol: Expr | None = None,
@@ -182,19 +178,17 @@ def import_pinv(
 
 
 @OPS.imports("aten::linalg_pinv")
-def import_pinv_rcond(
-    ctx: ImportContext, self: Expr, rcond: Expr, *, hermitian: bool = False
-) -> Expr:
+def import_pinv_rcond(ctx: Import, self: Expr, rcond: Expr, *, hermitian: bool = False) -> Expr:
     return import_pinv(ctx, self, rtol=rcond, hermitian=hermitian)
 
 
 @OPS.imports("aten::pinverse")
-def import_pinverse(ctx: ImportContext, self: Expr, *, rcond: float = 1e-15) -> Expr:
+def import_pinverse(ctx: Import, self: Expr, *, rcond: float = 1e-15) -> Expr:
     return import_pinv(ctx, self, rtol=ctx.number(rcond))
 
 
 @OPS.exports("serde.eigh")
-def export_eigh(ctx: ExportContext, data: Value, *, triangle: str) -> tuple[Value, ...]:
+def export_eigh(ctx: Export, data: Value, *, triangle: str) -> tuple[Value, ...]:
     x, work = widen(ctx, data)
     letter = "L" if triangle == "lower" else "U"
     found = ctx.call_tuple(ctx.helper("symmetric_eigenvalues"), x, letter, outputs=2)
@@ -203,7 +197,7 @@ def export_eigh(ctx: ExportContext, data: Value, *, triangle: str) -> tuple[Valu
 
 @OPS.imports("aten::linalg_matrix_rank.atol_rtol_tensor")
 def import_matrix_rank_by(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     atol: Expr | None = None,
     rtol: Expr | None = None,
@@ -214,7 +208,7 @@ def import_matrix_rank_by(
 
 
 @OPS.imports("aten::linalg_cond")
-def import_cond(ctx: ImportContext, self: Expr, *, p: Scalar | None = None) -> Expr:
+def import_cond(ctx: Import, self: Expr, *, p: Scalar | None = None) -> Expr:
     """The ratio of the outermost singular values, or the norm of both it and its inverse."""
     if p in (None, 2, -2):
         values = import_svdvals(ctx, self)
@@ -225,7 +219,7 @@ def import_cond(ctx: ImportContext, self: Expr, *, p: Scalar | None = None) -> E
 
 @OPS.imports("aten::linalg_matrix_rank.atol_rtol_float")
 def import_matrix_rank(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     atol: Expr | None = None,
     rtol: Expr | None = None,
@@ -243,7 +237,7 @@ MAX_REFLECTIONS = 64
 
 
 @OPS.imports("aten::linalg_householder_product")
-def import_householder_product(ctx: ImportContext, input: Expr, tau: Expr) -> Expr:
+def import_householder_product(ctx: Import, input: Expr, tau: Expr) -> Expr:
     """The first columns of the product of reflections, each told by a column below its diagonal."""
     (count,) = ctx.last_lengths(tau, 1)
     shape = ctx.type(input).shape

@@ -11,15 +11,13 @@ import serde.relay as relay
 from serde.relay.ir.expr import Expr
 from serde.torch.ops.reduce.norm import vector_norm
 from serde.torch.ops.shape.matrix import places_of
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.torch.ops.table import OPS, Export, Import, Value
 from serde.torch.ops.written import dims_of, on_axis
 
 __all__ = ["measure_pairs"]
 
 
-def measure_pairs(
-    ctx: ImportContext, x1: Expr, x2: Expr, p: float, eps: float, *, keepdim: bool
-) -> Expr:
+def measure_pairs(ctx: Import, x1: Expr, x2: Expr, p: float, eps: float, *, keepdim: bool) -> Expr:
     """Return the norm of the differences of vectors on the last axis, `eps` added to each."""
     one, two = ctx.promote_to_float(x1, x2)
     difference = relay.subtract(one, two)
@@ -29,20 +27,14 @@ def measure_pairs(
 
 @OPS.imports("aten::pairwise_distance")
 def import_pairwise_distance(
-    ctx: ImportContext,
-    x1: Expr,
-    x2: Expr,
-    *,
-    p: float = 2.0,
-    eps: float = 1e-6,
-    keepdim: bool = False,
+    ctx: Import, x1: Expr, x2: Expr, *, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Expr:
     return measure_pairs(ctx, x1, x2, p, eps, keepdim=keepdim)
 
 
 @OPS.imports("aten::cosine_similarity")
 def import_cosine_similarity(
-    ctx: ImportContext, x1: Expr, x2: Expr, *, dim: int = 1, eps: float = 1e-8
+    ctx: Import, x1: Expr, x2: Expr, *, dim: int = 1, eps: float = 1e-8
 ) -> Expr:
     """Each vector is divided by its length, which is `eps` at least."""
     given = ctx.promote_to_float(x1, x2)
@@ -58,7 +50,7 @@ def import_cosine_similarity(
 
 
 @OPS.imports("aten::cdist", "aten::_cdist_forward", ignored=("compute_mode",))
-def import_cdist(ctx: ImportContext, x1: Expr, x2: Expr, *, p: float = 2.0) -> Expr:
+def import_cdist(ctx: Import, x1: Expr, x2: Expr, *, p: float = 2.0) -> Expr:
     for each in (x1, x2):
         ctx.require_rank(each, 2)
     rows = relay.expand_dims(x1, axis=ctx.type(x1).rank - 1)
@@ -67,7 +59,7 @@ def import_cdist(ctx: ImportContext, x1: Expr, x2: Expr, *, p: float = 2.0) -> E
 
 
 @OPS.imports("aten::pdist", "aten::_pdist_forward")
-def import_pdist(ctx: ImportContext, self: Expr, *, p: float = 2.0) -> Expr:
+def import_pdist(ctx: Import, self: Expr, *, p: float = 2.0) -> Expr:
     ctx.require_rank(self, 2, 2)
     (count,) = ctx.static_lengths(self, [0])
     pairs = places_of(np.triu(allocation.ones((count, count), bool), 1))
@@ -75,7 +67,7 @@ def import_pdist(ctx: ImportContext, self: Expr, *, p: float = 2.0) -> Expr:
     return vector_norm(ctx, relay.subtract(one, two), p, (-1,), False)
 
 
-def _lengths(ctx: ImportContext, x: Expr, dim: int) -> Expr:
+def _lengths(ctx: Import, x: Expr, dim: int) -> Expr:
     """Return the length of each slice along an axis, or for -1 of all, as x has axes."""
     rank = ctx.type(x).rank
     axes = tuple(axis for axis in range(rank) if axis != dim)
@@ -83,13 +75,13 @@ def _lengths(ctx: ImportContext, x: Expr, dim: int) -> Expr:
 
 
 @OPS.imports("aten::_weight_norm")
-def import_weight_norm(ctx: ImportContext, v: Expr, g: Expr, *, dim: int = 0) -> Expr:
+def import_weight_norm(ctx: Import, v: Expr, g: Expr, *, dim: int = 0) -> Expr:
     return relay.multiply(v, relay.divide(g, _lengths(ctx, v, dim)))
 
 
 @OPS.imports("aten::_weight_norm_interface")
 def import_weight_norm_interface(
-    ctx: ImportContext, v: Expr, g: Expr, *, dim: int = 0
+    ctx: Import, v: Expr, g: Expr, *, dim: int = 0
 ) -> tuple[Expr, Expr]:
     """The lengths beside it."""
     lengths = _lengths(ctx, v, dim)
@@ -97,9 +89,7 @@ def import_weight_norm_interface(
 
 
 @OPS.exports("nn.l2_normalize")
-def export_l2_normalize(
-    ctx: ExportContext, data: Value, *, eps: float, axis: tuple[int, ...]
-) -> Value:
+def export_l2_normalize(ctx: Export, data: Value, *, eps: float, axis: tuple[int, ...]) -> Value:
     """PyTorch's bound is that of the root of the sum; TorchScript takes one axis."""
     axes = dims_of(axis or range(ctx.type(data).rank))
     if isinstance(axes, int):
@@ -110,7 +100,7 @@ def export_l2_normalize(
 
 @OPS.exports("nn.lrn")
 def export_lrn(
-    ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
+    ctx: Export, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:
     def write(x: Value) -> Value:
         return ctx.call("F.local_response_norm", x, size, alpha=alpha, beta=beta, k=bias)

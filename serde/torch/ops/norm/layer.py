@@ -8,14 +8,12 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, TupleGetItem, tensor_type
+from serde.relay.ir import Call, Dim, Expr, TupleGetItem, call, tensor_type
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, itemsize
 from serde.relay.op.norm.layer import StashedNorm
 from serde.relay.op.norm.plain import ChannelNorm
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.ops.written import cast, dims_of, on_axis
 
 __all__ = ["channel_vector", "measure", "wide_dtype"]
@@ -26,13 +24,13 @@ def wide_dtype(dtype: str) -> str:
     return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
-def channel_vector(ctx: ImportContext, x: Expr, value: float, dtype: str) -> Expr:
+def channel_vector(ctx: Import, x: Expr, value: float, dtype: str) -> Expr:
     """Return one value for each channel."""
     (channels,) = ctx.static_lengths(x, [1])
     return ctx.fold(relay.full(ctx.scalar(value, dtype), (channels,), dtype))
 
 
-def measure(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> tuple[Expr, Expr]:
+def measure(ctx: Import, x: Expr, axes: Sequence[int]) -> tuple[Expr, Expr]:
     """Return mean and biased variance over axes, which they do not keep."""
     wide = ctx.cast(x, wide_dtype(ctx.dtype(x)))
     mean = relay.mean(wide, axis=list(axes), keepdims=True)
@@ -40,7 +38,7 @@ def measure(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> tuple[Expr, Exp
     return relay.squeeze(mean, axis=list(axes)), variance
 
 
-def _ones(ctx: ImportContext, x: Expr, count: int) -> Expr:
+def _ones(ctx: Import, x: Expr, count: int) -> Expr:
     """Return ones for the last axes of data."""
     rank = ctx.type(x).rank
     lengths = ctx.static_lengths(x, range(rank - count, rank))
@@ -48,7 +46,7 @@ def _ones(ctx: ImportContext, x: Expr, count: int) -> Expr:
 
 
 def _layer_norm(
-    ctx: ImportContext, x: Expr, weight: Expr | None, bias: Expr | None, count: int, eps: float
+    ctx: Import, x: Expr, weight: Expr | None, bias: Expr | None, count: int, eps: float
 ) -> tuple[Expr, ...]:
     """Return the data, and mean and inverse deviation, computed in float32 at least."""
     dtype = ctx.dtype(x)
@@ -69,7 +67,7 @@ def _layer_norm(
 
 @OPS.imports("aten::layer_norm", ignored=("cudnn_enable",))
 def import_layer_norm(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None = None,
     bias: Expr | None = None,
@@ -82,7 +80,7 @@ def import_layer_norm(
 
 @OPS.imports("aten::native_layer_norm")
 def import_native_layer_norm(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None = None,
     bias: Expr | None = None,
@@ -95,7 +93,7 @@ def import_native_layer_norm(
 
 @OPS.imports("aten::rms_norm")
 def import_rms_norm(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None = None,
     *,
@@ -111,7 +109,7 @@ def import_rms_norm(
 
 
 def _write_layer_norm(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     gamma: Value | None,
     beta: Value | None,
@@ -134,7 +132,7 @@ def _write_layer_norm(
 
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
     """PyTorch normalises the last axes."""
 
@@ -154,7 +152,7 @@ def _has_wide_statistics(call: Call) -> bool:
 
 @OPS.exports("serde.layer_norm", when=_has_wide_statistics)
 def export_serde_layer_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value | None, *, norm: StashedNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value | None, *, norm: StashedNorm
 ) -> tuple[Value, Value, Value]:
     """Mean and inverse deviation are computed by themselves; most models use neither."""
     type_ = ctx.type(data)
@@ -167,9 +165,7 @@ def export_serde_layer_norm(
 
 
 @OPS.exports("serde.rms_norm")
-def export_rms_norm(
-    ctx: ExportContext, data: Value, gamma: Value, *, axis: int, epsilon: float
-) -> Value:
+def export_rms_norm(ctx: Export, data: Value, gamma: Value, *, axis: int, epsilon: float) -> Value:
     lengths = ctx.type(data).shape[axis % ctx.type(data).rank :]
     if ctx.is_weight(gamma):
         shape = ctx.static_shape(gamma)
@@ -185,7 +181,7 @@ def export_rms_norm(
 
 @OPS.imports("aten::native_layer_norm_backward")
 def import_layer_norm_backward(
-    ctx: ImportContext,
+    ctx: Import,
     grad_out: Expr,
     input: Expr,
     mean: Expr,
@@ -221,7 +217,7 @@ def _sum(x: Expr, axes: list[int]) -> Expr:
 
 @OPS.imports("aten::native_group_norm_backward", ignored=("N", "HxW"))
 def import_group_norm_backward(
-    ctx: ImportContext,
+    ctx: Import,
     grad_out: Expr,
     input: Expr,
     mean: Expr,

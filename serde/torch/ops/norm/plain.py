@@ -7,17 +7,16 @@ from decimal import Decimal
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, TupleGetItem, call
 from serde.relay.op.norm.plain import ChannelNorm, GroupNorm
 from serde.torch.ops.norm.layer import channel_vector, measure
 from serde.torch.ops.reduce.plain import count
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.torch.ops.table import OPS, Export, Import, Value
 from serde.torch.ops.written import on_axis
 
 
 def _normalize_channels(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weight: Expr | None,
     bias: Expr | None,
@@ -46,7 +45,7 @@ def _normalize_channels(
 
 
 def _batch_norm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weight: Expr | None,
     bias: Expr | None,
@@ -68,12 +67,12 @@ def _batch_norm(
     return _normalize_channels(ctx, x, weight, bias, own_mean, own_variance, eps), *kept
 
 
-def _all_but_channels(ctx: ImportContext, x: Expr) -> list[int]:
+def _all_but_channels(ctx: Import, x: Expr) -> list[int]:
     return [axis for axis in range(ctx.type(x).rank) if axis != 1]
 
 
 def update_statistics(
-    ctx: ImportContext, x: Expr, mean: Expr, variance: Expr, momentum: float
+    ctx: Import, x: Expr, mean: Expr, variance: Expr, momentum: float
 ) -> tuple[Expr, Expr]:
     """Return running statistics after a batch, of which the variance is that of a sample."""
     axes = _all_but_channels(ctx, x)
@@ -92,7 +91,7 @@ def update_statistics(
 
 @OPS.imports("aten::batch_norm", ignored=("momentum", "cudnn_enabled"))
 def import_batch_norm(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None = None,
     bias: Expr | None = None,
@@ -108,7 +107,7 @@ def import_batch_norm(
 
 @OPS.imports("aten::native_batch_norm", "aten::_native_batch_norm_legit", ignored=("momentum",))
 def import_native_batch_norm(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None = None,
     bias: Expr | None = None,
@@ -124,7 +123,7 @@ def import_native_batch_norm(
 
 @OPS.imports("aten::_native_batch_norm_legit.no_stats", ignored=("momentum",))
 def import_batch_norm_no_stats(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None = None,
     bias: Expr | None = None,
@@ -138,7 +137,7 @@ def import_batch_norm_no_stats(
 
 @OPS.imports("aten::_native_batch_norm_legit_no_training", ignored=("momentum",))
 def import_batch_norm_no_training(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None,
     bias: Expr | None,
@@ -152,7 +151,7 @@ def import_batch_norm_no_training(
 
 @OPS.imports("aten::_batch_norm_no_update", ignored=("momentum",))
 def import_batch_norm_no_update(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None,
     bias: Expr | None,
@@ -167,7 +166,7 @@ def import_batch_norm_no_update(
 
 @OPS.imports("aten::_native_batch_norm_legit_functional")
 def import_batch_norm_functional(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None,
     bias: Expr | None,
@@ -187,7 +186,7 @@ def import_batch_norm_functional(
 
 @OPS.imports("aten::_batch_norm_with_update_functional", "aten::_batch_norm_with_update")
 def import_batch_norm_with_update(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None,
     bias: Expr | None,
@@ -204,7 +203,7 @@ def import_batch_norm_with_update(
 
 @OPS.imports("aten::instance_norm", ignored=("momentum", "cudnn_enabled"))
 def import_instance_norm(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None = None,
     bias: Expr | None = None,
@@ -229,7 +228,7 @@ def import_instance_norm(
 
 
 def _group_norm(
-    ctx: ImportContext, x: Expr, weight: Expr | None, bias: Expr | None, groups: int, eps: float
+    ctx: Import, x: Expr, weight: Expr | None, bias: Expr | None, groups: int, eps: float
 ) -> Expr:
     dtype = ctx.dtype(x)
     return relay.nn.group_norm(
@@ -246,7 +245,7 @@ def _group_norm(
 
 @OPS.imports("aten::group_norm", ignored=("cudnn_enabled",))
 def import_group_norm(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None = None,
     bias: Expr | None = None,
@@ -259,7 +258,7 @@ def import_group_norm(
 
 @OPS.imports("aten::native_group_norm", ignored=("N", "C", "HxW"))
 def import_native_group_norm(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None = None,
     bias: Expr | None = None,
@@ -276,14 +275,14 @@ def import_native_group_norm(
     return found, ctx.cast(mean, kind), ctx.cast(inverse, kind)
 
 
-def _vector(ctx: ExportContext, like: Value, value: float) -> Value:
+def _vector(ctx: Export, like: Value, value: float) -> Value:
     (length,) = ctx.static_shape(like, 1)
     return ctx.const(allocation.full(length, value, numpy_dtype(ctx.type(like).dtype)))
 
 
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     gamma: Value,
     beta: Value,
@@ -325,7 +324,7 @@ def export_batch_norm(
     return on_axis(ctx, data, norm.axis, 1, write), moving_mean, moving_var
 
 
-def _momentum(ctx: ExportContext) -> dict[str, object]:
+def _momentum(ctx: Export) -> dict[str, object]:
     """Return the share of a batch in the statistics, where others have what it leaves of them."""
     kept = ctx.in_training().get("momentum", 0.9)
     share = float(1 - Decimal(repr(kept)))
@@ -333,7 +332,7 @@ def _momentum(ctx: ExportContext) -> dict[str, object]:
 
 
 @OPS.exports("nn.dropout")
-def export_dropout(ctx: ExportContext, data: Value, *, rate: float) -> tuple[Value, Value]:
+def export_dropout(ctx: Export, data: Value, *, rate: float) -> tuple[Value, Value]:
     """Along some axes all is dropped or nothing: the mask has the length 1 there."""
     ones = ctx.call("torch.ones_like", data)
     axes = {axis % ctx.type(data).rank for axis in ctx.in_training().get("axes", ())}
@@ -346,7 +345,7 @@ def export_dropout(ctx: ExportContext, data: Value, *, rate: float) -> tuple[Val
 
 @OPS.exports("nn.group_norm")
 def export_group_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: GroupNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value, *, norm: GroupNorm
 ) -> Value:
     (count,) = ctx.type(gamma).shape
 
@@ -371,7 +370,7 @@ def export_group_norm(
 
 @OPS.exports("nn.instance_norm")
 def export_instance_norm(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
+    ctx: Export, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
     """The layer and its function refuse a single element; what they call does not."""
     (count,) = ctx.type(gamma).shape

@@ -11,14 +11,13 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, is_float
 from serde.torch.ops.conv.windows import SPATIAL, Sizes, over_batch, per_axis
 from serde.torch.ops.pool.geometry import UNKNOWN_PLACES, has_fixed_lengths
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.torch.ops.table import OPS, Export, Import, Value
 
 
-def _adaptive_pool(ctx: ImportContext, x: Expr, kind: str, ndim: int, output_size: Sizes) -> Expr:
+def _adaptive_pool(ctx: Import, x: Expr, kind: str, ndim: int, output_size: Sizes) -> Expr:
     sizes = per_axis(ctx, output_size, ndim, "output_size")
     build = getattr(relay.nn, f"adaptive_{kind}_pool{ndim}d")
     layout = "NC" + SPATIAL[ndim]
@@ -26,14 +25,14 @@ def _adaptive_pool(ctx: ImportContext, x: Expr, kind: str, ndim: int, output_siz
 
 
 def make_adaptive_avg_pool(ndim: int) -> Callable[..., Expr]:
-    def import_adaptive_avg_pool(ctx: ImportContext, self: Expr, *, output_size: Sizes) -> Expr:
+    def import_adaptive_avg_pool(ctx: Import, self: Expr, *, output_size: Sizes) -> Expr:
         return _adaptive_pool(ctx, self, "avg", ndim, output_size)
 
     return import_adaptive_avg_pool
 
 
 def _import_adaptive_max_pool(
-    ctx: ImportContext, self: Expr, *, ndim: int, output_size: Sizes
+    ctx: Import, self: Expr, *, ndim: int, output_size: Sizes
 ) -> tuple[Expr, ...]:
     """Indices count the elements of one channel."""
     sizes = per_axis(ctx, output_size, ndim, "output_size")
@@ -86,17 +85,17 @@ OPS.imports("aten::_adaptive_avg_pool3d")(make_adaptive_avg_pool(3))
 
 
 @OPS.exports("nn.global_avg_pool2d")
-def export_global_avg_pool(ctx: ExportContext, data: Value) -> Value:
+def export_global_avg_pool(ctx: Export, data: Value) -> Value:
     return ctx.method(data, "mean", (2, 3), keepdim=True)
 
 
 @OPS.exports("nn.global_max_pool2d")
-def export_global_max_pool(ctx: ExportContext, data: Value) -> Value:
+def export_global_max_pool(ctx: Export, data: Value) -> Value:
     return ctx.method(data, "amax", (2, 3), keepdim=True)
 
 
 def _export_adaptive_pool(
-    ctx: ExportContext, data: Value, *, name: str, rank: int, output_size: tuple[int, ...]
+    ctx: Export, data: Value, *, name: str, rank: int, output_size: tuple[int, ...]
 ) -> Value:
     """Without a size every element is a part of its own."""
     dtype = ctx.type(data).dtype

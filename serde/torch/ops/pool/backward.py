@@ -10,20 +10,17 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call
 from serde.torch.ops.conv.windows import over_batch
 from serde.torch.ops.pool.geometry import PoolAttributes
-from serde.torch.ops.table import OPS, ImportContext
+from serde.torch.ops.table import OPS, Import
 
 
 @OPS.imports(
     "aten::max_pool2d_with_indices_backward",
     ignored=("kernel_size", "stride", "padding", "dilation", "ceil_mode"),
 )
-def import_max_pool_backward(
-    ctx: ImportContext, grad_output: Expr, self: Expr, indices: Expr
-) -> Expr:
+def import_max_pool_backward(ctx: Import, grad_output: Expr, self: Expr, indices: Expr) -> Expr:
     """Gradients are added where the indices, which count in a channel, say."""
     lengths = ctx.static_lengths(self, [-2, -1])
     head = [ctx.size(self, axis) for axis in range(ctx.type(self).rank - 2)]
@@ -36,7 +33,7 @@ def import_max_pool_backward(
 
 
 @OPS.imports("aten::_adaptive_avg_pool2d_backward")
-def import_adaptive_avg_pool_backward(ctx: ImportContext, grad_output: Expr, self: Expr) -> Expr:
+def import_adaptive_avg_pool_backward(ctx: Import, grad_output: Expr, self: Expr) -> Expr:
     """Each axis is a product with the matrix of shares that elements have in parts."""
     lengths = ctx.static_lengths(self, [-2, -1])
     counts = ctx.static_lengths(grad_output, [-2, -1])
@@ -60,7 +57,7 @@ def _shares(length: int, count: int, dtype: str) -> Constant:
 
 @OPS.imports("aten::avg_pool2d_backward")
 def import_avg_pool_backward(
-    ctx: ImportContext,
+    ctx: Import,
     grad_output: Expr,
     self: Expr,
     *,

@@ -11,17 +11,14 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr, TupleGetItem
-from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Call, Expr, TupleGetItem, call, is_float, lowest
 from serde.relay.op.pool.indices import PooledPlaces
 from serde.relay.op.pool.reduction import Pooling, Window as RelayWindow
 from serde.torch.ops.conv.windows import SPATIAL, Sizes, over_batch, per_axis
 from serde.torch.ops.pool.geometry import UNKNOWN_PLACES, PoolAttributes, Window, has_fixed_lengths
 from serde.torch.ops.reduce.plain import count
 from serde.torch.ops.shape.pad import flat_widths
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.torch.ops.table import OPS, Export, Import, Value
 from serde.torch.ops.written import cast
 from serde.walk.takes import FLOATS, Takes
 
@@ -34,7 +31,7 @@ def _find_greatest(x: Expr, window: Window) -> Expr:
 
 
 def make_max_pool(ndim: int) -> Callable[..., Expr]:
-    def import_max_pool(ctx: ImportContext, self: Expr, *, pool: PoolAttributes) -> Expr:
+    def import_max_pool(ctx: Import, self: Expr, *, pool: PoolAttributes) -> Expr:
         attrs = pool.window(ctx, self, ndim).attributes()
         build = getattr(relay.nn, f"max_pool{ndim}d")
         return over_batch(ctx, self, ndim, lambda x: build(x, **attrs))
@@ -46,7 +43,7 @@ def _make_max_pool_with_indices(ndim: int) -> Callable[..., tuple[Expr, ...]]:
     greatest = make_max_pool(ndim)
 
     def import_max_pool_with_indices(
-        ctx: ImportContext, self: Expr, *, pool: PoolAttributes
+        ctx: Import, self: Expr, *, pool: PoolAttributes
     ) -> tuple[Expr, ...]:
         """Indices count the elements of one channel."""
         if pool.ceil_mode and not has_fixed_lengths(ctx, self, ndim):
@@ -64,7 +61,7 @@ def _make_max_pool_with_indices(ndim: int) -> Callable[..., tuple[Expr, ...]]:
 
 def make_avg_pool(ndim: int) -> Callable[..., Expr]:
     def import_avg_pool(
-        ctx: ImportContext,
+        ctx: Import,
         self: Expr,
         *,
         pool: PoolAttributes,
@@ -100,7 +97,7 @@ def make_avg_pool(ndim: int) -> Callable[..., Expr]:
 
 
 def _sum_windows(
-    ctx: ImportContext, x: Expr, window: Window, build: Callable[..., Expr], divisor: int
+    ctx: Import, x: Expr, window: Window, build: Callable[..., Expr], divisor: int
 ) -> Expr:
     """Return the sum of each window over a divisor; integers are multiplied before the mean."""
     dtype, size = ctx.dtype(x), math.prod(window.size)
@@ -132,7 +129,7 @@ class RelayPool(Pooling):
         return found
 
 
-def _counts(ctx: ExportContext, x: Value, window: RelayWindow) -> tuple[int, ...] | None:
+def _counts(ctx: Export, x: Value, window: RelayWindow) -> tuple[int, ...] | None:
     """Return how many windows there are along each axis, None where lengths are open."""
     lengths = ctx.type(x).shape[2:]
     found = [window.length(i, length) for i, length in enumerate(lengths)]
@@ -140,7 +137,7 @@ def _counts(ctx: ExportContext, x: Value, window: RelayWindow) -> tuple[int, ...
     return fixed if len(fixed) == len(found) else None
 
 
-def _is_direct(ctx: ExportContext, x: Value, window: RelayWindow) -> bool:
+def _is_direct(ctx: Export, x: Value, window: RelayWindow) -> bool:
     """Whether PyTorch has the same windows: padding alike on both sides, at most half of one."""
     if window.before != window.after:
         return False
@@ -159,7 +156,7 @@ def _is_direct(ctx: ExportContext, x: Value, window: RelayWindow) -> bool:
     )
 
 
-def _reach_beyond(ctx: ExportContext, x: Value, window: RelayWindow) -> bool:
+def _reach_beyond(ctx: Export, x: Value, window: RelayWindow) -> bool:
     """Whether the last windows reach beyond the padding."""
     counts = _counts(ctx, x, window) or ()
     rows = zip(
@@ -172,7 +169,7 @@ def _reach_beyond(ctx: ExportContext, x: Value, window: RelayWindow) -> bool:
     )
 
 
-def _extended(ctx: ExportContext, x: Value, window: RelayWindow, value: object) -> Value:
+def _extended(ctx: Export, x: Value, window: RelayWindow, value: object) -> Value:
     """Return data padded so far that all windows lie inside."""
     counts = _counts(ctx, x, window)
     if counts is None and window.ceil_mode:
@@ -190,7 +187,7 @@ def _extended(ctx: ExportContext, x: Value, window: RelayWindow, value: object) 
     return ctx.call("F.pad", x, flat_widths(sides), value=value)
 
 
-def _export_max_pool(ctx: ExportContext, data: Value, *, rank: int, pooling: RelayPool) -> Value:
+def _export_max_pool(ctx: Export, data: Value, *, rank: int, pooling: RelayPool) -> Value:
     """Windows that PyTorch has not are those of data that are padded by the least number."""
     x, window, options, dtype = data, pooling.window, pooling.options(), ctx.type(data).dtype
     if not is_float(dtype):
@@ -210,14 +207,14 @@ def _export_max_pool(ctx: ExportContext, data: Value, *, rank: int, pooling: Rel
     return result if is_float(dtype) else cast(ctx, result, dtype, "float64")
 
 
-def _is_longer(ctx: ExportContext, x: Value, window: RelayWindow) -> bool:
+def _is_longer(ctx: Export, x: Value, window: RelayWindow) -> bool:
     """Whether a window is longer than its axis without padding, which `F.avg_pool3d` refuses."""
     pairs = zip(ctx.type(x).shape[2:], window.size, strict=True)
     return any(isinstance(length, int) and length < size for length, size in pairs)
 
 
 def _export_avg_pool(
-    ctx: ExportContext, data: Value, *, rank: int, pooling: RelayPool, count_include_pad: bool
+    ctx: Export, data: Value, *, rank: int, pooling: RelayPool, count_include_pad: bool
 ) -> Value:
     """A divisor that PyTorch has not divides the sum: the mean of all taps times them."""
     x, window, options, dtype = data, pooling.window, pooling.options(), ctx.type(data).dtype
@@ -237,7 +234,7 @@ def _export_avg_pool(
     return _mean(ctx, x, pooling, count_include_pad)
 
 
-def _mean(ctx: ExportContext, x: Value, pooling: RelayPool, count_include_pad: bool) -> Value:
+def _mean(ctx: Export, x: Value, pooling: RelayPool, count_include_pad: bool) -> Value:
     """Return the sums of windows divided by their divisors."""
     window, dtype = pooling.window, ctx.type(x).dtype
     rank = len(window.size)
@@ -262,7 +259,7 @@ def _mean(ctx: ExportContext, x: Value, pooling: RelayPool, count_include_pad: b
 
 
 def _divisor(
-    ctx: ExportContext, x: Value, window: RelayWindow, count_include_pad: bool, taps: int
+    ctx: Export, x: Value, window: RelayWindow, count_include_pad: bool, taps: int
 ) -> Value | int:
     """Return by what the sum of each window is divided."""
     no_padding = not any((*window.before, *window.after)) and not window.ceil_mode
@@ -291,7 +288,7 @@ def _is_plain(call: Call) -> bool:
     "serde.max_pool_with_places", takes=Takes(data=FLOATS, column_major=False), when=_is_plain
 )
 def export_max_pool_with_places(
-    ctx: ExportContext, data: Value, *, pool: PooledPlaces
+    ctx: Export, data: Value, *, pool: PooledPlaces
 ) -> tuple[Value, Value]:
     """PyTorch counts places within each image and channel."""
     rank = len(pool.pool_size)
@@ -307,9 +304,7 @@ def export_max_pool_with_places(
 
 
 def _make_max_unpool(ndim: int) -> Callable[..., Expr]:
-    def import_max_unpool(
-        ctx: ImportContext, self: Expr, indices: Expr, *, output_size: Sizes
-    ) -> Expr:
+    def import_max_unpool(ctx: Import, self: Expr, indices: Expr, *, output_size: Sizes) -> Expr:
         """Indices count the elements of one channel; where no maximum goes it is zero."""
         sizes = per_axis(ctx, output_size, ndim, "output_size")
         batched = ctx.type(self).rank == ndim + 2

@@ -10,9 +10,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Expr, call
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import call
 from serde.torch.ops.linalg.product import build_matmul
 from serde.torch.ops.pool.adaptive import make_adaptive_avg_pool
 from serde.torch.ops.pool.geometry import PoolAttributes
@@ -20,7 +19,7 @@ from serde.torch.ops.pool.window import make_avg_pool, make_max_pool
 from serde.torch.ops.qnn.parameters import dequantize, dequantize_fused, quantize, quantize_number
 from serde.torch.ops.reduce.plain import Axes, DType, import_mean
 from serde.torch.ops.shape.pad import import_pad
-from serde.torch.ops.table import OPS, ImportContext, Scalar, SymInt
+from serde.torch.ops.table import OPS, Import, Scalar, SymInt
 from serde.torch.quantization import Quantization
 
 Activate = Callable[[Expr], Expr] | None
@@ -31,9 +30,7 @@ def _activate(x: Expr, activate: Activate) -> Expr:
 
 
 def _make_add(activate: Activate) -> Callable[..., Expr]:
-    def import_add(
-        ctx: ImportContext, qa: Expr, qb: Expr, *, scale: float, zero_point: int
-    ) -> Expr:
+    def import_add(ctx: Import, qa: Expr, qb: Expr, *, scale: float, zero_point: int) -> Expr:
         total = relay.add(dequantize_fused(ctx, qa), dequantize_fused(ctx, qb))
         result = Quantization(scale, zero_point)
         return quantize(ctx, _activate(total, activate), result, ctx.dtype(qa), "after")
@@ -42,9 +39,7 @@ def _make_add(activate: Activate) -> Callable[..., Expr]:
 
 
 def _make_mul(activate: Activate) -> Callable[..., Expr]:
-    def import_mul(
-        ctx: ImportContext, qa: Expr, qb: Expr, *, scale: float, zero_point: int
-    ) -> Expr:
+    def import_mul(ctx: Import, qa: Expr, qb: Expr, *, scale: float, zero_point: int) -> Expr:
         """Integers less their zero points are multiplied, then the scales."""
         product = relay.multiply(dequantize(ctx, qa), dequantize(ctx, qb))
         result = Quantization(scale, zero_point)
@@ -55,7 +50,7 @@ def _make_mul(activate: Activate) -> Callable[..., Expr]:
 
 def _make_cat(activate: Activate) -> Callable[..., Expr]:
     def import_cat(
-        ctx: ImportContext, *qx: Expr, dim: int, scale: float | None, zero_point: int | None
+        ctx: Import, *qx: Expr, dim: int, scale: float | None, zero_point: int | None
     ) -> Expr:
         """Without a scale that of the first tensor holds."""
         first = ctx.quantization(qx[0])
@@ -68,7 +63,7 @@ def _make_cat(activate: Activate) -> Callable[..., Expr]:
     return import_cat
 
 
-def _bring(ctx: ImportContext, x: Expr, result: Quantization, activate: Activate) -> Expr:
+def _bring(ctx: Import, x: Expr, result: Quantization, activate: Activate) -> Expr:
     """Return the integers of a tensor in another scale."""
     given = ctx.quantization(x)
     same = given.axis is None and (given.scale, given.zero_point) == (
@@ -87,14 +82,14 @@ for _suffix, _function in (("", None), ("_relu", relay.nn.relu)):
 
 
 @OPS.imports("quantized_tensor::cat", "quantized_tensor::concat")
-def import_cat_of_tensors(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
+def import_cat_of_tensors(ctx: Import, *tensors: Expr, dim: int = 0) -> Expr:
     """The scale is that of the first tensor."""
     result = ctx.quantization(ctx.first(tensors))
     parts = [_bring(ctx, x, result, None) for x in tensors]
     return ctx.quantized(relay.concatenate(parts, axis=ctx.axis(tensors[0], dim)), result)
 
 
-def _parameters(ctx: ImportContext, x: Expr) -> tuple[float, int]:
+def _parameters(ctx: Import, x: Expr) -> tuple[float, int]:
     given = ctx.quantization(x)
     if isinstance(given.scale, Expr) or isinstance(given.zero_point, Expr):
         raise Unsupported("a number with a tensor that is quantised channel by channel")
@@ -107,7 +102,7 @@ def _fixed_number(b: Scalar) -> float:
     return float(b)
 
 
-def _add_number(ctx: ImportContext, x: Expr, b: Scalar, clamp: bool) -> Expr:
+def _add_number(ctx: Import, x: Expr, b: Scalar, clamp: bool) -> Expr:
     """The zero point moves; where it would leave the dtype, integers are brought to a new scale."""
     scale, zero = _parameters(ctx, x)
     dtype = ctx.dtype(x)
@@ -120,7 +115,7 @@ def _add_number(ctx: ImportContext, x: Expr, b: Scalar, clamp: bool) -> Expr:
     return ctx.quantized(found, Quantization(scale, moved))
 
 
-def _widen_range(ctx: ImportContext, x: Expr, scale: float, zero: int, clamp: bool) -> Expr:
+def _widen_range(ctx: Import, x: Expr, scale: float, zero: int, clamp: bool) -> Expr:
     """Return a tensor whose zero point has left the dtype, in a scale that holds it again.
 
     Source: ``_add_scalar_out`` of PyTorch's ``qadd.cpp``.
@@ -145,7 +140,7 @@ def _widen_range(ctx: ImportContext, x: Expr, scale: float, zero: int, clamp: bo
     return ctx.quantized(found, Quantization(wider, edge))
 
 
-def _multiply_number(ctx: ImportContext, x: Expr, b: Scalar, clamp: bool) -> Expr:
+def _multiply_number(ctx: Import, x: Expr, b: Scalar, clamp: bool) -> Expr:
     """The scale is multiplied; below zero integers are mirrored, and zero leaves zeros."""
     scale, zero = _parameters(ctx, x)
     factor, dtype = _fixed_number(b), ctx.dtype(x)
@@ -161,18 +156,18 @@ def _multiply_number(ctx: ImportContext, x: Expr, b: Scalar, clamp: bool) -> Exp
 
 
 def _make_number_importer(
-    run: Callable[[ImportContext, Expr, Scalar, bool], Expr], clamp: bool
+    run: Callable[[Import, Expr, Scalar, bool], Expr], clamp: bool
 ) -> Callable[..., Expr]:
-    def import_with_number(ctx: ImportContext, qa: Expr, *, b: Scalar) -> Expr:
+    def import_with_number(ctx: Import, qa: Expr, *, b: Scalar) -> Expr:
         return run(ctx, qa, b, clamp)
 
     return import_with_number
 
 
 def _make_tensor_importer(
-    run: Callable[[ImportContext, Expr, Scalar, bool], Expr], clamp: bool
+    run: Callable[[Import, Expr, Scalar, bool], Expr], clamp: bool
 ) -> Callable[..., Expr]:
-    def import_with_tensor(ctx: ImportContext, qa: Expr, b: Expr) -> Expr:
+    def import_with_tensor(ctx: Import, qa: Expr, b: Expr) -> Expr:
         return run(ctx, qa, ctx.as_number(b), clamp)
 
     return import_with_tensor
@@ -192,7 +187,7 @@ for _name, _run in (("add", _add_number), ("mul", _multiply_number)):
 
 
 @OPS.imports("quantized::matmul")
-def import_matmul(ctx: ImportContext, qa: Expr, qb: Expr, *, scale: float, zero_point: int) -> Expr:
+def import_matmul(ctx: Import, qa: Expr, qb: Expr, *, scale: float, zero_point: int) -> Expr:
     """Sums of integers, which float64 holds exactly, are brought to the scale of the result."""
     factors = []
     parts: list[Expr] = []
@@ -209,7 +204,7 @@ def _of_levels(function: Callable[..., Expr]) -> Callable[..., Expr]:
     """Return what applies a mean to integers less their zero point, and rounds once at the end."""
 
     @functools.wraps(function)
-    def run(ctx: ImportContext, self: Expr, *rest: Expr, **attributes: AnyValue) -> Expr:
+    def run(ctx: Import, self: Expr, *rest: Expr, **attributes: AnyValue) -> Expr:
         given, dtype = ctx.quantization(self), ctx.dtype(self)
         if given.axis is not None or isinstance(given.zero_point, Expr):
             raise Unsupported("a mean of a tensor that is quantised channel by channel")
@@ -233,7 +228,7 @@ _mean_of_levels = _of_levels(import_mean)
 
 @OPS.imports("quantized_tensor::mean")
 def import_mean_of_tensor(
-    ctx: ImportContext, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
+    ctx: Import, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
 ) -> Expr:
     """Over the last axes integers are summed; over others what they stand for."""
     axes, rank = ctx.axes(self, dim), ctx.type(self).rank
@@ -255,7 +250,7 @@ for _ndim in (2, 3):
 def _make_max_pool(ndim: int) -> Callable[..., Expr]:
     greatest = make_max_pool(ndim)
 
-    def import_max_pool(ctx: ImportContext, qx: Expr, *, pool: PoolAttributes) -> Expr:
+    def import_max_pool(ctx: Import, qx: Expr, *, pool: PoolAttributes) -> Expr:
         return ctx.quantized(greatest(ctx, qx, pool=pool), ctx.quantization(qx))
 
     return import_max_pool
@@ -265,9 +260,7 @@ OPS.imports("quantized::max_pool1d")(_make_max_pool(1))
 OPS.imports("quantized::max_pool2d")(_make_max_pool(2))
 
 
-def _pad(
-    ctx: ImportContext, x: Expr, pad: tuple[SymInt, ...], mode: str, value: Scalar | None
-) -> Expr:
+def _pad(ctx: Import, x: Expr, pad: tuple[SymInt, ...], mode: str, value: Scalar | None) -> Expr:
     """Return a tensor whose edge holds a quantised number, in its own scale."""
     given = ctx.quantization(x)
     number = 0.0 if value is None else value
@@ -279,7 +272,7 @@ def _pad(
 
 @OPS.imports("quantized_tensor::pad")
 def import_pad_of_tensor(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     pad: tuple[SymInt, ...],
@@ -291,6 +284,6 @@ def import_pad_of_tensor(
 
 @OPS.imports("quantized_tensor::constant_pad_nd")
 def import_constant_pad_of_tensor(
-    ctx: ImportContext, self: Expr, *, pad: tuple[SymInt, ...], value: Scalar = 0
+    ctx: Import, self: Expr, *, pad: tuple[SymInt, ...], value: Scalar = 0
 ) -> Expr:
     return _pad(ctx, self, pad, "constant", value)

@@ -14,10 +14,9 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array, dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir import Constant, Expr, call
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import call
-from serde.torch.ops.table import OPS, ImportContext
+from serde.torch.ops.table import OPS, Import
 from serde.torch.promotion import category
 
 DType = np.dtype[AnyValue]
@@ -25,7 +24,7 @@ DType = np.dtype[AnyValue]
 _NARROW = ("int8", "uint8", "int16", "uint16")
 
 
-def _constant(ctx: ImportContext, value: Expr | float | None) -> Array | None:
+def _constant(ctx: Import, value: Expr | float | None) -> Array | None:
     """Return a scale or zero point that is known, else None."""
     if not isinstance(value, Expr):
         return None if value is None else np.array(value)
@@ -33,7 +32,7 @@ def _constant(ctx: ImportContext, value: Expr | float | None) -> Array | None:
 
 
 def _quantize(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     inverse: Expr,
     zero_point: Expr | int,
@@ -69,7 +68,7 @@ def _quantize(
     return relay.cast(relay.clip(level, float(bounds[0]), float(bounds[1])), name)
 
 
-def _inverse(ctx: ImportContext, scale: Expr | float, shape: tuple[int, ...] = ()) -> Expr:
+def _inverse(ctx: Import, scale: Expr | float, shape: tuple[int, ...] = ()) -> Expr:
     """Return one over a scale: of a number in float32, of a tensor in its own dtype."""
     if not isinstance(scale, Expr):
         return ctx.scalar(1.0 / scale, "float32")
@@ -82,7 +81,7 @@ def _inverse(ctx: ImportContext, scale: Expr | float, shape: tuple[int, ...] = (
 
 @OPS.imports("quantized_decomposed::quantize_per_tensor")
 def import_quantize_per_tensor(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     *,
     scale: float | Expr,
@@ -115,7 +114,7 @@ def import_quantize_per_tensor(
     "quantized_decomposed::dequantize_per_tensor", ignored=("quant_min", "quant_max", "dtype")
 )
 def import_dequantize_per_tensor(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     *,
     scale: float | Expr,
@@ -126,7 +125,7 @@ def import_dequantize_per_tensor(
 
 
 def _restore(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     scale: float | Expr,
     zero_point: int | Expr | None,
@@ -153,7 +152,7 @@ def _restore(
 
 
 def _restore_plainly(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     scale: float | Expr,
     zero_point: int | Expr | None,
@@ -172,13 +171,13 @@ def _restore_plainly(
     return ctx.cast(relay.multiply(found, relay.reshape(factor, shape)), wanted)
 
 
-def _beside(ctx: ImportContext, x: Expr, axis: int) -> tuple[int, ...]:
+def _beside(ctx: Import, x: Expr, axis: int) -> tuple[int, ...]:
     return tuple(-1 if each == axis else 1 for each in range(ctx.type(x).rank))
 
 
 @OPS.imports("quantized_decomposed::quantize_per_channel")
 def import_quantize_per_channel(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     scales: Expr,
     zero_points: Expr,
@@ -198,7 +197,7 @@ def import_quantize_per_channel(
     "quantized_decomposed::dequantize_per_channel", ignored=("quant_min", "quant_max", "dtype")
 )
 def import_dequantize_per_channel(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     scales: Expr,
     zero_points: Expr | None = None,
@@ -211,7 +210,7 @@ def import_dequantize_per_channel(
 
 @OPS.imports("quantized_decomposed::quantize_per_token")
 def import_quantize_per_token(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     scales: Expr,
     zero_points: Expr,
@@ -230,7 +229,7 @@ def import_quantize_per_token(
     "quantized_decomposed::dequantize_per_token", ignored=("quant_min", "quant_max", "dtype")
 )
 def import_dequantize_per_token(
-    ctx: ImportContext, input: Expr, scales: Expr, zero_points: Expr, *, output_dtype: DType
+    ctx: Import, input: Expr, scales: Expr, zero_points: Expr, *, output_dtype: DType
 ) -> Expr:
     kind = ctx.dtype(scales)
     shifted = relay.subtract(ctx.cast(input, kind), ctx.cast(zero_points, kind))
@@ -238,7 +237,7 @@ def import_dequantize_per_token(
 
 
 @OPS.imports("quantized_decomposed::choose_qparams_per_token", ignored=("dtype",))
-def import_choose_per_token(ctx: ImportContext, input: Expr) -> tuple[Expr, Expr]:
+def import_choose_per_token(ctx: Import, input: Expr) -> tuple[Expr, Expr]:
     wide = ctx.cast(input, "float32") if ctx.dtype(input) == "float16" else input
     most = relay.max(relay.abs(wide), axis=-1, keepdims=True)
     dtype = ctx.dtype(most)
@@ -252,7 +251,7 @@ def import_choose_per_token(ctx: ImportContext, input: Expr) -> tuple[Expr, Expr
     "quantized_decomposed::_choose_qparams_per_token_asymmetric_impl",
     ignored=("dtype",),
 )
-def import_choose_per_token_asymmetric(ctx: ImportContext, input: Expr) -> tuple[Expr, Expr]:
+def import_choose_per_token_asymmetric(ctx: Import, input: Expr) -> tuple[Expr, Expr]:
     dtype = ctx.dtype(input)
     zero, low, high = (ctx.scalar(each, dtype) for each in (0, -128, 127))
     least = relay.minimum(relay.min(input, axis=-1, keepdims=True), zero)
@@ -268,7 +267,7 @@ def import_choose_per_token_asymmetric(ctx: ImportContext, input: Expr) -> tuple
 
 
 def _choose(
-    ctx: ImportContext, x: Expr, bounds: tuple[int, int], eps: float, symmetric_zero: int | None
+    ctx: Import, x: Expr, bounds: tuple[int, int], eps: float, symmetric_zero: int | None
 ) -> tuple[Expr, Expr]:
     """Return scale and zero point of one element each, from least and greatest element."""
     dtype = ctx.dtype(x)
@@ -292,14 +291,14 @@ def _choose(
 
 @OPS.imports("quantized_decomposed::choose_qparams", ignored=("dtype",))
 def import_choose_qparams(
-    ctx: ImportContext, input: Expr, *, quant_min: int, quant_max: int, eps: float
+    ctx: Import, input: Expr, *, quant_min: int, quant_max: int, eps: float
 ) -> tuple[Expr, Expr]:
     return _choose(ctx, input, (quant_min, quant_max), eps, None)
 
 
 @OPS.imports("quantized_decomposed::choose_qparams_symmetric")
 def import_choose_qparams_symmetric(
-    ctx: ImportContext, input: Expr, *, quant_min: int, quant_max: int, eps: float, dtype: DType
+    ctx: Import, input: Expr, *, quant_min: int, quant_max: int, eps: float, dtype: DType
 ) -> tuple[Expr, Expr]:
     zero = 128 if dtype_name(dtype) == "uint8" else 0
     return _choose(ctx, input, (quant_min, quant_max), eps, zero)
@@ -307,7 +306,7 @@ def import_choose_qparams_symmetric(
 
 @OPS.imports("quantized_decomposed::quantize_per_channel_group")
 def import_quantize_per_group(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     scales: Expr,
     zero_points: Expr,
@@ -329,7 +328,7 @@ def import_quantize_per_group(
     ignored=("quant_min", "quant_max", "dtype"),
 )
 def import_dequantize_per_group(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     scales: Expr,
     zero_points: Expr | None = None,
@@ -346,7 +345,7 @@ def import_dequantize_per_group(
     return ctx.cast(relay.reshape(found, ctx.static_shape(input)), dtype_name(output_dtype))
 
 
-def _group(ctx: ImportContext, x: Expr, scales: Expr, size: int) -> Expr:
+def _group(ctx: Import, x: Expr, scales: Expr, size: int) -> Expr:
     """Return a matrix with a group in each row."""
     ctx.require_rank(x, 2, 2)
     ctx.require_rank(scales, 1)
@@ -357,5 +356,5 @@ def _group(ctx: ImportContext, x: Expr, scales: Expr, size: int) -> Expr:
 
 
 @OPS.imports("quantized_decomposed::convert_element_type")
-def import_convert_element_type(ctx: ImportContext, input: Expr, *, dtype: DType) -> Expr:
+def import_convert_element_type(ctx: Import, input: Expr, *, dtype: DType) -> Expr:
     return ctx.cast(input, dtype_name(dtype))

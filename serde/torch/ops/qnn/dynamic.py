@@ -12,20 +12,18 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, TupleGetItem, Var
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, TupleGetItem, Var, call
 from serde.relay.op.control.body import close
 from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.qnn.layers import Input, scale_products, sum_products
-from serde.torch.ops.table import OPS, ImportContext
+from serde.torch.ops.table import OPS, Import
 from serde.torch.quantization import PackedCell, PackedParams
 
 _LEAST_SCALE = 6.1e-5
 """Below this the range is widened, so that the inverse of a scale stays exact enough."""
 
 
-def choose_parameters(ctx: ImportContext, x: Expr, most: int) -> tuple[Expr, Expr]:
+def choose_parameters(ctx: Import, x: Expr, most: int) -> tuple[Expr, Expr]:
     """Return scale, in float32, and zero point, in int32, of the range 0 to `most`.
 
     Source: ``ChooseQuantizationParams`` of PyTorch's ``QuantUtils.h``.
@@ -71,7 +69,7 @@ def _widen(low: Expr, high: Expr, ratio: Expr, reach: Expr, zero: Expr, *, lower
     return relay.where(relay.equal(high, zero), zero, whole)
 
 
-def quantize_dynamically(ctx: ImportContext, x: Expr, reduce_range: bool) -> Input:
+def quantize_dynamically(ctx: Import, x: Expr, reduce_range: bool) -> Input:
     """Return data as bytes, with their scale and zero point."""
     scale, point = choose_parameters(ctx, x, 127 if reduce_range else 255)
     inverse = relay.divide(ctx.scalar(1.0, "float32"), scale)
@@ -87,7 +85,7 @@ def quantize_dynamically(ctx: ImportContext, x: Expr, reduce_range: bool) -> Inp
     return Input(data, scale, point)
 
 
-def run_dynamic(ctx: ImportContext, x: Expr, packed: PackedParams, reduce_range: bool) -> Expr:
+def run_dynamic(ctx: Import, x: Expr, packed: PackedParams, reduce_range: bool) -> Expr:
     """Return what a layer gives for floats, in floats."""
     if packed.scale is None:
         filters = relay.cast(packed.weight, "float32")
@@ -99,7 +97,7 @@ def run_dynamic(ctx: ImportContext, x: Expr, packed: PackedParams, reduce_range:
 
 def _make_linear(activate: Callable[[Expr], Expr] | None) -> Callable[..., Expr]:
     def import_linear_dynamic(
-        ctx: ImportContext,
+        ctx: Import,
         X: Expr,  # noqa: N803
         *,
         W_prepack: PackedParams,  # noqa: N803
@@ -118,7 +116,7 @@ for _suffix, _function in (("", None), ("_relu", relay.nn.relu)):
 
 
 def _import_conv_dynamic(
-    ctx: ImportContext, qx: Expr, *, packed_weight: PackedParams, reduce_range: bool = False
+    ctx: Import, qx: Expr, *, packed_weight: PackedParams, reduce_range: bool = False
 ) -> Expr:
     """A convolution over one axis is one over two, the first of length 1."""
     flat = packed_weight.kind == "conv2d" and ctx.type(qx).rank == 3
@@ -184,12 +182,7 @@ def _step_gru(entering: Expr, product: Expr, states: Sequence[Expr]) -> list[Exp
 
 
 def _run_direction(
-    ctx: ImportContext,
-    step: Step,
-    cell: PackedCell,
-    x: Expr,
-    states: Sequence[Expr],
-    backwards: bool,
+    ctx: Import, step: Step, cell: PackedCell, x: Expr, states: Sequence[Expr], backwards: bool
 ) -> list[Expr]:
     """Return outputs and last states of one direction of one layer, time first."""
     ih, hh = cell.layers
@@ -215,7 +208,7 @@ def _run_direction(
 
 
 def _run_stack(
-    ctx: ImportContext, step: Step, stack: QuantizedStack, x: Expr, states: Sequence[Expr]
+    ctx: Import, step: Step, stack: QuantizedStack, x: Expr, states: Sequence[Expr]
 ) -> tuple[Expr, ...]:
     if stack.batch_first:
         x = relay.transpose(x, (1, 0, 2))
@@ -236,13 +229,13 @@ def _run_stack(
 
 @OPS.imports("aten::quantized_lstm.input", ignored=("dtype", "use_dynamic"))
 def import_quantized_lstm(
-    ctx: ImportContext, input: Expr, *, hx: tuple[Expr, ...], stack: QuantizedStack
+    ctx: Import, input: Expr, *, hx: tuple[Expr, ...], stack: QuantizedStack
 ) -> tuple[Expr, ...]:
     return _run_stack(ctx, _step_lstm, stack, input, hx)
 
 
 @OPS.imports("aten::quantized_gru.input")
 def import_quantized_gru(
-    ctx: ImportContext, input: Expr, hx: Expr, *, stack: QuantizedStack
+    ctx: Import, input: Expr, hx: Expr, *, stack: QuantizedStack
 ) -> tuple[Expr, ...]:
     return _run_stack(ctx, _step_gru, stack, input, [hx])

@@ -11,14 +11,13 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.torch.ops.qnn.parameters import dequantize, quantize, quantize_number
-from serde.torch.ops.table import OPS, ImportContext, Scalar
+from serde.torch.ops.table import OPS, Import, Scalar
 from serde.torch.quantization import Quantization
 
 
-def _clip(ctx: ImportContext, x: Expr, low: float, high: float) -> Expr:
+def _clip(ctx: Import, x: Expr, low: float, high: float) -> Expr:
     """Return a tensor whose values are bounded, in its own scale."""
     given, dtype = ctx.quantization(x), ctx.dtype(x)
     bounds = [quantize_number(each, given, dtype) for each in (low, high)]
@@ -31,37 +30,35 @@ def _clip(ctx: ImportContext, x: Expr, low: float, high: float) -> Expr:
 
 
 @OPS.imports("quantized_tensor::relu")
-def import_relu(ctx: ImportContext, self: Expr) -> Expr:
+def import_relu(ctx: Import, self: Expr) -> Expr:
     return _clip(ctx, self, 0.0, math.inf)
 
 
 @OPS.imports("quantized_tensor::relu6")
-def import_relu6(ctx: ImportContext, self: Expr) -> Expr:
+def import_relu6(ctx: Import, self: Expr) -> Expr:
     return _clip(ctx, self, 0.0, 6.0)
 
 
 @OPS.imports("quantized::relu6", ignored=("inplace",))
-def import_quantized_relu6(ctx: ImportContext, qx: Expr) -> Expr:
+def import_quantized_relu6(ctx: Import, qx: Expr) -> Expr:
     return _clip(ctx, qx, 0.0, 6.0)
 
 
 @OPS.imports("quantized_tensor::hardtanh")
-def import_hardtanh(
-    ctx: ImportContext, self: Expr, *, min_val: Scalar = -1, max_val: Scalar = 1
-) -> Expr:
+def import_hardtanh(ctx: Import, self: Expr, *, min_val: Scalar = -1, max_val: Scalar = 1) -> Expr:
     return _clip(ctx, self, _number(min_val, 0), _number(max_val, 0))
 
 
 @OPS.imports("quantized_tensor::clamp", "quantized_tensor::clip")
 def import_clamp(
-    ctx: ImportContext, self: Expr, *, min: Scalar | None = None, max: Scalar | None = None
+    ctx: Import, self: Expr, *, min: Scalar | None = None, max: Scalar | None = None
 ) -> Expr:
     return _clip(ctx, self, _number(min, -math.inf), _number(max, math.inf))
 
 
 @OPS.imports("quantized::clamp")
 def import_quantized_clamp(
-    ctx: ImportContext, qx: Expr, *, min: Scalar | None = None, max: Scalar | None = None
+    ctx: Import, qx: Expr, *, min: Scalar | None = None, max: Scalar | None = None
 ) -> Expr:
     return _clip(ctx, qx, _number(min, -math.inf), _number(max, math.inf))
 
@@ -75,7 +72,7 @@ def _number(value: Scalar | None, default: float) -> float:
 
 
 @OPS.imports("quantized::threshold")
-def import_threshold(ctx: ImportContext, qx: Expr, *, threshold: Scalar, value: Scalar) -> Expr:
+def import_threshold(ctx: Import, qx: Expr, *, threshold: Scalar, value: Scalar) -> Expr:
     given, dtype = ctx.quantization(qx), ctx.dtype(qx)
     real = dequantize(ctx, qx)
     above = relay.greater(real, ctx.scalar(_number(threshold, 0), "float32"))
@@ -87,7 +84,7 @@ def import_threshold(ctx: ImportContext, qx: Expr, *, threshold: Scalar, value: 
 
 
 def _apply(
-    ctx: ImportContext, x: Expr, function: Callable[[Expr], Expr], scale: float, zero_point: int
+    ctx: Import, x: Expr, function: Callable[[Expr], Expr], scale: float, zero_point: int
 ) -> Expr:
     result = Quantization(scale, zero_point)
     return quantize(ctx, function(dequantize(ctx, x)), result, ctx.dtype(x), "after")
@@ -114,13 +111,11 @@ def _make_scaled(function: Callable[[Expr], Expr], name: str) -> Callable[..., E
     """The operand has another name in the schema of each operator."""
 
     def import_of_input(
-        ctx: ImportContext, input: Expr, *, output_scale: float, output_zero_point: int
+        ctx: Import, input: Expr, *, output_scale: float, output_zero_point: int
     ) -> Expr:
         return _apply(ctx, input, function, output_scale, output_zero_point)
 
-    def import_of_qx(
-        ctx: ImportContext, qx: Expr, *, output_scale: float, output_zero_point: int
-    ) -> Expr:
+    def import_of_qx(ctx: Import, qx: Expr, *, output_scale: float, output_zero_point: int) -> Expr:
         return _apply(ctx, qx, function, output_scale, output_zero_point)
 
     return import_of_input if name == "input" else import_of_qx
@@ -132,21 +127,14 @@ OPS.imports("quantized::sigmoid")(_make_scaled(relay.sigmoid, "qx"))
 
 @OPS.imports("quantized::leaky_relu", ignored=("inplace",))
 def import_leaky_relu(
-    ctx: ImportContext,
-    qx: Expr,
-    *,
-    negative_slope: Scalar,
-    output_scale: float,
-    output_zero_point: int,
+    ctx: Import, qx: Expr, *, negative_slope: Scalar, output_scale: float, output_zero_point: int
 ) -> Expr:
     function = partial(_leaky_relu, slope=_number(negative_slope, 0))
     return _apply(ctx, qx, function, output_scale, output_zero_point)
 
 
 @OPS.imports("quantized_tensor::leaky_relu")
-def import_leaky_relu_of_tensor(
-    ctx: ImportContext, self: Expr, *, negative_slope: Scalar = 0.01
-) -> Expr:
+def import_leaky_relu_of_tensor(ctx: Import, self: Expr, *, negative_slope: Scalar = 0.01) -> Expr:
     function = partial(_leaky_relu, slope=_number(negative_slope, 0))
     given = ctx.quantization(self)
     return quantize(ctx, function(dequantize(ctx, self)), given, ctx.dtype(self), "after")
@@ -154,7 +142,7 @@ def import_leaky_relu_of_tensor(
 
 @OPS.imports("quantized::elu")
 def import_elu(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     output_scale: float,
@@ -178,12 +166,7 @@ def import_elu(
 
 @OPS.imports("quantized::celu")
 def import_celu(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    output_scale: float,
-    output_zero_point: int,
-    alpha: Scalar = 1,
+    ctx: Import, self: Expr, *, output_scale: float, output_zero_point: int, alpha: Scalar = 1
 ) -> Expr:
     function = partial(_celu, alpha=_number(alpha, 1))
     return _apply(ctx, self, function, output_scale, output_zero_point)
@@ -195,7 +178,7 @@ def _celu(x: Expr, alpha: float) -> Expr:
 
 @OPS.imports("quantized::prelu")
 def import_prelu(
-    ctx: ImportContext, qx: Expr, weight: Expr, *, output_scale: float, output_zero_point: int
+    ctx: Import, qx: Expr, weight: Expr, *, output_scale: float, output_zero_point: int
 ) -> Expr:
     slope = dequantize(ctx, weight) if ctx.is_quantized(weight) else weight
     real = dequantize(ctx, qx)
@@ -211,14 +194,14 @@ def import_prelu(
 
 @OPS.imports("quantized::softmax")
 def import_softmax(
-    ctx: ImportContext, qx: Expr, *, dim: int, output_scale: float, output_zero_point: int
+    ctx: Import, qx: Expr, *, dim: int, output_scale: float, output_zero_point: int
 ) -> Expr:
     function = partial(relay.nn.softmax, axis=ctx.axis(qx, dim))
     return _apply(ctx, qx, function, output_scale, output_zero_point)
 
 
 @OPS.imports("quantized::dropout", ignored=("output_scale", "output_zero_point", "p"))
-def import_dropout(ctx: ImportContext, self: Expr, *, training: bool = False) -> Expr:
+def import_dropout(ctx: Import, self: Expr, *, training: bool = False) -> Expr:
     if training:
         raise Unsupported("dropout of a module in training", hint="call its eval() before")
     return self
@@ -232,7 +215,7 @@ def _register_fixed(
 ) -> None:
     """Register a function whose result has a scale and, for each dtype, a zero point."""
 
-    def import_fixed(ctx: ImportContext, self: Expr) -> Expr:
+    def import_fixed(ctx: Import, self: Expr) -> Expr:
         dtype = ctx.dtype(self)
         if dtype not in zeros:
             raise Unsupported(f"{name} of quantised {dtype}")
@@ -247,7 +230,7 @@ _register_fixed("tanh", relay.tanh, 2 / 256, {"uint8": 128, "int8": 0})
 
 
 def _make_comparison(build: Callable[..., Expr]) -> Callable[..., Expr]:
-    def compare(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
+    def compare(ctx: Import, self: Expr, other: Expr) -> Expr:
         operands = [
             dequantize(ctx, x) if ctx.is_quantized(x) else ctx.cast(x, "float32")
             for x in (self, other)

@@ -12,14 +12,13 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call
 from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.embedding import build_bags
 from serde.torch.ops.norm.layer import import_layer_norm
 from serde.torch.ops.norm.plain import import_batch_norm, import_group_norm, import_instance_norm
 from serde.torch.ops.qnn.parameters import along, dequantize, parameter, quantize, scale_array
-from serde.torch.ops.table import OPS, ImportContext
+from serde.torch.ops.table import OPS, Import
 from serde.torch.quantization import PackedParams, Quantization
 
 
@@ -33,7 +32,7 @@ class Input:
     known_scale: Array | None = None
 
 
-def read_input(ctx: ImportContext, x: Expr) -> Input:
+def read_input(ctx: Import, x: Expr) -> Input:
     """Return a quantised tensor as what enters a layer.
 
     Raises:
@@ -46,7 +45,7 @@ def read_input(ctx: ImportContext, x: Expr) -> Input:
     return Input(x, Constant(scale), parameter(ctx, given.zero_point, "int32"), scale)
 
 
-def sum_products(ctx: ImportContext, given: Input, packed: PackedParams) -> Expr:
+def sum_products(ctx: Import, given: Input, packed: PackedParams) -> Expr:
     """Return sums of products of integers, less their zero points, in int32.
 
     Raises:
@@ -66,7 +65,7 @@ def sum_products(ctx: ImportContext, given: Input, packed: PackedParams) -> Expr
     return _convolve(ctx, given.data, packed, rest)
 
 
-def _convolve(ctx: ImportContext, x: Expr, packed: PackedParams, rest: tuple[Expr, ...]) -> Expr:
+def _convolve(ctx: Import, x: Expr, packed: PackedParams, rest: tuple[Expr, ...]) -> Expr:
     ndim = ctx.type(packed.weight).rank - 2
     kernel = ctx.static_lengths(packed.weight, range(2, ndim + 2))
     window: dict[str, AnyValue] = {
@@ -96,7 +95,7 @@ def _convolve(ctx: ImportContext, x: Expr, packed: PackedParams, rest: tuple[Exp
     return found
 
 
-def scale_products(ctx: ImportContext, sums: Expr, packed: PackedParams, given: Input) -> Expr:
+def scale_products(ctx: Import, sums: Expr, packed: PackedParams, given: Input) -> Expr:
     """Return sums as the floats that they stand for, the bias added."""
     axis = ctx.type(sums).rank - 1 if packed.kind == "linear" else 1
     known = None if packed.scale is None else scale_array(ctx, packed.scale)
@@ -112,7 +111,7 @@ def scale_products(ctx: ImportContext, sums: Expr, packed: PackedParams, given: 
 
 
 def _rescale_dense(
-    ctx: ImportContext, sums: Expr, packed: PackedParams, given: Input, scale: float
+    ctx: Import, sums: Expr, packed: PackedParams, given: Input, scale: float
 ) -> Expr:
     """Return sums in steps of the result's scale, as the kernel of dense layers computes them."""
     axis = ctx.type(sums).rank - 1
@@ -129,7 +128,7 @@ def _rescale_dense(
 
 
 def _run_layer(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     packed: PackedParams,
     scale: float,
@@ -148,7 +147,7 @@ def _run_layer(
     return quantize(ctx, real, result, ctx.dtype(x), "before")
 
 
-def _saturate(ctx: ImportContext, level: Expr, result: Quantization, dtype: str) -> Expr:
+def _saturate(ctx: Import, level: Expr, result: Quantization, dtype: str) -> Expr:
     """Return levels as the integers of a quantised tensor."""
     found = call(
         "serde.quantize_linear",
@@ -160,9 +159,7 @@ def _saturate(ctx: ImportContext, level: Expr, result: Quantization, dtype: str)
     return ctx.quantized(found, result)
 
 
-def _over_image(
-    ctx: ImportContext, x: Expr, packed: PackedParams, run: Callable[[Expr], Expr]
-) -> Expr:
+def _over_image(ctx: Import, x: Expr, packed: PackedParams, run: Callable[[Expr], Expr]) -> Expr:
     """Return what a layer gives; one over one axis is one over two, the first of length 1."""
     flat = packed.kind == "conv2d" and ctx.type(x).rank == 3
     if not flat:
@@ -176,7 +173,7 @@ def _over_image(
 
 def _make_conv(activate: Callable[[Expr], Expr] | None) -> Callable[..., Expr]:
     def import_conv(
-        ctx: ImportContext,
+        ctx: Import,
         qx: Expr,
         *,
         packed_weight: PackedParams,
@@ -193,7 +190,7 @@ def _make_conv(activate: Callable[[Expr], Expr] | None) -> Callable[..., Expr]:
 
 def _make_linear(activate: Callable[[Expr], Expr] | None) -> Callable[..., Expr]:
     def import_linear(
-        ctx: ImportContext,
+        ctx: Import,
         X: Expr,  # noqa: N803
         *,
         W_prepack: PackedParams,  # noqa: N803
@@ -213,7 +210,7 @@ OPS.imports("quantized::linear")(_make_linear(None))
 OPS.imports("quantized::linear_relu")(_make_linear(relay.nn.relu))
 
 
-def _parameters(ctx: ImportContext, packed: PackedParams) -> tuple[Expr, Expr]:
+def _parameters(ctx: Import, packed: PackedParams) -> tuple[Expr, Expr]:
     """Return scales and zero points of rows, in float32.
 
     Raises:
@@ -231,7 +228,7 @@ def _restore(rows: Expr, scale: Expr, zero: Expr) -> Expr:
 
 
 @OPS.imports("quantized::embedding_byte", ignored=("pruned_weights",))
-def import_embedding_byte(ctx: ImportContext, indices: Expr, *, weight: PackedParams) -> Expr:
+def import_embedding_byte(ctx: Import, indices: Expr, *, weight: PackedParams) -> Expr:
     parts = (weight.weight, *_parameters(ctx, weight))
     return _restore(*(relay.take(each, indices, axis=0, mode="fast") for each in parts))
 
@@ -240,7 +237,7 @@ def import_embedding_byte(ctx: ImportContext, indices: Expr, *, weight: PackedPa
     "quantized::embedding_bag_byte", ignored=("pruned_weights", "scale_grad_by_freq", "mode")
 )
 def import_embedding_bag_byte(
-    ctx: ImportContext,
+    ctx: Import,
     indices: Expr,
     offsets: Expr | None = None,
     per_sample_weights: Expr | None = None,
@@ -260,7 +257,7 @@ def import_embedding_bag_byte(
 
 def _make_batch_norm(activate: Callable[[Expr], Expr] | None) -> Callable[..., Expr]:
     def import_quantized_batch_norm(
-        ctx: ImportContext,
+        ctx: Import,
         qx: Expr,
         weight: Expr | None,
         bias: Expr | None,
@@ -287,7 +284,7 @@ for _name in ("batch_norm", "batch_norm1d", "batch_norm2d", "batch_norm3d"):
 
 @OPS.imports("quantized::layer_norm")
 def import_quantized_layer_norm(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None = None,
     bias: Expr | None = None,
@@ -305,7 +302,7 @@ def import_quantized_layer_norm(
 
 @OPS.imports("quantized::group_norm")
 def import_quantized_group_norm(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None = None,
     bias: Expr | None = None,
@@ -323,7 +320,7 @@ def import_quantized_group_norm(
 
 @OPS.imports("quantized::instance_norm")
 def import_quantized_instance_norm(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     weight: Expr | None = None,
     bias: Expr | None = None,

@@ -14,10 +14,9 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir import Constant, Expr, call
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import call
-from serde.torch.ops.table import DTYPE_CODES, ImportContext
+from serde.torch.ops.table import DTYPE_CODES, Import
 from serde.torch.quantization import Quantization
 
 __all__ = [
@@ -44,7 +43,7 @@ def integer_dtype(dtype: str | int) -> str:
     return _INTEGERS[str(name)]
 
 
-def scale_array(ctx: ImportContext, value: AnyValue) -> Array:
+def scale_array(ctx: Import, value: AnyValue) -> Array:
     """Return scales or zero points as they are stored, doubles or integers.
 
     Raises:
@@ -53,14 +52,14 @@ def scale_array(ctx: ImportContext, value: AnyValue) -> Array:
     return ctx.constant(value) if isinstance(value, Expr) else np.array(value)
 
 
-def parameter(ctx: ImportContext, value: AnyValue, dtype: str) -> Expr:
+def parameter(ctx: Import, value: AnyValue, dtype: str) -> Expr:
     """Return a scale or zero point in the dtype in which kernels use it."""
     if isinstance(value, Expr) and not ctx.is_constant(value):
         return ctx.cast(value, dtype)
     return Constant(scale_array(ctx, value).astype(dtype))
 
 
-def along(ctx: ImportContext, x: Expr, values: Array, axis: int | None) -> Array:
+def along(ctx: Import, x: Expr, values: Array, axis: int | None) -> Array:
     """Return values shaped to broadcast along an axis of data; one value stays a scalar."""
     if axis is None or values.ndim == 0:
         return values.reshape(())
@@ -69,7 +68,7 @@ def along(ctx: ImportContext, x: Expr, values: Array, axis: int | None) -> Array
     return values.reshape(shape)
 
 
-def dequantize(ctx: ImportContext, x: Expr) -> Expr:
+def dequantize(ctx: Import, x: Expr) -> Expr:
     """Return what a quantised tensor stands for: ``(x - zero_point) * scale`` in float32."""
     given = ctx.quantization(x)
     zero = parameter(ctx, given.zero_point, ctx.dtype(x))
@@ -81,7 +80,7 @@ def dequantize(ctx: ImportContext, x: Expr) -> Expr:
     return call("serde.dequantize_linear", x, scale, zero, axis=given.axis or 0)
 
 
-def dequantize_fused(ctx: ImportContext, x: Expr) -> Expr:
+def dequantize_fused(ctx: Import, x: Expr) -> Expr:
     """Return the same as vectorised kernels compute it, ``x * scale - zero_point * scale``.
 
     The product is not rounded before the sum, which float64 says.
@@ -103,11 +102,7 @@ def _is_power_of_two(scale: Array) -> bool:
 
 
 def quantize(
-    ctx: ImportContext,
-    x: Expr,
-    quantization: Quantization,
-    dtype: str,
-    rounding: Rounding = "fused",
+    ctx: Import, x: Expr, quantization: Quantization, dtype: str, rounding: Rounding = "fused"
 ) -> Expr:
     """Return data quantised, saturated to the range of the dtype.
 
@@ -157,7 +152,7 @@ def _find_level(x: Expr, inverse: Array, zero: Array, rounding: Rounding) -> Exp
     return relay.add(product, Constant(zero.astype(np.float32)))
 
 
-def _saturate_wide(ctx: ImportContext, level: Expr, late: bool, zero: Array) -> Expr:
+def _saturate_wide(ctx: Import, level: Expr, late: bool, zero: Array) -> Expr:
     """Return levels as integers of 32 bits; there is no quantising operator of that width."""
     bounds = limits("int32")
     whole = relay.cast(call("serde.round_even", level), "float64")

@@ -6,23 +6,20 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Constant, Expr, call
 from serde.torch.ops.qnn.parameters import dequantize, integer_dtype, quantize
-from serde.torch.ops.table import OPS, ImportContext
+from serde.torch.ops.table import OPS, Import
 from serde.torch.quantization import Quantization
 
 
-def _number(ctx: ImportContext, x: Expr) -> float | int:
+def _number(ctx: Import, x: Expr) -> float | int:
     found = ctx.as_number(x)
     if isinstance(found, (Expr, complex)):
         raise Unsupported("a scale or zero point that is computed when the model runs")
     return found
 
 
-def _quantize_by(
-    ctx: ImportContext, x: Expr, scale: float, zero_point: int, dtype: str | int
-) -> Expr:
+def _quantize_by(ctx: Import, x: Expr, scale: float, zero_point: int, dtype: str | int) -> Expr:
     kind = integer_dtype(dtype)
     found = Quantization(float(scale), int(zero_point))
     return quantize(ctx, x, found, kind, "before" if kind == "int32" else "fused")
@@ -30,73 +27,71 @@ def _quantize_by(
 
 @OPS.imports("aten::quantize_per_tensor")
 def import_quantize_per_tensor(
-    ctx: ImportContext, self: Expr, *, scale: float, zero_point: int, dtype: str | int
+    ctx: Import, self: Expr, *, scale: float, zero_point: int, dtype: str | int
 ) -> Expr:
     return _quantize_by(ctx, self, scale, zero_point, dtype)
 
 
 @OPS.imports("aten::quantize_per_tensor.tensor_qparams")
 def import_quantize_per_tensor_by_tensors(
-    ctx: ImportContext, self: Expr, scale: Expr, zero_point: Expr, *, dtype: str | int
+    ctx: Import, self: Expr, scale: Expr, zero_point: Expr, *, dtype: str | int
 ) -> Expr:
     return _quantize_by(ctx, self, _number(ctx, scale), int(_number(ctx, zero_point)), dtype)
 
 
 @OPS.imports("aten::quantize_per_channel")
 def import_quantize_per_channel(
-    ctx: ImportContext, self: Expr, scales: Expr, zero_points: Expr, *, axis: int, dtype: str | int
+    ctx: Import, self: Expr, scales: Expr, zero_points: Expr, *, axis: int, dtype: str | int
 ) -> Expr:
     found = Quantization(scales, zero_points, ctx.axis(self, axis))
     return quantize(ctx, self, found, integer_dtype(dtype), "before")
 
 
 @OPS.imports("quantized_tensor::dequantize.tensors")
-def import_dequantize_all(ctx: ImportContext, *tensors: Expr) -> list[Expr]:
+def import_dequantize_all(ctx: Import, *tensors: Expr) -> list[Expr]:
     return [dequantize(ctx, each) for each in tensors]
 
 
 @OPS.imports("quantized_tensor::dequantize", "aten::dequantize")
-def import_dequantize(ctx: ImportContext, self: Expr) -> Expr:
+def import_dequantize(ctx: Import, self: Expr) -> Expr:
     """Of a tensor that is not quantised itself, in float32."""
     return dequantize(ctx, self) if ctx.is_quantized(self) else ctx.cast(self, "float32")
 
 
 @OPS.imports("quantized_tensor::int_repr", "aten::int_repr")
-def import_int_repr(ctx: ImportContext, self: Expr) -> Expr:
+def import_int_repr(ctx: Import, self: Expr) -> Expr:
     """A copy, for these integers stand for nothing else."""
     ctx.quantization(self)
     return relay.copy(self)
 
 
 @OPS.imports("quantized_tensor::q_per_channel_scales")
-def import_scales(ctx: ImportContext, self: Expr) -> Expr:
+def import_scales(ctx: Import, self: Expr) -> Expr:
     scale = ctx.quantization(self).scale
     return scale if isinstance(scale, Expr) else ctx.scalar(scale, "float64")
 
 
 @OPS.imports("quantized_tensor::q_per_channel_zero_points")
-def import_zero_points(ctx: ImportContext, self: Expr) -> Expr:
+def import_zero_points(ctx: Import, self: Expr) -> Expr:
     zero = ctx.quantization(self).zero_point
     return zero if isinstance(zero, Expr) else ctx.scalar(zero, "int64")
 
 
 @OPS.imports("aten::_make_per_tensor_quantized_tensor")
-def import_make_per_tensor(
-    ctx: ImportContext, self: Expr, *, scale: float, zero_point: int
-) -> Expr:
+def import_make_per_tensor(ctx: Import, self: Expr, *, scale: float, zero_point: int) -> Expr:
     return ctx.quantized(relay.copy(self), Quantization(scale, zero_point))
 
 
 @OPS.imports("aten::_make_per_channel_quantized_tensor")
 def import_make_per_channel(
-    ctx: ImportContext, self: Expr, scale: Expr, zero_point: Expr, *, axis: int
+    ctx: Import, self: Expr, scale: Expr, zero_point: Expr, *, axis: int
 ) -> Expr:
     return ctx.quantized(relay.copy(self), Quantization(scale, zero_point, ctx.axis(self, axis)))
 
 
 @OPS.imports("serde::quantized")
 def import_quantized_constant(
-    ctx: ImportContext,
+    ctx: Import,
     weight: Expr,
     *,
     scale: float | Expr,
@@ -108,12 +103,7 @@ def import_quantized_constant(
 
 
 def _simulate(
-    ctx: ImportContext,
-    x: Expr,
-    scale: Expr,
-    inverse: Expr,
-    zero_point: Expr,
-    bounds: tuple[int, int],
+    ctx: Import, x: Expr, scale: Expr, inverse: Expr, zero_point: Expr, bounds: tuple[int, int]
 ) -> tuple[Expr, Expr]:
     """Return ``(clip(level) - zero_point) * scale`` of rounded levels, and which were inside."""
     dtype = ctx.dtype(x)
@@ -125,7 +115,7 @@ def _simulate(
 
 
 def _by_number(
-    ctx: ImportContext, x: Expr, scale: float, zero_point: int, bounds: tuple[int, int]
+    ctx: Import, x: Expr, scale: float, zero_point: int, bounds: tuple[int, int]
 ) -> tuple[Expr, Expr]:
     factor = np.float32(scale)
     inverse = Constant(np.asarray(np.float32(1) / factor))
@@ -134,7 +124,7 @@ def _by_number(
 
 
 def _by_tensor(
-    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr, axis: int | None, *bounds: int
+    ctx: Import, x: Expr, scale: Expr, zero_point: Expr, axis: int | None, *bounds: int
 ) -> tuple[Expr, Expr]:
     shape: tuple[int, ...] = ()
     if axis is not None:
@@ -147,28 +137,28 @@ def _by_tensor(
 
 @OPS.imports("aten::fake_quantize_per_tensor_affine")
 def import_fake_quantize(
-    ctx: ImportContext, self: Expr, *, scale: float, zero_point: int, quant_min: int, quant_max: int
+    ctx: Import, self: Expr, *, scale: float, zero_point: int, quant_min: int, quant_max: int
 ) -> Expr:
     return _by_number(ctx, self, scale, zero_point, (quant_min, quant_max))[0]
 
 
 @OPS.imports("aten::fake_quantize_per_tensor_affine_cachemask")
 def import_fake_quantize_with_mask(
-    ctx: ImportContext, self: Expr, *, scale: float, zero_point: int, quant_min: int, quant_max: int
+    ctx: Import, self: Expr, *, scale: float, zero_point: int, quant_min: int, quant_max: int
 ) -> tuple[Expr, Expr]:
     return _by_number(ctx, self, scale, zero_point, (quant_min, quant_max))
 
 
 @OPS.imports("aten::fake_quantize_per_tensor_affine.tensor_qparams")
 def import_fake_quantize_by_tensors(
-    ctx: ImportContext, self: Expr, scale: Expr, zero_point: Expr, *, quant_min: int, quant_max: int
+    ctx: Import, self: Expr, scale: Expr, zero_point: Expr, *, quant_min: int, quant_max: int
 ) -> Expr:
     return _by_tensor(ctx, self, scale, zero_point, None, quant_min, quant_max)[0]
 
 
 @OPS.imports("aten::fake_quantize_per_channel_affine")
 def import_fake_quantize_per_channel(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     scale: Expr,
     zero_point: Expr,
@@ -182,7 +172,7 @@ def import_fake_quantize_per_channel(
 
 @OPS.imports("aten::fake_quantize_per_channel_affine_cachemask")
 def import_fake_quantize_per_channel_with_mask(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     scale: Expr,
     zero_point: Expr,

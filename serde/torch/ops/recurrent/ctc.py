@@ -7,14 +7,13 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.torch.ops.reduce.loss import MEAN, NONE, Reduction
-from serde.torch.ops.table import OPS, ImportContext
+from serde.torch.ops.table import OPS, Import
 
 
 def _ctc_loss(
-    ctx: ImportContext,
+    ctx: Import,
     scores: Expr,
     targets: Expr,
     times: Expr,
@@ -52,7 +51,7 @@ def _ctc_loss(
     return relay.mean(relay.divide(loss, relay.cast(least, dtype)))
 
 
-def _as_rows(ctx: ImportContext, targets: Expr, counts: Expr, scores: Expr) -> Expr:
+def _as_rows(ctx: Import, targets: Expr, counts: Expr, scores: Expr) -> Expr:
     """Return labels as (batch, labels); without a batch axis they stand behind each other."""
     if ctx.type(targets).rank == 2:
         return targets
@@ -69,14 +68,14 @@ def _as_rows(ctx: ImportContext, targets: Expr, counts: Expr, scores: Expr) -> E
     return relay.take(targets, relay.minimum(places, last), axis=0, mode="fast")
 
 
-def _normalizer(ctx: ImportContext, scores: Expr, times: Expr) -> Expr:
+def _normalizer(ctx: Import, scores: Expr, times: Expr) -> Expr:
     """Return what scores lack of being logarithms of probabilities, summed over the times."""
     total = call("serde.logsumexp", scores, axis=[2])
     kept = relay.sequence_mask(total, times, mask_value=0.0, axis=0)
     return relay.sum(kept, axis=[0])
 
 
-def _is_reachable(ctx: ImportContext, labels: Expr, times: Expr, counts: Expr) -> Expr:
+def _is_reachable(ctx: Import, labels: Expr, times: Expr, counts: Expr) -> Expr:
     """Return whether there are times enough for the labels, and for a blank between equal ones."""
     (most,) = ctx.static_lengths(labels, [1])
     needed = counts
@@ -96,7 +95,7 @@ def _is_reachable(ctx: ImportContext, labels: Expr, times: Expr, counts: Expr) -
 
 @OPS.imports("aten::ctc_loss.Tensor")
 def import_ctc_loss(
-    ctx: ImportContext,
+    ctx: Import,
     log_probs: Expr,
     targets: Expr,
     input_lengths: Expr,
@@ -113,7 +112,7 @@ def import_ctc_loss(
 
 @OPS.imports("aten::ctc_loss.IntList")
 def import_ctc_loss_of_lists(
-    ctx: ImportContext,
+    ctx: Import,
     log_probs: Expr,
     targets: Expr,
     *,

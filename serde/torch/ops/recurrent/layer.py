@@ -9,11 +9,9 @@ from typing import Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, TupleGetItem, call
 from serde.torch.ops.recurrent.stack import STACK, gates_in_order, stack
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.torch.ops.table import OPS, Export, Import, Value
 from serde.walk.expansion.recurrent import LAYERS, layer_expansion
 
 __all__ = ["MODES", "Mode", "Stack", "run_stack"]
@@ -82,7 +80,7 @@ class Stack:
 
 
 def run_stack(
-    ctx: ImportContext,
+    ctx: Import,
     mode: Mode,
     stack: Stack,
     x: Expr,
@@ -117,9 +115,7 @@ def run_stack(
     return (x, *(relay.concatenate(each, axis=0) for each in zip(*finals, strict=True)))
 
 
-def _attributes(
-    ctx: ImportContext, mode: Mode, stack: Stack, recurrent: Expr
-) -> dict[str, AnyValue]:
+def _attributes(ctx: Import, mode: Mode, stack: Stack, recurrent: Expr) -> dict[str, AnyValue]:
     """Return the attributes of a layer whose weights of the state are given."""
     (rows,) = ctx.static_lengths(recurrent, [0])
     given = {
@@ -140,7 +136,7 @@ def _join_directions(x: Expr, count: int) -> Expr:
     return relay.reshape(relay.transpose(x, (0, 2, 1, 3)), (0, 0, -3))
 
 
-def _rows(ctx: ImportContext, x: Expr, begin: int, end: int) -> Expr:
+def _rows(ctx: Import, x: Expr, begin: int, end: int) -> Expr:
     if ctx.type(x).shape[0] == end - begin:
         return x
     return relay.strided_slice(x, [begin], [end], [1], axes=[0])
@@ -155,7 +151,7 @@ def in_order(parts: Expr, order: Sequence[int]) -> Expr:
 
 
 def _read_weights(
-    ctx: ImportContext, mode: Mode, rows: Sequence[tuple[Expr, ...]], has_biases: bool
+    ctx: Import, mode: Mode, rows: Sequence[tuple[Expr, ...]], has_biases: bool
 ) -> list[Expr | None]:
     """Return weights of input and state, bias and projection of one layer, by direction."""
 
@@ -176,7 +172,7 @@ def _read_weights(
 
 
 def _over_sequences(
-    ctx: ImportContext, mode: Mode, stack: Stack, x: Expr, states: Sequence[Expr], batch_first: bool
+    ctx: Import, mode: Mode, stack: Stack, x: Expr, states: Sequence[Expr], batch_first: bool
 ) -> tuple[Expr, ...]:
     """Return what a stack gives for sequences, which may lack the batch axis."""
     batched = ctx.type(x).rank == 3
@@ -192,13 +188,13 @@ def _over_sequences(
 
 @OPS.imports("aten::lstm.input")
 def import_lstm(
-    ctx: ImportContext, input: Expr, *, hx: tuple[Expr, ...], stack: Stack, batch_first: bool
+    ctx: Import, input: Expr, *, hx: tuple[Expr, ...], stack: Stack, batch_first: bool
 ) -> tuple[Expr, ...]:
     return _over_sequences(ctx, MODES["lstm"], stack, input, hx, batch_first)
 
 
 def _import_layers(
-    ctx: ImportContext, input: Expr, hx: Expr, *, mode: Mode, stack: Stack, batch_first: bool
+    ctx: Import, input: Expr, hx: Expr, *, mode: Mode, stack: Stack, batch_first: bool
 ) -> tuple[Expr, ...]:
     return _over_sequences(ctx, mode, stack, input, [hx], batch_first)
 
@@ -211,7 +207,7 @@ _KINDS: Final = {"lstm": "nn.LSTM", "gru": "nn.GRU", "rnn_tanh": "nn.RNN", "rnn_
 
 @OPS.exports(STACK)
 def export_stack(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     weights: tuple[Value, ...],
     state: Value | None,
@@ -255,7 +251,7 @@ def export_stack(
     return (value, *last)
 
 
-def _zeros(ctx: ExportContext, data: Value, rows: int, width: int) -> Value:
+def _zeros(ctx: Export, data: Value, rows: int, width: int) -> Value:
     """Return states before the first step, which functions want to be given."""
     return ctx.method(data, "new_zeros", [rows, ctx.size(data, 1), width])
 
@@ -271,7 +267,7 @@ def _names(layers: int, directions: int, has_bias: bool, projects: bool) -> Iter
 
 
 def _call_function(
-    ctx: ExportContext,
+    ctx: Export,
     mode: str,
     data: Value,
     given: AnyValue,
@@ -362,7 +358,7 @@ def _length(x: Expr, axis: int) -> int:
 
 
 def _step(
-    ctx: ImportContext,
+    ctx: Import,
     mode: Mode,
     x: Expr,
     states: Sequence[Expr],
@@ -388,7 +384,7 @@ def _step(
 
 @OPS.imports("aten::lstm_cell")
 def import_lstm_cell(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     w_ih: Expr,
     w_hh: Expr,
@@ -402,7 +398,7 @@ def import_lstm_cell(
 
 def _make_cell(mode: Mode) -> Callable[..., Expr]:
     def import_cell(
-        ctx: ImportContext,
+        ctx: Import,
         input: Expr,
         hx: Expr,
         w_ih: Expr,

@@ -13,11 +13,11 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.recurrent.layer import MODES, Mode, Stack, run_stack
-from serde.torch.ops.table import OPS, ImportContext, Scalar, SymInt
+from serde.torch.ops.table import OPS, Import, Scalar, SymInt
 from serde.torch.sequences import PackedSequences
 
 
-def _count_times(ctx: ImportContext, x: Expr) -> Expr:
+def _count_times(ctx: Import, x: Expr) -> Expr:
     """Return 0, 1, ... for the times of a tensor, in int64."""
     length = ctx.size(x, 0)
     if isinstance(length, int):
@@ -26,20 +26,20 @@ def _count_times(ctx: ImportContext, x: Expr) -> Expr:
     return relay.arange(zero, length, one, dtype="int64")
 
 
-def _find_inside(ctx: ImportContext, padded: Expr, lengths: Expr) -> Expr:
+def _find_inside(ctx: Import, padded: Expr, lengths: Expr) -> Expr:
     """Return for each time and sequence whether it lies before the end."""
     times = relay.expand_dims(_count_times(ctx, padded), axis=1)
     return relay.less(times, relay.expand_dims(relay.cast(lengths, "int64"), axis=0))
 
 
-def _longest(ctx: ImportContext, lengths: Expr) -> SymInt:
+def _longest(ctx: Import, lengths: Expr) -> SymInt:
     found = ctx.as_number(relay.cast(relay.max(lengths), "int64"))
     return found if isinstance(found, Expr) else int(found.real)
 
 
 @OPS.imports("aten::_pack_padded_sequence")
 def import_pack_padded_sequence(
-    ctx: ImportContext, input: Expr, lengths: Expr, *, batch_first: bool
+    ctx: Import, input: Expr, lengths: Expr, *, batch_first: bool
 ) -> tuple[Expr, Expr]:
     """The elements one time after another, and how many sequences each time has.
 
@@ -58,7 +58,7 @@ def import_pack_padded_sequence(
     return data, relay.concatenate([first, rest], axis=0)
 
 
-def _sequences(ctx: ImportContext, data: Expr) -> PackedSequences:
+def _sequences(ctx: Import, data: Expr) -> PackedSequences:
     found = ctx.packed.get(data)
     if found is None:
         raise Unsupported("packed sequences that something was done to")
@@ -66,7 +66,7 @@ def _sequences(ctx: ImportContext, data: Expr) -> PackedSequences:
 
 
 def _run(
-    ctx: ImportContext, mode: Mode, stack: Stack, data: Expr, states: Sequence[Expr]
+    ctx: Import, mode: Mode, stack: Stack, data: Expr, states: Sequence[Expr]
 ) -> tuple[Expr, ...]:
     given = _sequences(ctx, data)
     lengths = ctx.cast(given.lengths, "int32")
@@ -80,14 +80,14 @@ def _run(
 
 @OPS.imports("aten::lstm.data", ignored=("batch_sizes",))
 def import_lstm_of_packed(
-    ctx: ImportContext, data: Expr, *, hx: tuple[Expr, ...], stack: Stack
+    ctx: Import, data: Expr, *, hx: tuple[Expr, ...], stack: Stack
 ) -> tuple[Expr, ...]:
     return _run(ctx, MODES["lstm"], stack, data, hx)
 
 
 def _make_importer(mode: Mode) -> Callable[..., tuple[Expr, ...]]:
     def import_layers_of_packed(
-        ctx: ImportContext, data: Expr, hx: Expr, *, stack: Stack
+        ctx: Import, data: Expr, hx: Expr, *, stack: Stack
     ) -> tuple[Expr, ...]:
         return _run(ctx, mode, stack, data, [hx])
 
@@ -100,12 +100,7 @@ for _name in ("gru", "rnn_tanh", "rnn_relu"):
 
 @OPS.imports("aten::_pad_packed_sequence", ignored=("batch_sizes",))
 def import_pad_packed_sequence(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    batch_first: bool,
-    padding_value: Scalar,
-    total_length: SymInt,
+    ctx: Import, data: Expr, *, batch_first: bool, padding_value: Scalar, total_length: SymInt
 ) -> tuple[Expr, Expr]:
     """As long as the longest sequence, or as asked for."""
     given = _sequences(ctx, data)

@@ -9,10 +9,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from serde.relay.ir import Call, Constant, Expr, Function, TensorType, Tuple, TupleGetItem, children
 from serde.relay.ir.registry import Array, OpDef, call, infer_call
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import children
 from serde.walk.expansion.stacks import MergeStacks
 
 __all__ = ["MERGE_STACKS", "ORDER", "STACK", "gates_in_order", "stack"]

@@ -6,17 +6,15 @@ from typing import Final, Literal
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, TupleGetItem, call, is_float
 from serde.torch.ops.reduce.loss import MEAN, NONE, SUM, Reduction, reduce_loss
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, Scalar, SymInt, Value
 from serde.torch.ops.written import cast
 
 _NAMES: Final[dict[int, Literal["none", "mean", "sum"]]] = {NONE: "none", MEAN: "mean", SUM: "sum"}
 
 
-def _factors(ctx: ImportContext, scores: Expr, weight: Expr | None) -> Expr:
+def _factors(ctx: Import, scores: Expr, weight: Expr | None) -> Expr:
     """Return the weight of each class, which lie on axis 1, of a vector on its only one."""
     dtype = ctx.dtype(scores)
     if weight is not None:
@@ -25,13 +23,13 @@ def _factors(ctx: ImportContext, scores: Expr, weight: Expr | None) -> Expr:
     return ctx.fold(relay.ones((classes,), dtype))
 
 
-def _labels(ctx: ImportContext, target: Expr) -> Expr:
+def _labels(ctx: Import, target: Expr) -> Expr:
     return target if ctx.dtype(target) in ("int32", "int64") else ctx.cast(target, "int64")
 
 
 @OPS.imports("aten::nll_loss", "aten::nll_loss2d", "aten::nll_loss_nd")
 def import_nll_loss(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     target: Expr,
     weight: Expr | None = None,
@@ -49,7 +47,7 @@ def import_nll_loss(
 
 
 def _weigh_labels(
-    ctx: ImportContext, scores: Expr, target: Expr, weight: Expr | None, ignore_index: SymInt
+    ctx: Import, scores: Expr, target: Expr, weight: Expr | None, ignore_index: SymInt
 ) -> Expr:
     """Return the weight of each label, zero of those that are ignored."""
     labels = _labels(ctx, target)
@@ -64,7 +62,7 @@ def _weigh_labels(
 
 @OPS.imports("aten::nll_loss_forward", "aten::nll_loss2d_forward")
 def import_nll_loss_forward(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     target: Expr,
     weight: Expr | None,
@@ -83,7 +81,7 @@ def import_nll_loss_forward(
 
 @OPS.imports("aten::cross_entropy_loss")
 def import_cross_entropy_loss(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     target: Expr,
     weight: Expr | None = None,
@@ -127,7 +125,7 @@ def import_cross_entropy_loss(
     return relay.add(relay.multiply(loss, rest), relay.multiply(smooth, share))
 
 
-def _weigh_classes(ctx: ImportContext, x: Expr, weight: Expr | None, axis: int) -> Expr:
+def _weigh_classes(ctx: Import, x: Expr, weight: Expr | None, axis: int) -> Expr:
     if weight is None:
         return x
     behind = ctx.type(x).rank - 1 - axis
@@ -138,7 +136,7 @@ def _weigh_classes(ctx: ImportContext, x: Expr, weight: Expr | None, axis: int) 
 
 
 def _soft_cross_entropy(
-    ctx: ImportContext,
+    ctx: Import,
     scores: Expr,
     target: Expr,
     weight: Expr | None,
@@ -161,7 +159,7 @@ def _soft_cross_entropy(
 
 @OPS.imports("aten::multi_margin_loss")
 def import_multi_margin_loss(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     target: Expr,
     weight: Expr | None = None,
@@ -192,27 +190,27 @@ def import_multi_margin_loss(
     return loss if ctx.type(target).rank else relay.squeeze(loss, axis=[0])
 
 
-def _class_numbers(ctx: ImportContext, classes: int, dtype: str) -> Expr:
+def _class_numbers(ctx: Import, classes: int, dtype: str) -> Expr:
     return relay.const(allocation.arange(classes)[None], dtype)
 
 
 @OPS.imports("aten::multilabel_margin_loss")
 def import_multilabel_margin_loss(
-    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction = 1
+    ctx: Import, self: Expr, target: Expr, *, reduction: Reduction = 1
 ) -> Expr:
     return _multilabel_margin(ctx, self, target, reduction)[0]
 
 
 @OPS.imports("aten::multilabel_margin_loss_forward")
 def import_multilabel_margin_loss_forward(
-    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction
+    ctx: Import, self: Expr, target: Expr, *, reduction: Reduction
 ) -> tuple[Expr, Expr]:
     """Which classes are labels beside it."""
     return _multilabel_margin(ctx, self, target, reduction)
 
 
 def _multilabel_margin(
-    ctx: ImportContext, x: Expr, target: Expr, reduction: Reduction
+    ctx: Import, x: Expr, target: Expr, reduction: Reduction
 ) -> tuple[Expr, Expr]:
     """The labels of a sample end before the first that is negative."""
     dtype, kind, rank = ctx.dtype(x), ctx.dtype(target), ctx.type(x).rank
@@ -250,14 +248,14 @@ def _options(reduction: str, ignore_index: int | None) -> dict[str, object]:
     return options
 
 
-def _untrained(ctx: ExportContext, weights: Value) -> Value:
+def _untrained(ctx: Export, weights: Value) -> Value:
     """Return weights of classes as PyTorch takes them: without a gradient, of which it has none."""
     return weights if weights.data is not None else ctx.method(weights, "detach")
 
 
 @OPS.exports("nn.nll_loss")
 def export_nll_loss(
-    ctx: ExportContext,
+    ctx: Export,
     predictions: Value,
     targets: Value,
     weights: Value,
@@ -271,7 +269,7 @@ def export_nll_loss(
 
 @OPS.exports("serde.softmax_cross_entropy_loss")
 def export_softmax_cross_entropy_loss(
-    ctx: ExportContext,
+    ctx: Export,
     scores: Value,
     labels: Value,
     weights: Value | None,

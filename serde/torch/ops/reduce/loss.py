@@ -6,10 +6,9 @@ import math
 from typing import Final, Literal
 
 import serde.relay as relay
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.torch.ops.norm.distance import measure_pairs
-from serde.torch.ops.table import OPS, ImportContext
+from serde.torch.ops.table import OPS, Import
 
 __all__ = ["MEAN", "NONE", "SUM", "Reduction", "reduce_loss"]
 
@@ -27,28 +26,24 @@ def reduce_loss(x: Expr, reduction: Reduction) -> Expr:
     return relay.mean(x) if reduction == MEAN else relay.sum(x)
 
 
-def _difference(ctx: ImportContext, one: Expr, other: Expr) -> Expr:
+def _difference(ctx: Import, one: Expr, other: Expr) -> Expr:
     return relay.subtract(*ctx.promote(one, other))
 
 
 @OPS.imports("aten::mse_loss")
-def import_mse_loss(
-    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction = 1
-) -> Expr:
+def import_mse_loss(ctx: Import, self: Expr, target: Expr, *, reduction: Reduction = 1) -> Expr:
     difference = _difference(ctx, self, target)
     return reduce_loss(relay.multiply(difference, difference), reduction)
 
 
 @OPS.imports("aten::l1_loss")
-def import_l1_loss(
-    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction = 1
-) -> Expr:
+def import_l1_loss(ctx: Import, self: Expr, target: Expr, *, reduction: Reduction = 1) -> Expr:
     return reduce_loss(relay.abs(_difference(ctx, self, target)), reduction)
 
 
 @OPS.imports("aten::smooth_l1_loss")
 def import_smooth_l1_loss(
-    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction = 1, beta: float = 1.0
+    ctx: Import, self: Expr, target: Expr, *, reduction: Reduction = 1, beta: float = 1.0
 ) -> Expr:
     """``d**2 / (2 * beta)`` of a distance below `beta`, else ``d - beta / 2``."""
     far = relay.abs(_difference(ctx, self, target))
@@ -63,7 +58,7 @@ def import_smooth_l1_loss(
 
 @OPS.imports("aten::huber_loss")
 def import_huber_loss(
-    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction = 1, delta: float = 1.0
+    ctx: Import, self: Expr, target: Expr, *, reduction: Reduction = 1, delta: float = 1.0
 ) -> Expr:
     """``d**2 / 2`` of a distance up to `delta`, else ``delta * (d - delta / 2)``."""
     far = relay.abs(_difference(ctx, self, target))
@@ -76,7 +71,7 @@ def import_huber_loss(
 
 @OPS.imports("aten::soft_margin_loss")
 def import_soft_margin_loss(
-    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction = 1
+    ctx: Import, self: Expr, target: Expr, *, reduction: Reduction = 1
 ) -> Expr:
     x, wanted = ctx.promote(self, target)
     powers = relay.exp(relay.multiply(relay.negative(wanted), x))
@@ -85,12 +80,7 @@ def import_soft_margin_loss(
 
 @OPS.imports("aten::binary_cross_entropy")
 def import_binary_cross_entropy(
-    ctx: ImportContext,
-    self: Expr,
-    target: Expr,
-    weight: Expr | None = None,
-    *,
-    reduction: Reduction = 1,
+    ctx: Import, self: Expr, target: Expr, weight: Expr | None = None, *, reduction: Reduction = 1
 ) -> Expr:
     """Logarithms are bounded by -100."""
     dtype = ctx.dtype(self)
@@ -107,7 +97,7 @@ def import_binary_cross_entropy(
 
 @OPS.imports("aten::binary_cross_entropy_with_logits")
 def import_binary_cross_entropy_with_logits(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     target: Expr,
     weight: Expr | None = None,
@@ -128,7 +118,7 @@ def import_binary_cross_entropy_with_logits(
     return reduce_loss(loss, reduction)
 
 
-def x_log_x(ctx: ImportContext, x: Expr) -> Expr:
+def x_log_x(ctx: Import, x: Expr) -> Expr:
     """Return ``x * log(x)``, zero where x is."""
     zero = ctx.scalar(0, ctx.dtype(x))
     return relay.where(relay.equal(x, zero), zero, relay.multiply(x, relay.log(x)))
@@ -136,12 +126,7 @@ def x_log_x(ctx: ImportContext, x: Expr) -> Expr:
 
 @OPS.imports("aten::kl_div")
 def import_kl_div(
-    ctx: ImportContext,
-    self: Expr,
-    target: Expr,
-    *,
-    reduction: Reduction = 1,
-    log_target: bool = False,
+    ctx: Import, self: Expr, target: Expr, *, reduction: Reduction = 1, log_target: bool = False
 ) -> Expr:
     x, wanted = ctx.promote_to_float(self, target)
     if log_target:
@@ -153,7 +138,7 @@ def import_kl_div(
 
 @OPS.imports("aten::poisson_nll_loss")
 def import_poisson_nll_loss(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     target: Expr,
     *,
@@ -182,13 +167,13 @@ def import_poisson_nll_loss(
     return reduce_loss(loss, reduction)
 
 
-def _positive(ctx: ImportContext, x: Expr) -> Expr:
+def _positive(ctx: Import, x: Expr) -> Expr:
     return relay.maximum(x, ctx.scalar(0, ctx.dtype(x)))
 
 
 @OPS.imports("aten::margin_ranking_loss")
 def import_margin_ranking_loss(
-    ctx: ImportContext,
+    ctx: Import,
     input1: Expr,
     input2: Expr,
     target: Expr,
@@ -204,7 +189,7 @@ def import_margin_ranking_loss(
 
 @OPS.imports("aten::hinge_embedding_loss")
 def import_hinge_embedding_loss(
-    ctx: ImportContext, self: Expr, target: Expr, *, margin: float = 1.0, reduction: Reduction = 1
+    ctx: Import, self: Expr, target: Expr, *, margin: float = 1.0, reduction: Reduction = 1
 ) -> Expr:
     """Targets are 1 and -1."""
     x, far = ctx.promote(self, ctx.number(margin))
@@ -218,7 +203,7 @@ def import_hinge_embedding_loss(
 
 @OPS.imports("aten::cosine_embedding_loss")
 def import_cosine_embedding_loss(
-    ctx: ImportContext,
+    ctx: Import,
     input1: Expr,
     input2: Expr,
     target: Expr,
@@ -242,7 +227,7 @@ def import_cosine_embedding_loss(
 
 @OPS.imports("aten::triplet_margin_loss")
 def import_triplet_margin_loss(
-    ctx: ImportContext,
+    ctx: Import,
     anchor: Expr,
     positive: Expr,
     negative: Expr,

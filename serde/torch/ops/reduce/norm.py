@@ -8,19 +8,16 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, TupleGetItem
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, TupleGetItem, call
 from serde.torch.ops.elementwise.convert import widen
 from serde.torch.ops.reduce.plain import Axes, DType, Reduction, as_floats, make_sum_exporter
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, Value
+from serde.torch.ops.table import OPS, Export, Import, Scalar, Value
 from serde.torch.ops.written import dims_of, in_signed
 
 MATRIX = (-2, -1)
 
 
-def vector_norm(
-    ctx: ImportContext, x: Expr, order: Scalar | None, dim: Axes, keepdim: bool
-) -> Expr:
+def vector_norm(ctx: Import, x: Expr, order: Scalar | None, dim: Axes, keepdim: bool) -> Expr:
     """Return ``sum(abs(x) ** order) ** (1 / order)`` over axes, and its limits."""
     if isinstance(order, (Expr, complex)):
         raise Unsupported("a norm whose order is computed")
@@ -46,7 +43,7 @@ def vector_norm(
 @OPS.imports("aten::norm", "aten::frobenius_norm")
 @OPS.imports("aten::linalg_vector_norm", renamed={"ord": "p"})
 def import_norm(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     p: Scalar | None = 2,
@@ -58,11 +55,11 @@ def import_norm(
 
 
 @OPS.imports("aten::dist")
-def import_dist(ctx: ImportContext, self: Expr, other: Expr, *, p: Scalar = 2) -> Expr:
+def import_dist(ctx: Import, self: Expr, other: Expr, *, p: Scalar = 2) -> Expr:
     return vector_norm(ctx, relay.subtract(*ctx.promote_to_float(self, other)), p, None, False)
 
 
-def _singular_values(ctx: ImportContext, x: Expr, rows: int, columns: int) -> Expr:
+def _singular_values(ctx: Import, x: Expr, rows: int, columns: int) -> Expr:
     """Return the singular values of matrices whose axes may stand anywhere, as the last axis."""
     rest = [axis for axis in range(ctx.type(x).rank) if axis not in (rows, columns)]
     parts = call("serde.svd", relay.transpose(x, axes=[*rest, rows, columns]))
@@ -70,7 +67,7 @@ def _singular_values(ctx: ImportContext, x: Expr, rows: int, columns: int) -> Ex
 
 
 def matrix_norm(
-    ctx: ImportContext, x: Expr, order: Scalar | str, dim: tuple[int, ...], keepdim: bool
+    ctx: Import, x: Expr, order: Scalar | str, dim: tuple[int, ...], keepdim: bool
 ) -> Expr:
     """Return the norm of matrices: of Frobenius, of singular values, or of sums of rows."""
     if isinstance(order, (Expr, complex)):
@@ -101,7 +98,7 @@ def matrix_norm(
 
 @OPS.imports("aten::linalg_matrix_norm")
 def import_matrix_norm(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     ord: Scalar | str = "fro",
@@ -115,14 +112,14 @@ def import_matrix_norm(
 
 @OPS.imports("aten::nuclear_norm")
 def import_nuclear_norm(
-    ctx: ImportContext, self: Expr, *, dim: tuple[int, ...] = MATRIX, keepdim: bool = False
+    ctx: Import, self: Expr, *, dim: tuple[int, ...] = MATRIX, keepdim: bool = False
 ) -> Expr:
     return matrix_norm(ctx, as_floats(ctx, self, None, "the norm"), "nuc", dim, keepdim)
 
 
 @OPS.imports("aten::linalg_norm")
 def import_linalg_norm(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     ord: Scalar | Literal["fro", "nuc"] | None = None,
@@ -142,7 +139,7 @@ def import_linalg_norm(
 
 
 @OPS.imports("aten::renorm")
-def import_renorm(ctx: ImportContext, self: Expr, *, p: Scalar, dim: int, maxnorm: Scalar) -> Expr:
+def import_renorm(ctx: Import, self: Expr, *, p: Scalar, dim: int, maxnorm: Scalar) -> Expr:
     """Slices whose norm is above the limit are scaled down to it."""
     axis = ctx.axis(self, dim)
     axes = tuple(i for i in range(ctx.type(self).rank) if i != axis)
@@ -158,7 +155,7 @@ def import_renorm(ctx: ImportContext, self: Expr, *, p: Scalar, dim: int, maxnor
 def _make_length_exporter() -> Callable[..., Value]:
     write, plain = make_sum_exporter("abs"), in_signed(make_sum_exporter(None))
 
-    def export_reduce_l1(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
+    def export_reduce_l1(ctx: Export, data: Value, *, reduction: Reduction) -> Value:
         """Numbers without a sign are what they measure."""
         export = plain if ctx.type(data).dtype.startswith("uint") else write
         return export(ctx, data, reduction=reduction)
@@ -170,7 +167,7 @@ OPS.exports("serde.reduce_l1")(_make_length_exporter())
 
 
 @OPS.exports("serde.reduce_l2")
-def export_reduce_l2(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
+def export_reduce_l2(ctx: Export, data: Value, *, reduction: Reduction) -> Value:
     axes = reduction.axes(ctx.type(data).rank)
     if not axes:
         return ctx.method(data, "abs")

@@ -9,20 +9,18 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Constant, Expr, call, is_float
 from serde.relay.op.reduce.plain import reduces_one_axis
 from serde.torch.ops.index.scan import run_doubling
 from serde.torch.ops.reduce.plain import Reduction
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.ops.written import cast, in_signed
 
 
 def _register_place(op: str) -> None:
     @OPS.imports(f"aten::{op}")
     def import_place(
-        ctx: ImportContext, self: Expr, *, dim: int | None = None, keepdim: bool = False
+        ctx: Import, self: Expr, *, dim: int | None = None, keepdim: bool = False
     ) -> Expr:
         found = call(op, self, axis=ctx.axes(self, dim), keepdims=keepdim)
         return ctx.cast(found, "int64")
@@ -30,7 +28,7 @@ def _register_place(op: str) -> None:
 
 def _make_place_exporter(target: str) -> Callable[..., Value]:
     def export_place(
-        ctx: ExportContext, data: Value, *, reduction: Reduction, select_last_index: bool
+        ctx: Export, data: Value, *, reduction: Reduction, select_last_index: bool
     ) -> Value:
         """Of equal elements PyTorch takes the first."""
         (axis,), type_ = reduction.axes(ctx.type(data).rank), ctx.type(data)
@@ -59,7 +57,7 @@ _register_place("argmin")
 def _register_extreme(op: str) -> None:
     @OPS.imports(f"aten::{op}.dim")
     def import_extreme(
-        ctx: ImportContext, self: Expr, *, dim: int, keepdim: bool = False
+        ctx: Import, self: Expr, *, dim: int, keepdim: bool = False
     ) -> tuple[Expr, Expr]:
         axes = ctx.axes(self, dim)
         place = call(f"arg{op}", self, axis=axes, keepdims=keepdim)
@@ -70,15 +68,13 @@ _register_extreme("max")
 _register_extreme("min")
 
 
-def _at(ctx: ImportContext, x: Expr, axis: int, place: Expr, keepdim: bool) -> Expr:
+def _at(ctx: Import, x: Expr, axis: int, place: Expr, keepdim: bool) -> Expr:
     """Return the elements at places along an axis, which have length 1 there."""
     found = relay.gather(x, axis, place)
     return found if keepdim else relay.squeeze(found, axis=[axis])
 
 
-def _ordered(
-    ctx: ImportContext, x: Expr, axis: int, rank: Expr, keepdim: bool
-) -> tuple[Expr, Expr]:
+def _ordered(ctx: Import, x: Expr, axis: int, rank: Expr, keepdim: bool) -> tuple[Expr, Expr]:
     """Return the elements of a rank (of length 1 along the axis) in order, and their places."""
     order = relay.argsort(x, axis=axis, dtype="int64")
     place = relay.gather(order, axis, rank)
@@ -86,7 +82,7 @@ def _ordered(
     return _at(ctx, x, axis, place, keepdim), index
 
 
-def _spread_rank(ctx: ImportContext, x: Expr, axis: int, rank: Expr) -> Expr:
+def _spread_rank(ctx: Import, x: Expr, axis: int, rank: Expr) -> Expr:
     """Return one rank for every row along an axis, with length 1 there."""
     row = relay.take(x, ctx.scalar(0, "int64"), axis=axis)
     like = relay.expand_dims(relay.zeros_like(relay.cast(row, "int64")), axis=axis)
@@ -95,7 +91,7 @@ def _spread_rank(ctx: ImportContext, x: Expr, axis: int, rank: Expr) -> Expr:
 
 @OPS.imports("aten::kthvalue")
 def import_kthvalue(
-    ctx: ImportContext, self: Expr, *, k: SymInt, dim: int = -1, keepdim: bool = False
+    ctx: Import, self: Expr, *, k: SymInt, dim: int = -1, keepdim: bool = False
 ) -> tuple[Expr, Expr]:
     if not ctx.type(self).rank:
         return self, ctx.scalar(0, "int64")
@@ -104,9 +100,7 @@ def import_kthvalue(
     return _ordered(ctx, self, axis, _spread_rank(ctx, self, axis, rank), keepdim)
 
 
-def _median(
-    ctx: ImportContext, x: Expr, axis: int, keepdim: bool, ignore_nan: bool
-) -> tuple[Expr, Expr]:
+def _median(ctx: Import, x: Expr, axis: int, keepdim: bool, ignore_nan: bool) -> tuple[Expr, Expr]:
     """Return the lower one of two elements in the middle; NaN comes first unless ignored."""
     one, two = ctx.scalar(1, "int64"), ctx.scalar(2, "int64")
     if not is_float(ctx.dtype(x)):
@@ -130,7 +124,7 @@ def _median(
 
 def _register_median(op: str, ignore_nan: bool) -> None:
     @OPS.imports(f"aten::{op}")
-    def import_median(ctx: ImportContext, self: Expr) -> Expr:
+    def import_median(ctx: Import, self: Expr) -> Expr:
         if not ctx.type(self).rank:
             return self
         flat = relay.reshape(self, newshape=(-1,))
@@ -138,7 +132,7 @@ def _register_median(op: str, ignore_nan: bool) -> None:
 
     @OPS.imports(f"aten::{op}.dim")
     def import_median_of_axis(
-        ctx: ImportContext, self: Expr, *, dim: int, keepdim: bool = False
+        ctx: Import, self: Expr, *, dim: int, keepdim: bool = False
     ) -> tuple[Expr, Expr]:
         if not ctx.type(self).rank:
             return self, ctx.scalar(0, "int64")
@@ -149,7 +143,7 @@ _register_median("median", ignore_nan=False)
 _register_median("nanmedian", ignore_nan=True)
 
 
-def _run_lengths(ctx: ImportContext, ordered: Expr, axis: int) -> Expr:
+def _run_lengths(ctx: Import, ordered: Expr, axis: int) -> Expr:
     """Return how many elements up to each one equal it, along an axis in order."""
     length = ctx.type(ordered).shape[axis]
     if not isinstance(length, int):
@@ -165,7 +159,7 @@ def _run_lengths(ctx: ImportContext, ordered: Expr, axis: int) -> Expr:
 
 @OPS.imports("aten::mode")
 def import_mode(
-    ctx: ImportContext, self: Expr, *, dim: int = -1, keepdim: bool = False
+    ctx: Import, self: Expr, *, dim: int = -1, keepdim: bool = False
 ) -> tuple[Expr, Expr]:
     """The least of the most frequent elements, and the last of its places."""
     if not ctx.type(self).rank:
@@ -183,7 +177,7 @@ def import_mode(
 
 @OPS.imports("aten::histc")
 def import_histc(
-    ctx: ImportContext, self: Expr, *, bins: int = 100, min: int | float = 0, max: int | float = 0
+    ctx: Import, self: Expr, *, bins: int = 100, min: int | float = 0, max: int | float = 0
 ) -> Expr:
     """Elements beyond the limits are not counted; limits that are equal are those of the data."""
     if bins < 1:
@@ -218,7 +212,7 @@ def import_histc(
 
 @OPS.imports("aten::bincount")
 def import_bincount(
-    ctx: ImportContext, self: Expr, weights: Expr | None = None, *, minlength: SymInt = 0
+    ctx: Import, self: Expr, weights: Expr | None = None, *, minlength: SymInt = 0
 ) -> Expr:
     """As many counts as the greatest element says: that is known when the model runs."""
     if weights is not None and ctx.dtype(weights) not in ("float32", "float64"):

@@ -11,13 +11,10 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Any, Expr, call, is_float
 from serde.relay.op.reduce.plain import ReducedAxes
 from serde.torch.ops.elementwise.convert import widen
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, Scalar, SymInt, Value
 from serde.torch.ops.written import dims_of, in_signed
 from serde.walk.takes import FLOATS, Takes
 
@@ -25,14 +22,14 @@ DType = np.dtype[AnyValue] | None
 Axes = int | tuple[int, ...] | None
 
 
-def as_summed(ctx: ImportContext, x: Expr, dtype: DType) -> Expr:
+def as_summed(ctx: Import, x: Expr, dtype: DType) -> Expr:
     """Return a tensor in the dtype of its sum: as asked, else integers as int64."""
     if dtype is not None:
         return ctx.cast(x, dtype.name)
     return x if is_float(ctx.dtype(x)) else ctx.cast(x, "int64")
 
 
-def as_floats(ctx: ImportContext, x: Expr, dtype: DType, what: str) -> Expr:
+def as_floats(ctx: Import, x: Expr, dtype: DType, what: str) -> Expr:
     """Return a tensor in the dtype that is asked for, if any, which must be one of floats.
 
     Raises:
@@ -44,7 +41,7 @@ def as_floats(ctx: ImportContext, x: Expr, dtype: DType, what: str) -> Expr:
     return found
 
 
-def count(ctx: ImportContext, x: Expr, axes: tuple[int, ...], dtype: str) -> Expr:
+def count(ctx: Import, x: Expr, axes: tuple[int, ...], dtype: str) -> Expr:
     """Return how many elements some axes hold, as a scalar of a dtype."""
     total: SymInt = 1
     for axis in axes:
@@ -58,7 +55,7 @@ def count(ctx: ImportContext, x: Expr, axes: tuple[int, ...], dtype: str) -> Exp
 
 @OPS.imports("aten::sum")
 def import_sum(
-    ctx: ImportContext, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
+    ctx: Import, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
 ) -> Expr:
     x = as_summed(ctx, self, dtype)
     if ctx.dtype(x) == "bool":
@@ -67,7 +64,7 @@ def import_sum(
 
 
 @OPS.imports("aten::sum_to_size")
-def import_sum_to_size(ctx: ImportContext, self: Expr, *, size: tuple[SymInt, ...]) -> Expr:
+def import_sum_to_size(ctx: Import, self: Expr, *, size: tuple[SymInt, ...]) -> Expr:
     shape = ctx.type(self).shape
     dims = [ctx.dim(each) for each in size]
     if any(isinstance(dim, Any) for dim in (*shape, *dims)):
@@ -81,19 +78,19 @@ def import_sum_to_size(ctx: ImportContext, self: Expr, *, size: tuple[SymInt, ..
 
 @OPS.imports("aten::nansum")
 def import_nansum(
-    ctx: ImportContext, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
+    ctx: Import, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
 ) -> Expr:
     zeroed = _zero_nan(ctx, self) if is_float(ctx.dtype(self)) else self
     return import_sum(ctx, zeroed, dim=dim, keepdim=keepdim, dtype=dtype)
 
 
-def _zero_nan(ctx: ImportContext, x: Expr) -> Expr:
+def _zero_nan(ctx: Import, x: Expr) -> Expr:
     return relay.where(relay.isnan(x), ctx.scalar(0, ctx.dtype(x)), x)
 
 
 @OPS.imports("aten::mean")
 def import_mean(
-    ctx: ImportContext, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
+    ctx: Import, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
 ) -> Expr:
     x = as_floats(ctx, self, dtype, "the mean")
     return relay.mean(x, axis=ctx.axes(x, dim), keepdims=keepdim)
@@ -101,7 +98,7 @@ def import_mean(
 
 @OPS.imports("aten::nanmean")
 def import_nanmean(
-    ctx: ImportContext, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
+    ctx: Import, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
 ) -> Expr:
     x = as_floats(ctx, self, None, "the mean")
     axes = ctx.axes(x, dim)
@@ -113,7 +110,7 @@ def import_nanmean(
 
 @OPS.imports("aten::prod")
 def import_prod(
-    ctx: ImportContext, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
+    ctx: Import, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
 ) -> Expr:
     x = as_summed(ctx, self, dtype)
     if ctx.dtype(x) == "bool":
@@ -122,7 +119,7 @@ def import_prod(
 
 
 def _import_extreme(
-    ctx: ImportContext, self: Expr, *, target: str, dim: Axes = None, keepdim: bool = False
+    ctx: Import, self: Expr, *, target: str, dim: Axes = None, keepdim: bool = False
 ) -> Expr:
     return call(target, self, axis=ctx.axes(self, dim), keepdims=keepdim)
 
@@ -133,7 +130,7 @@ for _op, _target in {"amax": "max", "amin": "min", "max": "max", "min": "min"}.i
 
 @OPS.imports("aten::aminmax")
 def import_aminmax(
-    ctx: ImportContext, self: Expr, *, dim: int | None = None, keepdim: bool = False
+    ctx: Import, self: Expr, *, dim: int | None = None, keepdim: bool = False
 ) -> tuple[Expr, Expr]:
     axes = ctx.axes(self, dim)
     least = relay.min(self, axis=axes, keepdims=keepdim)
@@ -141,7 +138,7 @@ def import_aminmax(
 
 
 def _import_truth(
-    ctx: ImportContext, self: Expr, *, op: str, dim: Axes = None, keepdim: bool = False
+    ctx: Import, self: Expr, *, op: str, dim: Axes = None, keepdim: bool = False
 ) -> Expr:
     """Truth values of uint8 stay so; an empty list of axes reduces none."""
     axes = () if dim == () else ctx.axes(self, dim)
@@ -154,13 +151,13 @@ OPS.imports("aten::any")(partial(_import_truth, op="any"))
 
 
 @OPS.imports("aten::count_nonzero")
-def import_count_nonzero(ctx: ImportContext, self: Expr, *, dim: Axes = None) -> Expr:
+def import_count_nonzero(ctx: Import, self: Expr, *, dim: Axes = None) -> Expr:
     nonzero = ctx.cast(ctx.cast(self, "bool"), "int64")
     return relay.sum(nonzero, axis=ctx.axes(self, dim), keepdims=False)
 
 
 @OPS.imports("aten::logsumexp", "aten::special_logsumexp")
-def import_logsumexp(ctx: ImportContext, self: Expr, *, dim: Axes, keepdim: bool = False) -> Expr:
+def import_logsumexp(ctx: Import, self: Expr, *, dim: Axes, keepdim: bool = False) -> Expr:
     (x,) = ctx.promote_to_float(self)
     return call("serde.logsumexp", x, axis=ctx.axes(x, dim), keepdims=keepdim)
 
@@ -169,7 +166,7 @@ def import_logsumexp(ctx: ImportContext, self: Expr, *, dim: Axes, keepdim: bool
 class Reduction(ReducedAxes):
     """Attributes that the reductions share."""
 
-    def write(self, ctx: ExportContext, name: str, data: Value, **options: object) -> Value:
+    def write(self, ctx: Export, name: str, data: Value, **options: object) -> Value:
         """Write the method `name` over the axes."""
         axes = self.axes(ctx.type(data).rank)
         if len(axes) == ctx.type(data).rank and not self.keepdims:
@@ -180,7 +177,7 @@ class Reduction(ReducedAxes):
 
 
 def make_sum_exporter(before: str | None) -> Callable[..., Value]:
-    def export_sum(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
+    def export_sum(ctx: Export, data: Value, *, reduction: Reduction) -> Value:
         """PyTorch adds integers as int64; the dtype is told where that is not theirs."""
         type_ = ctx.type(data)
         if before is not None:
@@ -201,7 +198,7 @@ OPS.exports("serde.reduce_sum_square")(in_signed(make_sum_exporter("square")))
 
 @OPS.exports("prod")
 @in_signed
-def export_prod(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
+def export_prod(ctx: Export, data: Value, *, reduction: Reduction) -> Value:
     """PyTorch multiplies along one axis, or all."""
     axes, rank, dtype = (
         reduction.axes(ctx.type(data).rank),
@@ -220,7 +217,7 @@ def export_prod(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Val
 
 
 def _make_extreme_exporter(target: str) -> Callable[..., Value]:
-    def export_extreme(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
+    def export_extreme(ctx: Export, data: Value, *, reduction: Reduction) -> Value:
         return reduction.write(ctx, target, data) if reduction.axes(ctx.type(data).rank) else data
 
     return export_extreme
@@ -233,7 +230,7 @@ OPS.exports("mean", takes=Takes(data=FLOATS))(_make_extreme_exporter("mean"))
 
 
 @OPS.exports("serde.logsumexp")
-def export_logsumexp(ctx: ExportContext, data: Value, *, reduction: Reduction) -> Value:
+def export_logsumexp(ctx: Export, data: Value, *, reduction: Reduction) -> Value:
     axes = reduction.axes(ctx.type(data).rank)
     if not axes:
         return data
@@ -242,7 +239,7 @@ def export_logsumexp(ctx: ExportContext, data: Value, *, reduction: Reduction) -
 
 
 def _mean_and_variance(
-    ctx: ImportContext, x: Expr, dim: Axes, unbiased: bool, correction: Scalar | None, keepdim: bool
+    ctx: Import, x: Expr, dim: Axes, unbiased: bool, correction: Scalar | None, keepdim: bool
 ) -> tuple[Expr, Expr]:
     """Return both, in a dtype that sums lose little in.
 
@@ -271,7 +268,7 @@ def _mean_and_variance(
 def _register(op: str, *, root: bool, with_mean: bool) -> None:
     @OPS.imports(f"aten::{op}")
     def import_spread(
-        ctx: ImportContext,
+        ctx: Import,
         self: Expr,
         *,
         dim: Axes = None,

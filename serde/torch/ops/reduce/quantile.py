@@ -6,16 +6,15 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.torch.ops.elementwise.paired import import_lerp
 from serde.torch.ops.reduce.plain import count
-from serde.torch.ops.table import OPS, ImportContext
+from serde.torch.ops.table import OPS, Import
 
 Interpolation = Literal["linear", "lower", "higher", "midpoint", "nearest"]
 
 
-def _between(ctx: ImportContext, ordered: Expr, ranks: Expr, interpolation: Interpolation) -> Expr:
+def _between(ctx: Import, ordered: Expr, ranks: Expr, interpolation: Interpolation) -> Expr:
     """Return elements of the last axis, in order, at ranks that may lie between two places."""
     dtype = ctx.dtype(ordered)
     if interpolation == "nearest":
@@ -33,7 +32,7 @@ def _between(ctx: ImportContext, ordered: Expr, ranks: Expr, interpolation: Inte
 
 
 def _quantile(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     q: Expr,
     dim: int | None,
@@ -77,7 +76,7 @@ def _quantile(
 def _register(op: str, ignore_nan: bool) -> None:
     @OPS.imports(f"aten::{op}")
     def import_quantile(
-        ctx: ImportContext,
+        ctx: Import,
         self: Expr,
         q: Expr,
         *,
@@ -94,7 +93,7 @@ _register("nanquantile", ignore_nan=True)
 
 @OPS.imports("aten::cov")
 def import_cov(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     fweights: Expr | None = None,
     aweights: Expr | None = None,
@@ -129,13 +128,13 @@ def import_cov(
     return relay.reshape(found, newshape=()) if rank < 2 or _is_one(ctx, x) else found
 
 
-def _is_one(ctx: ImportContext, x: Expr) -> bool:
+def _is_one(ctx: Import, x: Expr) -> bool:
     """Whether a matrix has one row, of which PyTorch gives a scalar."""
     return ctx.type(x).shape[0] == 1
 
 
 @OPS.imports("aten::corrcoef")
-def import_corrcoef(ctx: ImportContext, self: Expr) -> Expr:
+def import_corrcoef(ctx: Import, self: Expr) -> Expr:
     found = import_cov(ctx, self)
     dtype = ctx.dtype(found)
     if not ctx.type(found).rank:

@@ -7,24 +7,22 @@ from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Expr, call, normalize_axis
 from serde.torch.ops.shape.lengths import divide_length, multiply_lengths, reshape, sizes_of
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.ops.written import dims_of, in_signed, permute
 from serde.walk.pairs import reads
 
 __all__ = ["move_axes", "swap_axes", "transpose"]
 
 
-def transpose(ctx: ImportContext, x: Expr, order: Sequence[int]) -> Expr:
+def transpose(ctx: Import, x: Expr, order: Sequence[int]) -> Expr:
     """Return `x` with its axes in another order, itself where it is its own."""
     same = list(order) == list(range(ctx.type(x).rank))
     return x if same else relay.transpose(x, axes=tuple(order))
 
 
-def swap_axes(ctx: ImportContext, x: Expr, one: int, other: int) -> Expr:
+def swap_axes(ctx: Import, x: Expr, one: int, other: int) -> Expr:
     """Return `x` with two axes exchanged."""
     order = list(range(ctx.type(x).rank))
     if not order:
@@ -33,7 +31,7 @@ def swap_axes(ctx: ImportContext, x: Expr, one: int, other: int) -> Expr:
     return transpose(ctx, x, order)
 
 
-def move_axes(ctx: ImportContext, x: Expr, source: Sequence[int], target: Sequence[int]) -> Expr:
+def move_axes(ctx: Import, x: Expr, source: Sequence[int], target: Sequence[int]) -> Expr:
     """Return `x` with some axes at other places, the rest in order between them."""
     rank = ctx.type(x).rank
     if not rank:
@@ -49,18 +47,18 @@ def move_axes(ctx: ImportContext, x: Expr, source: Sequence[int], target: Sequen
 
 @OPS.imports("aten::permute", "aten::permute_copy")
 @OPS.imports("prims::transpose", renamed={"a": "self", "permutation": "dims"})
-def import_permute(ctx: ImportContext, self: Expr, *, dims: tuple[int, ...]) -> Expr:
+def import_permute(ctx: Import, self: Expr, *, dims: tuple[int, ...]) -> Expr:
     return transpose(ctx, self, [ctx.axis(self, each) for each in dims])
 
 
 @OPS.imports("aten::transpose.int", "aten::transpose_copy.int", "aten::swapdims", "aten::transpose")
 @OPS.imports("aten::swapaxes", renamed={"axis0": "dim0", "axis1": "dim1"})
-def import_transpose(ctx: ImportContext, self: Expr, *, dim0: int, dim1: int) -> Expr:
+def import_transpose(ctx: Import, self: Expr, *, dim0: int, dim1: int) -> Expr:
     return swap_axes(ctx, self, ctx.axis(self, dim0), ctx.axis(self, dim1))
 
 
 @OPS.imports("aten::t", "aten::t_copy")
-def import_t(ctx: ImportContext, self: Expr) -> Expr:
+def import_t(ctx: Import, self: Expr) -> Expr:
     rank = ctx.type(self).rank
     if rank > 2:
         raise Unsupported(f"a tensor of rank {rank} is no matrix")
@@ -68,7 +66,7 @@ def import_t(ctx: ImportContext, self: Expr) -> Expr:
 
 
 @OPS.imports("aten::numpy_T", "aten::numpy_T.a")
-def import_numpy_t(ctx: ImportContext, self: Expr) -> Expr:
+def import_numpy_t(ctx: Import, self: Expr) -> Expr:
     return transpose(ctx, self, range(ctx.type(self).rank)[::-1])
 
 
@@ -76,14 +74,14 @@ def import_numpy_t(ctx: ImportContext, self: Expr) -> Expr:
     "aten::mT", "aten::mT.a", "aten::mH", "aten::mH.a", "aten::adjoint",
     "aten::matrix_H", "aten::matrix_H.a",
 )  # fmt: skip
-def import_matrix_transpose(ctx: ImportContext, self: Expr) -> Expr:
+def import_matrix_transpose(ctx: Import, self: Expr) -> Expr:
     """Of real numbers, the conjugate transpose is the transpose."""
     rank = ctx.type(self).rank
     return swap_axes(ctx, self, rank - 2, rank - 1) if rank > 1 else self
 
 
 @OPS.exports("transpose")
-def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+def export_transpose(ctx: Export, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(data).rank
     order = [axis % rank for axis in axes] if axes else list(reversed(range(rank)))
     return permute(ctx, data, order)
@@ -91,11 +89,7 @@ def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] |
 
 @OPS.imports("aten::movedim", "aten::moveaxis")
 def import_movedim(
-    ctx: ImportContext,
-    self: Expr,
-    *,
-    source: int | tuple[int, ...],
-    destination: int | tuple[int, ...],
+    ctx: Import, self: Expr, *, source: int | tuple[int, ...], destination: int | tuple[int, ...]
 ) -> Expr:
     lists = [(each,) if isinstance(each, int) else each for each in (source, destination)]
     given, wanted = ([ctx.axis(self, axis) for axis in each] for each in lists)
@@ -104,7 +98,7 @@ def import_movedim(
 
 @OPS.imports("aten::roll")
 def import_roll(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     shifts: SymInt | tuple[SymInt, ...],
@@ -128,7 +122,7 @@ def import_roll(
 
 
 def _import_shift(
-    ctx: ImportContext, self: Expr, *, back: bool, dim: int | tuple[int, ...] | None = None
+    ctx: Import, self: Expr, *, back: bool, dim: int | tuple[int, ...] | None = None
 ) -> Expr:
     """Axes are rolled by half their length, or back from there."""
     axes = ctx.axes(self, dim)
@@ -141,7 +135,7 @@ OPS.imports("aten::fft_fftshift")(partial(_import_shift, back=False))
 OPS.imports("aten::fft_ifftshift")(partial(_import_shift, back=True))
 
 
-def _flip(ctx: ImportContext, x: Expr, *axes: int) -> Expr:
+def _flip(ctx: Import, x: Expr, *axes: int) -> Expr:
     for axis in axes:
         x = relay.reverse(x, axis=axis)
     return x
@@ -149,7 +143,7 @@ def _flip(ctx: ImportContext, x: Expr, *axes: int) -> Expr:
 
 @OPS.imports("aten::flip")
 @OPS.imports("prims::rev", renamed={"a": "self"})
-def import_flip(ctx: ImportContext, self: Expr, *, dims: tuple[int, ...]) -> Expr:
+def import_flip(ctx: Import, self: Expr, *, dims: tuple[int, ...]) -> Expr:
     axes = ctx.axes(self, dims) if dims else ()
     return _flip(ctx, self, *axes)
 
@@ -162,14 +156,12 @@ OPS.pairs(
 
 @OPS.exports("reverse")
 @in_signed
-def export_reverse(ctx: ExportContext, data: Value, *, axis: int | None) -> Value:
+def export_reverse(ctx: Export, data: Value, *, axis: int | None) -> Value:
     return ctx.method(data, "flip", axis)
 
 
 @OPS.imports("aten::rot90")
-def import_rot90(
-    ctx: ImportContext, self: Expr, *, k: int = 1, dims: tuple[int, int] = (0, 1)
-) -> Expr:
+def import_rot90(ctx: Import, self: Expr, *, k: int = 1, dims: tuple[int, int] = (0, 1)) -> Expr:
     one, other = (ctx.axis(self, each) for each in dims)
     if k % 4 == 2:
         return _flip(ctx, self, one, other)
@@ -179,7 +171,7 @@ def import_rot90(
 
 
 @OPS.imports("aten::pixel_shuffle")
-def import_pixel_shuffle(ctx: ImportContext, self: Expr, *, upscale_factor: int) -> Expr:
+def import_pixel_shuffle(ctx: Import, self: Expr, *, upscale_factor: int) -> Expr:
     """Channels are ordered as the channel, then the row, then the column of a block."""
     ctx.require_rank(self, 3)
     factor = upscale_factor
@@ -197,7 +189,7 @@ def import_pixel_shuffle(ctx: ImportContext, self: Expr, *, upscale_factor: int)
 
 
 @OPS.imports("aten::pixel_unshuffle")
-def import_pixel_unshuffle(ctx: ImportContext, self: Expr, *, downscale_factor: int) -> Expr:
+def import_pixel_unshuffle(ctx: Import, self: Expr, *, downscale_factor: int) -> Expr:
     ctx.require_rank(self, 3)
     factor = downscale_factor
     *front, channels, rows, columns = sizes_of(ctx, self)
@@ -210,7 +202,7 @@ def import_pixel_unshuffle(ctx: ImportContext, self: Expr, *, downscale_factor: 
 
 
 @OPS.imports("aten::channel_shuffle", "aten::native_channel_shuffle")
-def import_channel_shuffle(ctx: ImportContext, self: Expr, *, groups: SymInt) -> Expr:
+def import_channel_shuffle(ctx: Import, self: Expr, *, groups: SymInt) -> Expr:
     ctx.require_rank(self, 2)
     sizes, count = sizes_of(ctx, self), ctx.fixed(groups)
     front, channels, rest = sizes[0], sizes[1], sizes[2:]
@@ -220,14 +212,14 @@ def import_channel_shuffle(ctx: ImportContext, self: Expr, *, groups: SymInt) ->
 
 @OPS.exports("serde.roll")
 def export_roll(
-    ctx: ExportContext, data: Value, *, shift: tuple[int, ...], axes: tuple[int, ...]
+    ctx: Export, data: Value, *, shift: tuple[int, ...], axes: tuple[int, ...]
 ) -> Value:
     return ctx.call("torch.roll", data, dims_of(shift), dims_of(axes)) if axes else data
 
 
 @OPS.exports("reverse_sequence")
 def export_reverse_sequence(
-    ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+    ctx: Export, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
     rank = ctx.type(data).rank
     axes = normalize_axis(seq_axis, rank), normalize_axis(batch_axis, rank)

@@ -10,24 +10,21 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, same_shape
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Any, Constant, Expr, call, is_float, same_shape
 from serde.torch.ops.shape.lengths import broadcast, multiply_lengths, reshape, sizes_of, spread
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.ops.written import integers
 
 __all__ = ["tile"]
 
 
 @OPS.imports("aten::expand", "aten::expand_copy", "aten::broadcast_to", ignored=("implicit",))
-def import_expand(ctx: ImportContext, self: Expr, *, size: tuple[SymInt, ...]) -> Expr:
+def import_expand(ctx: Import, self: Expr, *, size: tuple[SymInt, ...]) -> Expr:
     return broadcast(ctx, self, size)
 
 
 @OPS.imports("aten::expand_as")
-def import_expand_as(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
+def import_expand_as(ctx: Import, self: Expr, other: Expr) -> Expr:
     own, wanted = ctx.type(self), ctx.type(other)
     if any(isinstance(dim, Any) for dim in wanted.shape) and own.shape != wanted.shape:
         return relay.broadcast_to_like(self, other)
@@ -35,7 +32,7 @@ def import_expand_as(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
 
 
 @OPS.exports("broadcast_to", ignored=("shape", "dtype"))
-def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
+def export_broadcast_to(ctx: Export, data: Value) -> Value:
     """A length that stays is -1 where it is no number; one that is unknown does stay."""
     own, wanted = ctx.type(data).shape, ctx.result_type().shape
     if own == wanted:
@@ -49,17 +46,17 @@ def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.exports("dyn.broadcast_to", ignored=("dtype",))
-def export_dyn_broadcast_to(ctx: ExportContext, data: Value, shape: Value) -> Value:
+def export_dyn_broadcast_to(ctx: Export, data: Value, shape: Value) -> Value:
     return ctx.method(data, "expand", integers(ctx, shape))
 
 
 @OPS.exports("broadcast_to_like")
-def export_broadcast_to_like(ctx: ExportContext, data: Value, broadcast_type: Value) -> Value:
+def export_broadcast_to_like(ctx: Export, data: Value, broadcast_type: Value) -> Value:
     return ctx.method(data, "expand_as", broadcast_type)
 
 
 @OPS.exports("collapse_sum_like", "collapse_sum_to")
-def export_collapse_sum(ctx: ExportContext, data: Value, like: Value) -> Value:
+def export_collapse_sum(ctx: Export, data: Value, like: Value) -> Value:
     type_ = ctx.result_type()
     if same_shape(ctx.type(data).shape, type_.shape):
         return data
@@ -69,7 +66,7 @@ def export_collapse_sum(ctx: ExportContext, data: Value, like: Value) -> Value:
 
 @OPS.imports("prims::broadcast_in_dim")
 def import_broadcast_in_dim(
-    ctx: ImportContext, a: Expr, *, shape: tuple[SymInt, ...], broadcast_dimensions: tuple[int, ...]
+    ctx: Import, a: Expr, *, shape: tuple[SymInt, ...], broadcast_dimensions: tuple[int, ...]
 ) -> Expr:
     sizes: list[SymInt] = [1] * len(shape)
     if not all(0 <= place < len(shape) for place in broadcast_dimensions):
@@ -80,25 +77,23 @@ def import_broadcast_in_dim(
 
 
 @OPS.imports("aten::broadcast_tensors")
-def import_broadcast_tensors(ctx: ImportContext, *tensors: Expr) -> list[Expr]:
+def import_broadcast_tensors(ctx: Import, *tensors: Expr) -> list[Expr]:
     return spread(ctx, *tensors)
 
 
 @OPS.imports("aten::meshgrid")
 def import_meshgrid(
-    ctx: ImportContext, *tensors: Expr, indexing: Literal["ij", "xy"] = "ij"
+    ctx: Import, *tensors: Expr, indexing: Literal["ij", "xy"] = "ij"
 ) -> list[Expr]:
     return list(relay.meshgrid(tensors, indexing=indexing))
 
 
 @OPS.exports("meshgrid")
-def export_meshgrid(
-    ctx: ExportContext, data: tuple[Value, ...], *, indexing: str
-) -> tuple[Value, ...]:
+def export_meshgrid(ctx: Export, data: tuple[Value, ...], *, indexing: str) -> tuple[Value, ...]:
     return ctx.call_tuple("torch.meshgrid", list(data), indexing=indexing, outputs=len(data))
 
 
-def tile(ctx: ImportContext, x: Expr, repeats: Sequence[SymInt]) -> Expr:
+def tile(ctx: Import, x: Expr, repeats: Sequence[SymInt]) -> Expr:
     """Return `x` repeated as a whole along each axis, aligned at the last."""
     fixed = [ctx.dim(each) for each in repeats]
     if all(type(each) is int and each == 1 for each in fixed):
@@ -112,7 +107,7 @@ def tile(ctx: ImportContext, x: Expr, repeats: Sequence[SymInt]) -> Expr:
     return _tile_by_symbols(ctx, x, repeats)
 
 
-def _tile_by_symbols(ctx: ImportContext, x: Expr, repeats: Sequence[SymInt]) -> Expr:
+def _tile_by_symbols(ctx: Import, x: Expr, repeats: Sequence[SymInt]) -> Expr:
     """Spread `x` over an axis before each, since only lengths may be symbols."""
     sizes: list[SymInt] = [*[1] * (len(repeats) - ctx.type(x).rank), *sizes_of(ctx, x)]
     counts: list[SymInt] = [*[1] * (len(sizes) - len(repeats)), *repeats]
@@ -123,30 +118,30 @@ def _tile_by_symbols(ctx: ImportContext, x: Expr, repeats: Sequence[SymInt]) -> 
 
 
 @OPS.imports("aten::repeat")
-def import_repeat(ctx: ImportContext, self: Expr, *, repeats: tuple[SymInt, ...]) -> Expr:
+def import_repeat(ctx: Import, self: Expr, *, repeats: tuple[SymInt, ...]) -> Expr:
     if len(repeats) < ctx.type(self).rank:
         raise Unsupported(f"{len(repeats)} counts for a tensor of rank {ctx.type(self).rank}")
     return tile(ctx, self, repeats)
 
 
 @OPS.imports("aten::tile")
-def import_tile(ctx: ImportContext, self: Expr, *, dims: tuple[SymInt, ...]) -> Expr:
+def import_tile(ctx: Import, self: Expr, *, dims: tuple[SymInt, ...]) -> Expr:
     return tile(ctx, self, dims)
 
 
 @OPS.exports("tile")
-def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
+def export_tile(ctx: Export, data: Value, *, reps: tuple[int, ...]) -> Value:
     return ctx.method(data, "tile", reps)
 
 
 @OPS.exports("dyn.tile")
-def export_dyn_tile(ctx: ExportContext, data: Value, reps: Value) -> Value:
+def export_dyn_tile(ctx: Export, data: Value, reps: Value) -> Value:
     return ctx.method(data, "tile", integers(ctx, reps))
 
 
 @OPS.imports("aten::repeat_interleave.self_int", ignored=("output_size",))
 def import_repeat_interleave(
-    ctx: ImportContext, self: Expr, *, repeats: SymInt, dim: int | None = None
+    ctx: Import, self: Expr, *, repeats: SymInt, dim: int | None = None
 ) -> Expr:
     """Each entry of an axis so many times in a row; without one, all elements are a row."""
     x = reshape(ctx, self, [-1]) if dim is None else self
@@ -164,12 +159,12 @@ def import_repeat_interleave(
 
 
 @OPS.exports("repeat")
-def export_repeat(ctx: ExportContext, data: Value, *, repeats: int, axis: int | None) -> Value:
+def export_repeat(ctx: Export, data: Value, *, repeats: int, axis: int | None) -> Value:
     options = {} if axis is None else {"dim": axis}
     return ctx.method(data, "repeat_interleave", repeats, **options)
 
 
-def _repeated_places(ctx: ImportContext, counts: Expr) -> Expr:
+def _repeated_places(ctx: Import, counts: Expr) -> Expr:
     """Return each place as often as it is counted."""
     known = ctx.known(counts)
     if known is not None:
@@ -182,13 +177,13 @@ def _repeated_places(ctx: ImportContext, counts: Expr) -> Expr:
 
 
 @OPS.imports("aten::repeat_interleave.Tensor", ignored=("output_size",))
-def import_repeated_places(ctx: ImportContext, repeats: Expr) -> Expr:
+def import_repeated_places(ctx: Import, repeats: Expr) -> Expr:
     return ctx.cast(_repeated_places(ctx, repeats), ctx.dtype(repeats))
 
 
 @OPS.imports("aten::repeat_interleave.self_Tensor", ignored=("output_size",))
 def import_repeat_interleave_tensor(
-    ctx: ImportContext, self: Expr, repeats: Expr, *, dim: int | None = None
+    ctx: Import, self: Expr, repeats: Expr, *, dim: int | None = None
 ) -> Expr:
     x = reshape(ctx, self, [-1]) if dim is None else self
     if not ctx.type(x).rank:

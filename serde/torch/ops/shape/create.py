@@ -12,20 +12,17 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Any, Constant, Expr, call, is_float
 from serde.torch.ops.elementwise.convert import PLACEMENT, as_float
 from serde.torch.ops.shape.lengths import count_steps, restore
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, Scalar, SymInt, Value
 from serde.torch.ops.written import cast, integers
 
 DType = np.dtype[AnyValue] | None
 Size = tuple[SymInt, ...]
 
 
-def fill(ctx: ImportContext, size: Sequence[SymInt], value: Expr) -> Expr:
+def fill(ctx: Import, size: Sequence[SymInt], value: Expr) -> Expr:
     """Return a tensor of one value, whose lengths may be computed."""
     dims = [ctx.dim(each) for each in size]
     dtype = ctx.dtype(value)
@@ -34,26 +31,26 @@ def fill(ctx: ImportContext, size: Sequence[SymInt], value: Expr) -> Expr:
     return call("full", value, shape=dims, dtype=dtype)
 
 
-def fill_like(ctx: ImportContext, x: Expr, value: Expr) -> Expr:
+def fill_like(ctx: Import, x: Expr, value: Expr) -> Expr:
     """Return a tensor of one value with the shape of another."""
     return fill(ctx, [ctx.size(x, axis) for axis in range(ctx.type(x).rank)], value)
 
 
-def number_dtype(ctx: ImportContext, *values: Scalar) -> str:
+def number_dtype(ctx: Import, *values: Scalar) -> str:
     """Return the dtype that a tensor of numbers gets."""
     return ctx.result_dtype(*map(ctx.number, values))
 
 
-def _fill(ctx: ImportContext, *, size: Size, fill_value: Scalar, dtype: DType = None) -> Expr:
+def _fill(ctx: Import, *, size: Size, fill_value: Scalar, dtype: DType = None) -> Expr:
     return fill(ctx, size, ctx.scalar(fill_value, dtype.name if dtype else ctx.default_dtype))
 
 
-def _fill_like(ctx: ImportContext, self: Expr, *, fill_value: Scalar, dtype: DType = None) -> Expr:
+def _fill_like(ctx: Import, self: Expr, *, fill_value: Scalar, dtype: DType = None) -> Expr:
     return fill_like(ctx, self, ctx.scalar(fill_value, dtype.name if dtype else ctx.dtype(self)))
 
 
 def _fill_beside(
-    ctx: ImportContext, self: Expr, *, size: Size, fill_value: Scalar, dtype: DType = None
+    ctx: Import, self: Expr, *, size: Size, fill_value: Scalar, dtype: DType = None
 ) -> Expr:
     return fill(ctx, size, ctx.scalar(fill_value, dtype.name if dtype else ctx.dtype(self)))
 
@@ -76,17 +73,17 @@ OPS.imports("aten::new_full", ignored=PLACEMENT)(_fill_beside)
 
 
 @OPS.imports("aten::full", ignored=PLACEMENT)
-def import_full(ctx: ImportContext, *, size: Size, fill_value: Scalar, dtype: DType = None) -> Expr:
+def import_full(ctx: Import, *, size: Size, fill_value: Scalar, dtype: DType = None) -> Expr:
     kind = number_dtype(ctx, fill_value) if dtype is None else dtype.name
     return fill(ctx, size, ctx.scalar(fill_value, kind))
 
 
-def _export_constant(ctx: ExportContext, *, target: str) -> Value:
+def _export_constant(ctx: Export, *, target: str) -> Value:
     type_ = ctx.result_type()
     return ctx.call(target, ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))
 
 
-def _export_computed(ctx: ExportContext, shape: Value, *, target: str) -> Value:
+def _export_computed(ctx: Export, shape: Value, *, target: str) -> Value:
     return ctx.call(target, integers(ctx, shape), dtype=ctx.dtype(ctx.result_type().dtype))
 
 
@@ -100,7 +97,7 @@ for _name in ("ones", "zeros"):
 
 
 @OPS.exports("full", ignored=("shape", "dtype"))
-def export_full(ctx: ExportContext, fill_value: Value) -> Value:
+def export_full(ctx: Export, fill_value: Value) -> Value:
     type_ = ctx.result_type()
     value = ctx.scalar(fill_value)
     if value is not None:
@@ -109,7 +106,7 @@ def export_full(ctx: ExportContext, fill_value: Value) -> Value:
 
 
 @OPS.exports("full_like")
-def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Value:
+def export_full_like(ctx: Export, data: Value, fill_value: Value) -> Value:
     value = ctx.scalar(fill_value)
     if value is not None:
         return ctx.call("torch.full_like", data, value)
@@ -117,19 +114,19 @@ def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Valu
 
 
 @OPS.exports("dyn.full", ignored=("dtype",))
-def export_dyn_full(ctx: ExportContext, fill_value: Value, shape: Value) -> Value:
+def export_dyn_full(ctx: Export, fill_value: Value, shape: Value) -> Value:
     value = cast(ctx, fill_value, ctx.result_type().dtype)
     return ctx.method(value, "expand", integers(ctx, shape))
 
 
 @OPS.imports("aten::scalar_tensor", ignored=PLACEMENT)
-def import_scalar_tensor(ctx: ImportContext, *, s: Scalar, dtype: DType = None) -> Expr:
+def import_scalar_tensor(ctx: Import, *, s: Scalar, dtype: DType = None) -> Expr:
     return ctx.scalar(s, dtype.name if dtype else ctx.default_dtype)
 
 
 @OPS.imports("aten::arange", ignored=PLACEMENT)
 def import_arange(
-    ctx: ImportContext, *, end: Scalar, start: Scalar = 0, step: Scalar = 1, dtype: DType = None
+    ctx: Import, *, end: Scalar, start: Scalar = 0, step: Scalar = 1, dtype: DType = None
 ) -> Expr:
     """Without a dtype, integers count in int64; floats are counted in float64.
 
@@ -150,7 +147,7 @@ def import_arange(
 
 
 @OPS.imports("aten::_dim_arange")
-def import_dim_arange(ctx: ImportContext, like: Expr, *, dim: int) -> Expr:
+def import_dim_arange(ctx: Import, like: Expr, *, dim: int) -> Expr:
     """The places of an axis."""
     length = ctx.scalar(ctx.size(like, ctx.axis(like, dim)), "int64")
     zero, one = (relay.const(each, "int64") for each in (0, 1))
@@ -159,7 +156,7 @@ def import_dim_arange(ctx: ImportContext, like: Expr, *, dim: int) -> Expr:
 
 @OPS.exports("arange")
 def export_arange(
-    ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
+    ctx: Export, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
 ) -> Value:
     """PyTorch refuses an end before the start, of which Relay has an empty range."""
     numbers = [ctx.scalar(each) for each in (start, end, step)]
@@ -176,17 +173,17 @@ def export_arange(
 
 
 @OPS.imports("aten::zero")
-def import_zero(ctx: ImportContext, self: Expr) -> Expr:
+def import_zero(ctx: Import, self: Expr) -> Expr:
     return _fill_like(ctx, self, fill_value=0)
 
 
 @OPS.imports("aten::fill")
-def import_fill(ctx: ImportContext, self: Expr, value: Expr) -> Expr:
+def import_fill(ctx: Import, self: Expr, value: Expr) -> Expr:
     return fill_like(ctx, self, ctx.cast(value, ctx.dtype(self)))
 
 
 @OPS.imports("aten::copy", ignored=("non_blocking",))
-def import_copy(ctx: ImportContext, self: Expr, src: Expr) -> Expr:
+def import_copy(ctx: Import, self: Expr, src: Expr) -> Expr:
     """What is written takes shape and dtype of what was there."""
     found = ctx.cast(src, ctx.dtype(self))
     if ctx.type(found) == ctx.type(self):
@@ -194,13 +191,13 @@ def import_copy(ctx: ImportContext, self: Expr, src: Expr) -> Expr:
     return relay.broadcast_to_like(found, self)
 
 
-def _steps(ctx: ImportContext, count: SymInt) -> Expr:
+def _steps(ctx: Import, count: SymInt) -> Expr:
     """Return 0, 1, ... below a number in float64."""
     zero, one = ctx.scalar(0, "float64"), ctx.scalar(1, "float64")
     return ctx.fold(call("arange", zero, ctx.scalar(count, "float64"), one, dtype="float64"))
 
 
-def _evenly(ctx: ImportContext, start: Expr, end: Expr, steps: int, kind: str) -> Expr:
+def _evenly(ctx: Import, start: Expr, end: Expr, steps: int, kind: str) -> Expr:
     """Return numbers from one to the other in float64, each counted from the nearer end.
 
     Ends of integers are integers.
@@ -221,7 +218,7 @@ def _evenly(ctx: ImportContext, start: Expr, end: Expr, steps: int, kind: str) -
 
 @OPS.imports("aten::linspace", ignored=PLACEMENT)
 def import_linspace(
-    ctx: ImportContext, start: Expr, end: Expr, *, steps: SymInt, dtype: DType = None
+    ctx: Import, start: Expr, end: Expr, *, steps: SymInt, dtype: DType = None
 ) -> Expr:
     kind = ctx.default_dtype if dtype is None else dtype.name
     return ctx.cast(_evenly(ctx, start, end, ctx.fixed(steps), kind), kind)
@@ -229,13 +226,7 @@ def import_linspace(
 
 @OPS.imports("aten::logspace", ignored=PLACEMENT)
 def import_logspace(
-    ctx: ImportContext,
-    start: Expr,
-    end: Expr,
-    *,
-    steps: SymInt,
-    base: float = 10.0,
-    dtype: DType = None,
+    ctx: Import, start: Expr, end: Expr, *, steps: SymInt, base: float = 10.0, dtype: DType = None
 ) -> Expr:
     kind = ctx.default_dtype if dtype is None else dtype.name
     powers = _evenly(ctx, start, end, ctx.fixed(steps), kind)
@@ -244,7 +235,7 @@ def import_logspace(
 
 @OPS.imports("aten::range", ignored=PLACEMENT)
 def import_range(
-    ctx: ImportContext, *, start: Scalar, end: Scalar, step: Scalar = 1, dtype: DType = None
+    ctx: Import, *, start: Scalar, end: Scalar, step: Scalar = 1, dtype: DType = None
 ) -> Expr:
     """The end belongs to it."""
     first, last, by = map(as_float, (start, end, step))
@@ -261,7 +252,7 @@ WINDOWS = {"bartlett": (), "blackman": (0.42, -0.5, 0.08), "hann": (0.5, -0.5)}
 
 
 def _window(
-    ctx: ImportContext, length: int, periodic: bool, coefficients: Sequence[float], dtype: DType
+    ctx: Import, length: int, periodic: bool, coefficients: Sequence[float], dtype: DType
 ) -> Expr:
     kind = ctx.default_dtype if dtype is None else dtype.name
     period = max(length if periodic else length - 1, 1)
@@ -281,7 +272,7 @@ def _window(
 def _register_window(name: str, coefficients: Sequence[float]) -> None:
     @OPS.imports(f"aten::{name}_window", ignored=PLACEMENT)
     def import_window(
-        ctx: ImportContext, *, window_length: int, periodic: bool = True, dtype: DType = None
+        ctx: Import, *, window_length: int, periodic: bool = True, dtype: DType = None
     ) -> Expr:
         return _window(ctx, window_length, periodic, coefficients, dtype)
 
@@ -292,7 +283,7 @@ for _name, _coefficients in WINDOWS.items():
 
 @OPS.imports("aten::hamming_window", ignored=PLACEMENT)
 def import_hamming_window(
-    ctx: ImportContext,
+    ctx: Import,
     *,
     window_length: int,
     periodic: bool = True,
@@ -304,7 +295,7 @@ def import_hamming_window(
 
 
 @OPS.imports("aten::tensor", "aten::as_tensor.list", ignored=("device", "requires_grad"))
-def import_tensor(ctx: ImportContext, *, data: AnyValue, dtype: DType = None) -> Expr:
+def import_tensor(ctx: Import, *, data: AnyValue, dtype: DType = None) -> Expr:
     """A number, or lists of numbers, some of which may be computed."""
     found = _stack(ctx, data)
     return found if dtype is None else ctx.cast(found, dtype.name)
@@ -315,12 +306,12 @@ for _name in ("bool", "float", "int"):
     @OPS.imports(
         f"aten::tensor.{_name}", f"aten::as_tensor.{_name}", ignored=("device", "requires_grad")
     )
-    def import_number_tensor(ctx: ImportContext, *, t: Scalar, dtype: DType = None) -> Expr:
+    def import_number_tensor(ctx: Import, *, t: Scalar, dtype: DType = None) -> Expr:
         kind = number_dtype(ctx, t) if dtype is None else dtype.name
         return ctx.scalar(t, kind)
 
 
-def _stack(ctx: ImportContext, data: AnyValue) -> Expr:
+def _stack(ctx: Import, data: AnyValue) -> Expr:
     if not isinstance(data, (list, tuple)):
         return ctx.scalar(data, number_dtype(ctx, data))
     if not data:
@@ -330,7 +321,7 @@ def _stack(ctx: ImportContext, data: AnyValue) -> Expr:
 
 @OPS.imports("prims::iota", ignored=("device", "requires_grad"))
 def import_iota(
-    ctx: ImportContext, *, length: SymInt, start: SymInt, step: SymInt, dtype: np.dtype[AnyValue]
+    ctx: Import, *, length: SymInt, start: SymInt, step: SymInt, dtype: np.dtype[AnyValue]
 ) -> Expr:
     zero, one = ctx.scalar(0, "int64"), ctx.scalar(1, "int64")
     count = call("arange", zero, ctx.scalar(length, "int64"), one, dtype="int64")

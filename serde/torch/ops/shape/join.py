@@ -10,13 +10,12 @@ from typing import Final
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Expr, normalize_axis
 from serde.torch.ops.index.gather import at_least_vector
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.lengths import add_lengths
 from serde.torch.ops.shape.reshape import at_least
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 
 _MOST_PARTS: Final = 50_000
 """Most parts of a tensor: as many as a tuple of Relay's has."""
@@ -24,14 +23,14 @@ _MOST_PARTS: Final = 50_000
 __all__ = ["concatenate", "split_by_lengths"]
 
 
-def concatenate(ctx: ImportContext, tensors: Sequence[Expr], axis: int) -> Expr:
+def concatenate(ctx: Import, tensors: Sequence[Expr], axis: int) -> Expr:
     """Return tensors of one rank one after the other, in the dtype to which they promote."""
     same = ctx.promote(*tensors)
     return same[0] if len(same) == 1 else relay.concatenate(same, axis=axis)
 
 
 @OPS.imports("aten::cat", "aten::concat", "aten::concatenate", "prims::cat")
-def import_cat(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
+def import_cat(ctx: Import, *tensors: Expr, dim: int = 0) -> Expr:
     """A vector of no elements joins tensors of every rank, and counts for the dtype alone."""
     ctx.first(tensors)
     same = ctx.promote(*tensors)
@@ -43,39 +42,39 @@ def import_cat(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
 
 
 @OPS.exports("concatenate")
-def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_concatenate(ctx: Export, data: tuple[Value, ...], *, axis: int) -> Value:
     return ctx.call("torch.cat", list(data), dim=axis)
 
 
 @OPS.imports("aten::stack")
-def import_stack(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
+def import_stack(ctx: Import, *tensors: Expr, dim: int = 0) -> Expr:
     rank = ctx.type(ctx.first(tensors)).rank + 1
     return relay.stack(ctx.promote(*tensors), axis=normalize_axis(dim, rank))
 
 
 @OPS.exports("stack")
-def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_stack(ctx: Export, data: tuple[Value, ...], *, axis: int) -> Value:
     return ctx.call("torch.stack", list(data), dim=axis)
 
 
 @OPS.imports("aten::hstack")
-def import_hstack(ctx: ImportContext, *tensors: Expr) -> Expr:
+def import_hstack(ctx: Import, *tensors: Expr) -> Expr:
     whole = [at_least(ctx, each, rank=1) for each in tensors]
     return import_cat(ctx, *whole, dim=int(ctx.type(ctx.first(whole)).rank > 1))
 
 
 @OPS.imports("aten::vstack", "aten::row_stack")
-def import_vstack(ctx: ImportContext, *tensors: Expr) -> Expr:
+def import_vstack(ctx: Import, *tensors: Expr) -> Expr:
     return import_cat(ctx, *(at_least(ctx, each, rank=2) for each in tensors))
 
 
 @OPS.imports("aten::dstack")
-def import_dstack(ctx: ImportContext, *tensors: Expr) -> Expr:
+def import_dstack(ctx: Import, *tensors: Expr) -> Expr:
     return import_cat(ctx, *(at_least(ctx, each, rank=3) for each in tensors), dim=2)
 
 
 @OPS.imports("aten::column_stack")
-def import_column_stack(ctx: ImportContext, *tensors: Expr) -> Expr:
+def import_column_stack(ctx: Import, *tensors: Expr) -> Expr:
     whole = [
         each if ctx.type(each).rank > 1 else relay.reshape(each, newshape=(-1, 1))
         for each in tensors
@@ -83,9 +82,7 @@ def import_column_stack(ctx: ImportContext, *tensors: Expr) -> Expr:
     return import_cat(ctx, *whole, dim=1)
 
 
-def split_by_lengths(
-    ctx: ImportContext, x: Expr, lengths: Sequence[SymInt], axis: int
-) -> list[Expr]:
+def split_by_lengths(ctx: Import, x: Expr, lengths: Sequence[SymInt], axis: int) -> list[Expr]:
     """Return the parts of an axis, of which `lengths` are all."""
     bounds: list[SymInt] = [0]
     for each in lengths:
@@ -104,14 +101,14 @@ def split_by_lengths(
     "aten::split_with_sizes", "aten::unsafe_split_with_sizes", "aten::split_with_sizes_copy"
 )
 def import_split_with_sizes(
-    ctx: ImportContext, self: Expr, *, split_sizes: tuple[SymInt, ...], dim: int = 0
+    ctx: Import, self: Expr, *, split_sizes: tuple[SymInt, ...], dim: int = 0
 ) -> list[Expr]:
     return split_by_lengths(ctx, self, split_sizes, ctx.axis(self, dim))
 
 
 @OPS.imports("aten::split", "aten::unsafe_split", "aten::split_copy")
 def import_split(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     split_size: SymInt | tuple[SymInt, ...] = 0,
@@ -129,7 +126,7 @@ def import_split(
 
 @OPS.exports("split")
 def export_split(
-    ctx: ExportContext, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
+    ctx: Export, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
 ) -> tuple[Value, ...]:
     types = ctx.result_types()
     axis = normalize_axis(axis, ctx.type(data).rank)
@@ -156,7 +153,7 @@ def _check_count(count: int) -> None:
         raise Unsupported(f"{count} parts")
 
 
-def _split_every(ctx: ImportContext, x: Expr, axis: int, step: int) -> list[Expr]:
+def _split_every(ctx: Import, x: Expr, axis: int, step: int) -> list[Expr]:
     ctx.require_rank(x, 1)
     length = ctx.type(x).shape[axis]
     if not isinstance(length, int):
@@ -170,7 +167,7 @@ def _split_every(ctx: ImportContext, x: Expr, axis: int, step: int) -> list[Expr
     return split_by_lengths(ctx, x, lengths or [0], axis)
 
 
-def _split_open(ctx: ImportContext, x: Expr, axis: int, step: int) -> list[Expr]:
+def _split_open(ctx: Import, x: Expr, axis: int, step: int) -> list[Expr]:
     """Return parts of an axis of unknown length, as many as the node gives."""
     if ctx.outputs < 2:
         raise Unsupported(f"a split of an axis of {ctx.type(x).shape[axis]} in parts of {step}")
@@ -180,7 +177,7 @@ def _split_open(ctx: ImportContext, x: Expr, axis: int, step: int) -> list[Expr]
 
 
 @OPS.imports("aten::chunk", "aten::unsafe_chunk")
-def import_chunk(ctx: ImportContext, self: Expr, *, chunks: int, dim: int = 0) -> list[Expr]:
+def import_chunk(ctx: Import, self: Expr, *, chunks: int, dim: int = 0) -> list[Expr]:
     """Parts of the length rounded up, as many as that makes."""
     ctx.require_rank(self, 1)
     axis = ctx.axis(self, dim)
@@ -195,7 +192,7 @@ def import_chunk(ctx: ImportContext, self: Expr, *, chunks: int, dim: int = 0) -
     return _split_every(ctx, self, axis, -(-length // chunks))
 
 
-def _chunk_open(ctx: ImportContext, x: Expr, axis: int, chunks: int) -> list[Expr]:
+def _chunk_open(ctx: Import, x: Expr, axis: int, chunks: int) -> list[Expr]:
     """Return chunks of an axis whose length is a multiple of their number, as its symbol says."""
     _check_count(chunks)
     length = ctx.type(x).shape[axis]
@@ -207,7 +204,7 @@ def _chunk_open(ctx: ImportContext, x: Expr, axis: int, chunks: int) -> list[Exp
 
 @OPS.imports("aten::tensor_split")
 def import_tensor_split(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     tensor_indices_or_sections: Expr | None = None,
     *,
@@ -227,7 +224,7 @@ def import_tensor_split(
     return _split_at(ctx, self, axis, indices or ())
 
 
-def _numbers(ctx: ImportContext, x: Expr) -> list[SymInt]:
+def _numbers(ctx: Import, x: Expr) -> list[SymInt]:
     """Return the elements of a vector, those that are computed as scalars."""
     if ctx.is_constant(x):
         return list(ctx.ints(x))
@@ -240,7 +237,7 @@ def _numbers(ctx: ImportContext, x: Expr) -> list[SymInt]:
     ]
 
 
-def _split_evenly(ctx: ImportContext, x: Expr, axis: int, count: int) -> list[Expr]:
+def _split_evenly(ctx: Import, x: Expr, axis: int, count: int) -> list[Expr]:
     """Return `count` parts, the first of which are one longer where there is a rest."""
     ctx.require_rank(x, axis + 1)
     length = ctx.type(x).shape[axis]
@@ -253,7 +250,7 @@ def _split_evenly(ctx: ImportContext, x: Expr, axis: int, count: int) -> list[Ex
     return split_by_lengths(ctx, x, [small + (at < rest) for at in range(count)], axis)
 
 
-def _split_at(ctx: ImportContext, x: Expr, axis: int, places: Sequence[SymInt]) -> list[Expr]:
+def _split_at(ctx: Import, x: Expr, axis: int, places: Sequence[SymInt]) -> list[Expr]:
     """Return the parts between places, each a slice as Python has them."""
     starts: list[SymInt] = [0, *places]
     ends: list[SymInt | None] = [*places, None]
@@ -261,7 +258,7 @@ def _split_at(ctx: ImportContext, x: Expr, axis: int, places: Sequence[SymInt]) 
 
 
 def _import_parts(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     axis: int | None,
@@ -280,7 +277,7 @@ for _name, _axis in {"hsplit": None, "vsplit": 0, "dsplit": 2}.items():
 
 
 @OPS.imports("aten::unbind", "aten::unbind_copy")
-def import_unbind(ctx: ImportContext, self: Expr, *, dim: int = 0) -> list[Expr]:
+def import_unbind(ctx: Import, self: Expr, *, dim: int = 0) -> list[Expr]:
     axis = ctx.axis(self, dim)
     (count,) = ctx.static_lengths(self, [axis])
     if not count:
@@ -291,7 +288,7 @@ def import_unbind(ctx: ImportContext, self: Expr, *, dim: int = 0) -> list[Expr]
 
 
 @OPS.imports("aten::block_diag")
-def import_block_diag(ctx: ImportContext, *tensors: Expr) -> Expr:
+def import_block_diag(ctx: Import, *tensors: Expr) -> Expr:
     """Zeros stand beside each matrix."""
     blocks = [at_least(ctx, each, rank=2) for each in ctx.promote(*tensors)]
     widths = [ctx.static_lengths(each, [1])[0] for each in blocks]

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim, same_length, same_shape
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Any, Dim, Expr, call, same_length, same_shape
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 
 __all__ = [

@@ -12,20 +12,18 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir import Constant, Expr, call, normalize_axis
 from serde.torch.ops.elementwise.convert import PLACEMENT
 from serde.torch.ops.shape.arrange import move_axes
 from serde.torch.ops.shape.create import DType, fill, fill_like
 from serde.torch.ops.shape.lengths import reshape, sizes_of
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, Scalar, SymInt, Value
 from serde.walk.takes import CONSTANT, Takes
 
 __all__ = ["diagonal_of"]
 
 
-def _pair(ctx: ImportContext, x: Expr, dim1: int, dim2: int, rank: int) -> tuple[int, int]:
+def _pair(ctx: Import, x: Expr, dim1: int, dim2: int, rank: int) -> tuple[int, int]:
     """Return two axes of a tensor of some rank, counted from the front."""
     one, other = (normalize_axis(each, rank) for each in (dim1, dim2))
     if one == other:
@@ -37,7 +35,7 @@ def _diagonal_length(rows: int, columns: int, offset: int) -> int:
     return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
 
 
-def diagonal_of(ctx: ImportContext, x: Expr, offset: int, dim1: int, dim2: int) -> Expr:
+def diagonal_of(ctx: Import, x: Expr, offset: int, dim1: int, dim2: int) -> Expr:
     """Return a diagonal of matrices as the last axis."""
     rank = ctx.type(x).rank
     axes = _pair(ctx, x, dim1, dim2, rank)
@@ -52,7 +50,7 @@ def diagonal_of(ctx: ImportContext, x: Expr, offset: int, dim1: int, dim2: int) 
     return relay.strided_slice(flat, [begin], [end], [columns + 1], axes=[rank - 2])
 
 
-def _open_diagonal(ctx: ImportContext, x: Expr, offset: int) -> Expr:
+def _open_diagonal(ctx: Import, x: Expr, offset: int) -> Expr:
     """Return the diagonal of matrices as long as they are wide, whatever their length."""
     rows, columns = ctx.type(x).shape[-2:]
     if offset or rows != columns:
@@ -63,14 +61,14 @@ def _open_diagonal(ctx: ImportContext, x: Expr, offset: int) -> Expr:
 
 @OPS.imports("aten::diagonal", "aten::diagonal_copy")
 def import_diagonal(
-    ctx: ImportContext, self: Expr, *, offset: int = 0, dim1: int = 0, dim2: int = 1
+    ctx: Import, self: Expr, *, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Expr:
     return diagonal_of(ctx, self, offset, dim1, dim2)
 
 
 @OPS.imports("aten::linalg_diagonal")
 def import_linalg_diagonal(
-    ctx: ImportContext,
+    ctx: Import,
     A: Expr,  # noqa: N803
     *,
     offset: int = 0,
@@ -80,7 +78,7 @@ def import_linalg_diagonal(
     return diagonal_of(ctx, A, offset, dim1, dim2)
 
 
-def _embed(ctx: ImportContext, x: Expr, offset: int) -> Expr:
+def _embed(ctx: Import, x: Expr, offset: int) -> Expr:
     """Return matrices, as the last axes, with the last axis of `x` as a diagonal, else zeros."""
     (length,) = ctx.static_lengths(x, [-1])
     size = length + abs(offset)
@@ -95,7 +93,7 @@ def _embed(ctx: ImportContext, x: Expr, offset: int) -> Expr:
 
 @OPS.imports("aten::diag_embed")
 def import_diag_embed(
-    ctx: ImportContext, self: Expr, *, offset: int = 0, dim1: int = -2, dim2: int = -1
+    ctx: Import, self: Expr, *, offset: int = 0, dim1: int = -2, dim2: int = -1
 ) -> Expr:
     rank = ctx.type(self).rank + 1
     one, other = _pair(ctx, self, dim1, dim2, rank)
@@ -103,7 +101,7 @@ def import_diag_embed(
 
 
 @OPS.imports("aten::diag")
-def import_diag(ctx: ImportContext, self: Expr, *, diagonal: int = 0) -> Expr:
+def import_diag(ctx: Import, self: Expr, *, diagonal: int = 0) -> Expr:
     """Of a matrix its diagonal, of a vector the matrix that has it."""
     if ctx.type(self).rank == 1:
         return _embed(ctx, self, diagonal)
@@ -111,12 +109,12 @@ def import_diag(ctx: ImportContext, self: Expr, *, diagonal: int = 0) -> Expr:
 
 
 @OPS.imports("aten::diagflat")
-def import_diagflat(ctx: ImportContext, self: Expr, *, offset: int = 0) -> Expr:
+def import_diagflat(ctx: Import, self: Expr, *, offset: int = 0) -> Expr:
     return _embed(ctx, reshape(ctx, self, [-1]), offset)
 
 
 @OPS.imports("aten::trace")
-def import_trace(ctx: ImportContext, self: Expr) -> Expr:
+def import_trace(ctx: Import, self: Expr) -> Expr:
     """Sums of whole numbers are of 64 bits."""
     found = diagonal_of(ctx, self, 0, 0, 1)
     wide = ctx.dtype(found) == "bool" or "int" in ctx.dtype(found)
@@ -125,7 +123,7 @@ def import_trace(ctx: ImportContext, self: Expr) -> Expr:
 
 @OPS.imports("aten::diagonal_scatter")
 def import_diagonal_scatter(
-    ctx: ImportContext, self: Expr, src: Expr, *, offset: int = 0, dim1: int = 0, dim2: int = 1
+    ctx: Import, self: Expr, src: Expr, *, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Expr:
     rank = ctx.type(self).rank
     axes = _pair(ctx, self, dim1, dim2, rank)
@@ -140,7 +138,7 @@ def import_diagonal_scatter(
 
 @OPS.imports("aten::fill_diagonal")
 def import_fill_diagonal(
-    ctx: ImportContext, self: Expr, *, fill_value: Scalar, wrap: bool = False
+    ctx: Import, self: Expr, *, fill_value: Scalar, wrap: bool = False
 ) -> Expr:
     """What ``fill_diagonal_`` writes: the diagonal goes on below a square if it wraps."""
     ctx.require_rank(self, 2)
@@ -154,7 +152,7 @@ def import_fill_diagonal(
 
 
 @OPS.imports("aten::cartesian_prod")
-def import_cartesian_prod(ctx: ImportContext, *tensors: Expr) -> Expr:
+def import_cartesian_prod(ctx: Import, *tensors: Expr) -> Expr:
     if len(tensors) == 1:
         return tensors[0]
     columns = [reshape(ctx, each, [-1]) for each in relay.meshgrid(tensors)]
@@ -175,7 +173,7 @@ def _binomial(count: int, chosen: int) -> int:
 
 @OPS.imports("aten::combinations")
 def import_combinations(
-    ctx: ImportContext, self: Expr, *, r: int = 2, with_replacement: bool = False
+    ctx: Import, self: Expr, *, r: int = 2, with_replacement: bool = False
 ) -> Expr:
     from itertools import combinations, combinations_with_replacement
 
@@ -193,7 +191,7 @@ def import_combinations(
     return relay.take(self, Constant(rows), axis=0, mode="fast")
 
 
-def _import_triangle(ctx: ImportContext, self: Expr, *, upper: bool, diagonal: SymInt = 0) -> Expr:
+def _import_triangle(ctx: Import, self: Expr, *, upper: bool, diagonal: SymInt = 0) -> Expr:
     return relay.trilu(self, ctx.scalar(diagonal, "int64"), upper)
 
 
@@ -202,7 +200,7 @@ OPS.imports("aten::triu")(partial(_import_triangle, upper=True))
 
 
 @OPS.exports("trilu", takes=Takes(k=CONSTANT))
-def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
+def export_trilu(ctx: Export, data: Value, k: Value, *, upper: bool) -> Value:
     number = int(ctx.constant(k))
     target = "torch.triu" if upper else "torch.tril"
     return ctx.call(target, data, number) if number else ctx.call(target, data)
@@ -226,7 +224,7 @@ _PLACE = ("layout", "device", "pin_memory")
 
 
 def _import_indices(
-    ctx: ImportContext,
+    ctx: Import,
     *,
     band: Callable[[Array, int], Array],
     row: int,
@@ -246,21 +244,19 @@ SMALL = 64
 """Elements of an identity matrix that is written out."""
 
 
-def _cut(ctx: ImportContext, x: Expr) -> Expr:
+def _cut(ctx: Import, x: Expr) -> Expr:
     """Return matrices of which nothing but the diagonal is left."""
     zero = ctx.scalar(0, "int64")
     return call("trilu", call("trilu", x, zero, upper=True), zero, upper=False)
 
 
-def identity_like(ctx: ImportContext, x: Expr) -> Expr:
+def identity_like(ctx: Import, x: Expr) -> Expr:
     """Return identity matrices shaped like others."""
     return _cut(ctx, fill_like(ctx, x, ctx.scalar(1, ctx.dtype(x))))
 
 
 @OPS.imports("aten::eye", ignored=PLACEMENT)
-def import_eye(
-    ctx: ImportContext, *, n: SymInt, m: SymInt | None = None, dtype: DType = None
-) -> Expr:
+def import_eye(ctx: Import, *, n: SymInt, m: SymInt | None = None, dtype: DType = None) -> Expr:
     kind = ctx.default_dtype if dtype is None else dtype.name
     size = (n, n if m is None else m)
     rows, columns = map(ctx.dim, size)
@@ -270,6 +266,6 @@ def import_eye(
 
 
 @OPS.exports("serde.eye_like", takes=Takes(k=0))
-def export_eye_like(ctx: ExportContext, data: Value, *, dtype: DType) -> Value:
+def export_eye_like(ctx: Export, data: Value, *, dtype: DType) -> Value:
     type_ = ctx.result_type()
     return ctx.call("torch.eye", *ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))

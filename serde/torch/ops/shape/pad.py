@@ -8,12 +8,10 @@ from typing import Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir import Expr, call, is_float
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.lengths import add_lengths, restore, subtract_lengths
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, Scalar, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, Scalar, SymInt, Value
 from serde.torch.ops.written import cast, integers
 
 _MODES: Final = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}
@@ -25,7 +23,7 @@ Pairs = list[tuple[SymInt, SymInt]]
 Widths = tuple[tuple[int, int], ...]
 
 
-def _pairs(ctx: ImportContext, x: Expr, widths: Sequence[SymInt]) -> Pairs:
+def _pairs(ctx: Import, x: Expr, widths: Sequence[SymInt]) -> Pairs:
     """Return the widths before and behind each axis; they come from the last axis on."""
     count = len(widths) // 2
     rank = ctx.type(x).rank
@@ -35,7 +33,7 @@ def _pairs(ctx: ImportContext, x: Expr, widths: Sequence[SymInt]) -> Pairs:
     return found + [(widths[2 * at], widths[2 * at + 1]) for at in reversed(range(count))]
 
 
-def _cut_negative(ctx: ImportContext, x: Expr, pairs: Pairs) -> Expr:
+def _cut_negative(ctx: Import, x: Expr, pairs: Pairs) -> Expr:
     """Return `x` without what negative widths take away."""
     for axis, (before, behind) in enumerate(pairs):
         start = -before if type(before) is int and before < 0 else 0
@@ -45,7 +43,7 @@ def _cut_negative(ctx: ImportContext, x: Expr, pairs: Pairs) -> Expr:
     return x
 
 
-def _pad(ctx: ImportContext, x: Expr, pairs: Pairs, mode: str, value: Scalar = 0) -> Expr:
+def _pad(ctx: Import, x: Expr, pairs: Pairs, mode: str, value: Scalar = 0) -> Expr:
     """What is taken away at one side may be repeated at the other first."""
     more = [(_positive(before), _positive(behind)) for before, behind in pairs]
     if mode == "circular":
@@ -57,7 +55,7 @@ def _positive(width: SymInt) -> SymInt:
     return width if isinstance(width, Expr) else max(width, 0)
 
 
-def _extend(ctx: ImportContext, x: Expr, pairs: Pairs, mode: str, value: Scalar) -> Expr:
+def _extend(ctx: Import, x: Expr, pairs: Pairs, mode: str, value: Scalar) -> Expr:
     """Return `x` with elements before and behind each axis."""
     if all(type(each) is int and each == 0 for pair in pairs for each in pair):
         return x
@@ -73,7 +71,7 @@ def _extend(ctx: ImportContext, x: Expr, pairs: Pairs, mode: str, value: Scalar)
     return restore(ctx, found, [dim + before + behind for dim, (before, behind) in shape])
 
 
-def _wrap(ctx: ImportContext, x: Expr, pairs: Pairs) -> Expr:
+def _wrap(ctx: Import, x: Expr, pairs: Pairs) -> Expr:
     """Return `x` continued by itself, axis by axis."""
     for axis, (before, behind) in enumerate(pairs):
         parts = []
@@ -93,7 +91,7 @@ def _wrap(ctx: ImportContext, x: Expr, pairs: Pairs) -> Expr:
 
 @OPS.imports("aten::pad")
 def import_pad(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     pad: tuple[SymInt, ...],
@@ -107,7 +105,7 @@ def import_pad(
 
 @OPS.imports("aten::constant_pad_nd")
 def import_constant_pad_nd(
-    ctx: ImportContext, self: Expr, *, pad: tuple[SymInt, ...], value: Scalar = 0
+    ctx: Import, self: Expr, *, pad: tuple[SymInt, ...], value: Scalar = 0
 ) -> Expr:
     return import_pad(ctx, self, pad=pad, value=value)
 
@@ -129,7 +127,7 @@ def flat_widths(widths: Sequence[tuple[int, int]]) -> list[int]:
 
 @OPS.exports("nn.pad")
 def export_pad(
-    ctx: ExportContext, data: Value, pad_val: Value, *, pad_width: Widths, pad_mode: str
+    ctx: Export, data: Value, pad_val: Value, *, pad_width: Widths, pad_mode: str
 ) -> Value:
     if not any(width for sides in pad_width for width in sides):
         return data
@@ -148,7 +146,7 @@ def export_pad(
     return ctx.call("F.pad", data, flat_widths(pad_width), value=float(value))
 
 
-def _continue(ctx: ExportContext, data: Value, widths: Widths, mode: str) -> Value:
+def _continue(ctx: Export, data: Value, widths: Widths, mode: str) -> Value:
     """PyTorch continues the last axes of floats behind those of samples and channels."""
     type_ = ctx.type(data)
     flat = flat_widths(widths)
@@ -164,7 +162,7 @@ def _continue(ctx: ExportContext, data: Value, widths: Widths, mode: str) -> Val
 
 
 @OPS.exports("nn.mirror_pad")
-def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: Widths) -> Value:
+def export_mirror_pad(ctx: Export, data: Value, *, mode: str, pad_width: Widths) -> Value:
     if not any(width for sides in pad_width for width in sides):
         return data
     return _continue(ctx, data, pad_width, mode.lower())
@@ -172,7 +170,7 @@ def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: 
 
 @OPS.exports("dyn.nn.pad")
 def export_dyn_pad(
-    ctx: ExportContext, data: Value, pad_width: Value, pad_val: Value, *, pad_mode: str
+    ctx: Export, data: Value, pad_width: Value, pad_val: Value, *, pad_mode: str
 ) -> Value:
     if pad_mode == "constant":
         widths = integers(ctx, ctx.method(ctx.method(pad_width, "flip", 0), "flatten"))

@@ -8,12 +8,10 @@ from typing import Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.relay.ir import Expr, TensorType, get
 from serde.relay.ir.dims import Any, Dim, SymDim, product, same_length, symbol
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import get
-from serde.relay.ir.types import TensorType
 from serde.torch.ops.shape.lengths import multiply_lengths, reshape, sizes_of
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.ops.written import DType, dims_of, integers, unsqueeze
 
 __all__ = ["at_least", "insert_axes", "join_axes"]
@@ -24,23 +22,21 @@ __all__ = ["at_least", "insert_axes", "join_axes"]
     ignored=("stride",),
 )  # fmt: skip
 @OPS.imports("aten::reshape", renamed={"shape": "size"})
-def import_view(ctx: ImportContext, self: Expr, *, size: tuple[SymInt, ...]) -> Expr:
+def import_view(ctx: Import, self: Expr, *, size: tuple[SymInt, ...]) -> Expr:
     return reshape(ctx, self, size)
 
 
 @OPS.imports("prims::reshape", "prims::view_of")
-def import_prims_reshape(
-    ctx: ImportContext, a: Expr, *, shape: tuple[SymInt, ...] | None = None
-) -> Expr:
+def import_prims_reshape(ctx: Import, a: Expr, *, shape: tuple[SymInt, ...] | None = None) -> Expr:
     return a if shape is None else reshape(ctx, a, shape)
 
 
 @OPS.imports("aten::view_as", "aten::reshape_as")
-def import_view_as(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
+def import_view_as(ctx: Import, self: Expr, other: Expr) -> Expr:
     return reshape(ctx, self, sizes_of(ctx, other))
 
 
-def join_axes(ctx: ImportContext, x: Expr, first: int, last: int) -> Expr:
+def join_axes(ctx: Import, x: Expr, first: int, last: int) -> Expr:
     """Return `x` with the axes from `first` to `last` as one."""
     rank = ctx.type(x).rank
     if first == last:
@@ -55,9 +51,7 @@ def join_axes(ctx: ImportContext, x: Expr, first: int, last: int) -> Expr:
 
 
 @OPS.imports("aten::flatten")
-def import_flatten(
-    ctx: ImportContext, self: Expr, *, start_dim: int = 0, end_dim: int = -1
-) -> Expr:
+def import_flatten(ctx: Import, self: Expr, *, start_dim: int = 0, end_dim: int = -1) -> Expr:
     if not ctx.type(self).rank:
         return relay.reshape(self, newshape=(1,))
     first, last = ctx.axis(self, start_dim), ctx.axis(self, end_dim)
@@ -67,21 +61,19 @@ def import_flatten(
 
 
 @OPS.exports("nn.batch_flatten")
-def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
+def export_batch_flatten(ctx: Export, data: Value) -> Value:
     if ctx.type(data).rank == 1:
         return ctx.method(data, "unsqueeze", 1)
     return data if ctx.type(data).rank == 2 else ctx.method(data, "flatten", 1)
 
 
 @OPS.imports("aten::ravel")
-def import_ravel(ctx: ImportContext, self: Expr) -> Expr:
+def import_ravel(ctx: Import, self: Expr) -> Expr:
     return reshape(ctx, self, [-1])
 
 
 @OPS.imports("aten::unflatten.int")
-def import_unflatten(
-    ctx: ImportContext, self: Expr, *, dim: int, sizes: tuple[SymInt, ...]
-) -> Expr:
+def import_unflatten(ctx: Import, self: Expr, *, dim: int, sizes: tuple[SymInt, ...]) -> Expr:
     axis, own = ctx.axis(self, dim), sizes_of(ctx, self)
     parts = list(sizes)
     if -1 in [each for each in parts if not isinstance(each, Expr)] and own[axis] == 0:
@@ -92,9 +84,7 @@ def import_unflatten(
 
 @OPS.imports("aten::squeeze", "aten::squeeze_copy")
 @OPS.imports("prims::squeeze", renamed={"a": "self", "dimensions": "dim"})
-def import_squeeze(
-    ctx: ImportContext, self: Expr, *, dim: int | tuple[int, ...] | None = None
-) -> Expr:
+def import_squeeze(ctx: Import, self: Expr, *, dim: int | tuple[int, ...] | None = None) -> Expr:
     """Axes that are longer than 1 stay."""
     shape = ctx.type(self).shape
     named = () if dim is None else (dim,) if isinstance(dim, int) else dim
@@ -103,7 +93,7 @@ def import_squeeze(
     return relay.squeeze(self, axis=gone) if gone else self
 
 
-def _require_decided(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> tuple[int, ...]:
+def _require_decided(ctx: Import, x: Expr, axes: Sequence[int]) -> tuple[int, ...]:
     """Return those axes that have length 1.
 
     A symbol of which the program knows the range is a length that it found not to be 1.
@@ -121,19 +111,19 @@ def _require_decided(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> tuple[
 
 
 @OPS.exports("squeeze")
-def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | None) -> Value:
+def export_squeeze(ctx: Export, data: Value, *, axis: tuple[int, ...] | None) -> Value:
     if axis is None:
         return ctx.method(data, "squeeze")
     return ctx.method(data, "squeeze", dims_of(axis)) if axis else data
 
 
 @OPS.exports("dyn.squeeze")
-def export_dyn_squeeze(ctx: ExportContext, data: Value, axes: Value) -> Value:
+def export_dyn_squeeze(ctx: Export, data: Value, axes: Value) -> Value:
     return ctx.method(data, "squeeze", integers(ctx, axes))
 
 
 @OPS.imports("aten::unsqueeze", "aten::unsqueeze_copy")
-def import_unsqueeze(ctx: ImportContext, self: Expr, *, dim: int) -> Expr:
+def import_unsqueeze(ctx: Import, self: Expr, *, dim: int) -> Expr:
     rank = ctx.type(self).rank + 1
     if not -rank <= dim < rank:
         raise Unsupported(f"no axis is inserted at {dim} in a tensor of rank {rank - 1}")
@@ -141,7 +131,7 @@ def import_unsqueeze(ctx: ImportContext, self: Expr, *, dim: int) -> Expr:
 
 
 @OPS.exports("expand_dims")
-def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxis: int) -> Value:
+def export_expand_dims(ctx: Export, data: Value, *, axis: int, num_newaxis: int) -> Value:
     first = axis % (ctx.type(data).rank + 1)
     if num_newaxis == 1:
         return ctx.method(data, "unsqueeze", axis)
@@ -149,9 +139,7 @@ def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxi
 
 
 @OPS.exports("dyn.expand_dims")
-def export_dyn_expand_dims(
-    ctx: ExportContext, data: Value, axis: Value, *, num_newaxis: int
-) -> Value:
+def export_dyn_expand_dims(ctx: Export, data: Value, axis: Value, *, num_newaxis: int) -> Value:
     place = ctx.method(axis, "item") if axis.data is None else int(ctx.constant(axis).item())
     if isinstance(place, int) and place >= 0:
         for number in range(num_newaxis):
@@ -167,7 +155,7 @@ def insert_axes(x: Expr, before: int, behind: int) -> Expr:
     return relay.expand_dims(x, axis=-1, num_newaxis=behind) if behind else x
 
 
-def at_least(ctx: ImportContext, self: Expr, *, rank: int) -> Expr:
+def at_least(ctx: Import, self: Expr, *, rank: int) -> Expr:
     """Return a tensor with axes of length 1 up to a rank; the third stands behind the others."""
     have = ctx.type(self).rank
     behind = int(rank == 3 and have < 3)
@@ -177,7 +165,7 @@ def at_least(ctx: ImportContext, self: Expr, *, rank: int) -> Expr:
     return insert_axes(self, before, behind) if have or rank != 1 else insert_axes(self, 1, 0)
 
 
-def _import_at_least(ctx: ImportContext, *tensors: Expr, rank: int) -> list[Expr]:
+def _import_at_least(ctx: Import, *tensors: Expr, rank: int) -> list[Expr]:
     return [at_least(ctx, each, rank=rank) for each in tensors]
 
 
@@ -187,14 +175,12 @@ for _rank in (1, 2, 3):
 
 
 @OPS.imports("aten::_reshape_from_tensor")
-def import_reshape_from_tensor(ctx: ImportContext, self: Expr, shape: Expr) -> Expr:
+def import_reshape_from_tensor(ctx: Import, self: Expr, shape: Expr) -> Expr:
     return relay.reshape(self, shape)
 
 
 @OPS.exports("dyn.reshape")
-def export_dyn_reshape(
-    ctx: ExportContext, data: Value, newshape: Value, *, allowzero: bool
-) -> Value:
+def export_dyn_reshape(ctx: Export, data: Value, newshape: Value, *, allowzero: bool) -> Value:
     """A length of 0 is that of the same axis, unless it is allowed."""
     if newshape.data is not None:
         return ctx.method(data, "reshape", ctx.sizes(ctx.result_type().shape))
@@ -215,7 +201,7 @@ def _named(shape: Sequence[Dim]) -> tuple[Dim, ...]:
     )
 
 
-def write_reshape(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
+def write_reshape(ctx: Export, x: Value, dims: Sequence[Dim]) -> Value:
     """Return `x` with the shape `dims`, in the words that say most of it.
 
     Args:
@@ -278,7 +264,7 @@ def _unflattened(own: Sequence[Dim], dims: Sequence[Dim]) -> tuple[int, list[Dim
     return None
 
 
-def _lengths(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> object:
+def _lengths(ctx: Export, x: Value, dims: Sequence[Dim]) -> object:
     """Return lengths for ``reshape``: one that is not a number is -1 where it can be."""
     axes = {dim: axis for axis, dim in enumerate(_named(ctx.type(x).shape))}
     computed = [i for i, each in enumerate(dims) if not isinstance(each, int)]
@@ -304,7 +290,7 @@ def _is_hidden(dim: Dim) -> bool:
 
 
 def _export_reshape(
-    ctx: ExportContext, data: Value, *, name: str, newshape: tuple[Dim, ...], allowzero: bool
+    ctx: Export, data: Value, *, name: str, newshape: tuple[Dim, ...], allowzero: bool
 ) -> Value:
     """Write what codes say of the axes of the data, unknown ones included."""
     type_ = ctx.type(data)
@@ -318,17 +304,17 @@ for _name in ("reshape", "contrib_reverse_reshape"):
 
 
 @OPS.exports("shape_of")
-def export_shape_of(ctx: ExportContext, data: Value, *, dtype: DType | None) -> Value:
+def export_shape_of(ctx: Export, data: Value, *, dtype: DType | None) -> Value:
     lengths = [ctx.size(data, axis) for axis in range(ctx.type(data).rank)]
     return ctx.call("torch.tensor", lengths, dtype=ctx.dtype(ctx.result_type().dtype))
 
 
 @OPS.exports("ndarray_size")
-def export_ndarray_size(ctx: ExportContext, data: Value, *, dtype: DType | None) -> Value:
+def export_ndarray_size(ctx: Export, data: Value, *, dtype: DType | None) -> Value:
     count = ctx.method(data, "numel")
     return ctx.call("torch.tensor", count, dtype=ctx.dtype(ctx.result_type().dtype))
 
 
 @OPS.imports("aten::_shape_as_tensor")
-def import_shape_as_tensor(ctx: ImportContext, self: Expr) -> Expr:
+def import_shape_as_tensor(ctx: Import, self: Expr) -> Expr:
     return relay.shape_of(self, "int64")

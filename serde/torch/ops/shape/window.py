@@ -10,19 +10,16 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Constant, Expr, Var
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.traits import Reshape
+from serde.relay.ir import Call, Constant, Expr, OpDef, Reshape, Var, call, normalize_axis
 from serde.relay.op.shape.columns import Columns
 from serde.torch.ops.shape.arrange import move_axes
 from serde.torch.ops.shape.lengths import multiply_lengths, reshape, sizes_of
-from serde.torch.ops.table import OPS, ExportContext, ImportContext, SymInt, Value
+from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.strided import span
 
 
 @OPS.imports("aten::unfold", "aten::unfold_copy")
-def import_unfold(ctx: ImportContext, self: Expr, *, dimension: int, size: int, step: int) -> Expr:
+def import_unfold(ctx: Import, self: Expr, *, dimension: int, size: int, step: int) -> Expr:
     """The elements of a window come last."""
     rank = ctx.type(self).rank
     if not rank:
@@ -37,12 +34,7 @@ def import_unfold(ctx: ImportContext, self: Expr, *, dimension: int, size: int, 
 
 @OPS.exports("sliding_window")
 def export_sliding_window(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    axis: int,
-    window_shape: tuple[int, ...],
-    strides: tuple[int, ...],
+    ctx: Export, data: Value, *, axis: int, window_shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> Value:
     first = normalize_axis(axis, ctx.type(data).rank)
     for place, (width, step) in enumerate(zip(window_shape, strides, strict=True)):
@@ -61,7 +53,7 @@ def _pair(values: int | tuple[int, ...]) -> tuple[int, int]:
 
 @OPS.imports("aten::im2col")
 def import_im2col(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     kernel_size: int | tuple[int, ...],
@@ -91,11 +83,7 @@ def import_im2col(
 
 
 def _take_blocks(
-    ctx: ImportContext,
-    x: Expr,
-    kernel: tuple[int, int],
-    gaps: tuple[int, int],
-    steps: tuple[int, int],
+    ctx: Import, x: Expr, kernel: tuple[int, int], gaps: tuple[int, int], steps: tuple[int, int]
 ) -> Expr:
     """Return ``(n, channels, rows, columns, down, across)`` of blocks with gaps."""
     for axis, length in zip((2, 4), ctx.static_lengths(x, [2, 3]), strict=True):
@@ -111,7 +99,7 @@ def _take_blocks(
 
 @OPS.imports("aten::col2im")
 def import_col2im(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     output_size: tuple[SymInt, ...],
@@ -144,7 +132,7 @@ def _is_plain_fold(call: Call) -> bool:
 
 
 @OPS.exports("serde.col2im", when=_is_plain_fold)
-def export_col2im(ctx: ExportContext, data: Value, *, col2im: Columns) -> Value:
+def export_col2im(ctx: Export, data: Value, *, col2im: Columns) -> Value:
     before = (col2im.padding * 2)[:2]
     return ctx.call(
         "F.fold",
@@ -157,7 +145,7 @@ def export_col2im(ctx: ExportContext, data: Value, *, col2im: Columns) -> Value:
     )
 
 
-def _memory(ctx: ImportContext, x: Expr) -> Expr:
+def _memory(ctx: Import, x: Expr) -> Expr:
     """Return the elements of a tensor in the order in which they lie in memory.
 
     Raises:
@@ -172,11 +160,7 @@ def _memory(ctx: ImportContext, x: Expr) -> Expr:
 
 
 def _strided_places(
-    ctx: ImportContext,
-    memory: Expr,
-    size: Sequence[SymInt],
-    stride: Sequence[SymInt],
-    offset: SymInt,
+    ctx: Import, memory: Expr, size: Sequence[SymInt], stride: Sequence[SymInt], offset: SymInt
 ) -> Array:
     """Return the places in memory of a tensor with strides.
 
@@ -199,7 +183,7 @@ def _strided_places(
 
 @OPS.imports("aten::as_strided", "aten::as_strided_copy")
 def import_as_strided(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     *,
     size: tuple[SymInt, ...],
@@ -213,7 +197,7 @@ def import_as_strided(
 
 @OPS.imports("aten::as_strided_scatter")
 def import_as_strided_scatter(
-    ctx: ImportContext,
+    ctx: Import,
     self: Expr,
     src: Expr,
     *,
@@ -229,7 +213,7 @@ def import_as_strided_scatter(
 
 
 @OPS.imports("aten::view.dtype", "aten::view_copy.dtype")
-def import_view_dtype(ctx: ImportContext, self: Expr, *, dtype: np.dtype[np.generic]) -> Expr:
+def import_view_dtype(ctx: Import, self: Expr, *, dtype: np.dtype[np.generic]) -> Expr:
     """The same bytes as another dtype of as many."""
     name = np.dtype(dtype).name
     return self if name == ctx.dtype(self) else relay.reinterpret(self, name)

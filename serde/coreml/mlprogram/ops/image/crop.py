@@ -11,11 +11,9 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.image.resize import Sampling
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Dim, Expr, TensorType, tensor_type
 from serde.relay.op.image.crop import CropAndResize
 from serde.walk.takes import Takes, like
 
@@ -47,7 +45,7 @@ class CropResizeAttributes:
 
 @OPS.imports("crop")
 def import_crop(
-    ctx: ImportContext, x: Expr, *, crop_height: tuple[int, int], crop_width: tuple[int, int]
+    ctx: Import, x: Expr, *, crop_height: tuple[int, int], crop_width: tuple[int, int]
 ) -> Expr:
     """Ends are counted from the last element; nothing comes off one where that is zero."""
     rank = ctx.type(x).rank
@@ -59,7 +57,7 @@ def import_crop(
     return relay.strided_slice(x, begin, end, [1, 1], axes=axes)
 
 
-def _float(x: Expr, ctx: ImportContext) -> Expr:
+def _float(x: Expr, ctx: Import) -> Expr:
     return x if ctx.type(x).dtype == "float32" else relay.cast(x, "float32")
 
 
@@ -67,7 +65,7 @@ def _number(value: float) -> Expr:
     return relay.const(np.array(value, np.float32))
 
 
-def _convert_boxes(ctx: ImportContext, x: Expr, boxes: Expr, crop: CropResizeAttributes) -> Expr:
+def _convert_boxes(ctx: Import, x: Expr, boxes: Expr, crop: CropResizeAttributes) -> Expr:
     """Return boxes as Relay has them: top, left, bottom, right in parts of the last pixel.
 
     The positions at which a box is read go from its first to its last, but for those that
@@ -109,7 +107,7 @@ def _convert_boxes(ctx: ImportContext, x: Expr, boxes: Expr, crop: CropResizeAtt
 
 @OPS.imports("crop_resize", since=17)
 def import_crop_resize(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     boxes: Expr,
     box_indices: Expr | None = None,
@@ -136,9 +134,7 @@ def _crop_and_resize(x: Expr, boxes: Expr, indices: Expr, crop: CropResizeAttrib
 
 
 @OPS.imports("crop_resize", since=(1, 16))
-def import_crop_resize_v1(
-    ctx: ImportContext, x: Expr, roi: Expr, *, crop: CropResizeAttributes
-) -> Expr:
+def import_crop_resize_v1(ctx: Import, x: Expr, roi: Expr, *, crop: CropResizeAttributes) -> Expr:
     """Boxes lie in five axes; each is cut out of all images, or of the one that it names."""
     count, fields = ctx.static_lengths(roi, (0, 2))
     rows = relay.reshape(roi, [count, fields])
@@ -174,7 +170,7 @@ def _boxes_count(node: Call) -> Dim | None:
 
 
 def _export_boxes(
-    ctx: ExportContext, data: Value, boxes: Value, box_indices: Value, *, crop: CropAndResize
+    ctx: Export, data: Value, boxes: Value, box_indices: Value, *, crop: CropAndResize
 ) -> Value:
     """Before iOS17 boxes lie in five axes and have the dtype of the images."""
     height, width = (length for length in crop.crop_size or () if isinstance(length, int))

@@ -13,12 +13,9 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array, dtype_name
 from serde.coreml.mlprogram.operators import HALVES
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call, get
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Dim, Expr, TensorType, call, get, tensor_type
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resize import ImageResize
 from serde.walk.expansion.resizing import image_expansion, interpolation
@@ -41,7 +38,7 @@ _USUAL = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
 def resize_last_axes(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     size: Sequence[int],
     method: str,
@@ -67,12 +64,12 @@ def resize_last_axes(
     raise Unsupported(f"{count} axes of {ctx.type(x)!r} are resized")
 
 
-def last_lengths(ctx: ImportContext, x: Expr, count: int) -> tuple[int, ...]:
+def last_lengths(ctx: Import, x: Expr, count: int) -> tuple[int, ...]:
     rank = ctx.type(x).rank
     return ctx.static_lengths(x, range(rank - count, rank))
 
 
-def _resize_linear(ctx: ImportContext, x: Expr, size: Sequence[int], sampling: Sampling) -> Expr:
+def _resize_linear(ctx: Import, x: Expr, size: Sequence[int], sampling: Sampling) -> Expr:
     """Return a tensor with its last axes resized linearly."""
     if sampling in MODES:
         return resize_last_axes(ctx, x, size, "linear", MODES[sampling])
@@ -93,7 +90,7 @@ def _resize_linear(ctx: ImportContext, x: Expr, size: Sequence[int], sampling: S
 
 @OPS.imports("resize_bilinear")
 def import_resize_bilinear(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     target_size_height: int = 1,
@@ -105,7 +102,7 @@ def import_resize_bilinear(
 
 @OPS.imports("resize_nearest_neighbor")
 def import_resize_nearest_neighbor(
-    ctx: ImportContext, x: Expr, *, target_size_height: int, target_size_width: int
+    ctx: Import, x: Expr, *, target_size_height: int, target_size_width: int
 ) -> Expr:
     """The pixel in whose reach the centre of the new one lies, as TensorFlow 2 has it."""
     size = (target_size_height, target_size_width)
@@ -114,7 +111,7 @@ def import_resize_nearest_neighbor(
 
 @OPS.imports("resize", since=17)
 def import_resize(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     shape: Expr,
     *,
@@ -147,7 +144,7 @@ def _places(
         return None
     how = interpolation(attrs)
     roi = attrs["roi"] or (0.0,) * (2 * rank)
-    positions = [how.places(before[i], after[i], roi[i], roi[rank + i]) for i in range(rank)]
+    positions = [how.positions(before[i], after[i], roi[i], roi[rank + i]) for i in range(rank)]
     return positions, before, after
 
 
@@ -191,7 +188,7 @@ def _linear_sampling(
     """Return the first mode of MIL that reads all axes at these positions, ends kept."""
     for name, mode in MODES.items():
         how = Interpolation("linear", mode)
-        wanted = [how.places(b, a, 0.0, 1.0) for b, a in zip(before, after, strict=True)]
+        wanted = [how.positions(b, a, 0.0, 1.0) for b, a in zip(before, after, strict=True)]
         triples = zip(positions, wanted, before, strict=True)
         if all(_read_alike(*each) for each in triples):
             return name
@@ -228,7 +225,7 @@ def _is_supported(node: Call) -> bool:
 
 
 def _export_resize(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     *,
     ndim: int,
@@ -254,7 +251,7 @@ def _export_resize(
 
 
 def _resize(
-    ctx: ExportContext, image: Value, size: Sequence[int], sampling: str, type_: TensorType
+    ctx: Export, image: Value, size: Sequence[int], sampling: str, type_: TensorType
 ) -> Value:
     """Append the operation that resizes images at the positions of a mode of MIL."""
     height, width = size
@@ -292,7 +289,7 @@ def _resize(
     )
 
 
-def _factor(ctx: ExportContext, factor: float) -> Value:
+def _factor(ctx: Export, factor: float) -> Value:
     """Return a factor: MIL has it in int32 or float32, whatever the dtype of the image."""
     return ctx.const(factor, "int32" if isinstance(factor, int) else "float32")
 
@@ -323,7 +320,7 @@ def _to_open_size(node: Call) -> bool:
     "dyn.image.resize2d", since=17, takes=Takes(data=HALVES, out_dtype=None), when=_to_open_size
 )
 def export_dyn_resize(
-    ctx: ExportContext, data: Value, size: Value, roi: Value, *, resize: ImageResize
+    ctx: Export, data: Value, size: Value, roi: Value, *, resize: ImageResize
 ) -> Value:
     """A size that is computed."""
     mode = resize.coordinate_transformation_mode

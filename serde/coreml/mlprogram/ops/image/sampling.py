@@ -15,10 +15,9 @@ from serde.core.weights import Array
 from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.elementwise import like
 from serde.coreml.mlprogram.ops.image.resize import last_lengths, resize_last_axes
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
+from serde.relay.ir import Call, Expr, as_dtype, tensor_type
 from serde.relay.op.image.sampling import Method
 from serde.relay.op.image.upsampling import Upsampling
 from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
@@ -34,7 +33,7 @@ _FILLS["symmetric"] = "reflection"
 
 @OPS.imports("resample", since=(1, 16, 17))
 def import_resample(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     coordinates: Expr,
     *,
@@ -73,7 +72,7 @@ def import_resample(
     return relay.add(found, like(ctx, x, padding_value))
 
 
-def _lengths(ctx: ImportContext, x: Expr) -> Array:
+def _lengths(ctx: Import, x: Expr) -> Array:
     """Return width and height of an image, as coordinates have them."""
     height, width = ctx.static_lengths(x, (2, 3))
     return np.array([width, height], np.float32)
@@ -114,7 +113,7 @@ def _normalize(pixels: Expr, lengths: Array, aligned: bool) -> Expr:
 
 @OPS.imports("affine")
 def import_affine(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     transform_matrix: Expr,
     *,
@@ -151,7 +150,7 @@ class RelaySample:
     padding_mode: str
     align_corners: bool
 
-    def emit(self, ctx: ExportContext, data: Value, grid: Value) -> Value:
+    def emit(self, ctx: Export, data: Value, grid: Value) -> Value:
         """Append MIL's operation."""
         fill = {"zeros": "constant", "border": "border"}.get(self.padding_mode)
         if fill is None:
@@ -175,15 +174,13 @@ _IMAGES = Takes(data=(HALVES, ranks(4)), method=one_of("linear", "bilinear", "ne
 
 @OPS.exports("serde.grid_sample", takes=_IMAGES)
 def export_serde_grid_sample(
-    ctx: ExportContext, data: Value, grid: Value, *, sample: RelaySample
+    ctx: Export, data: Value, grid: Value, *, sample: RelaySample
 ) -> Value:
     return sample.emit(ctx, data, grid)
 
 
 @OPS.exports("image.grid_sample", takes=_IMAGES)
-def export_grid_sample(
-    ctx: ExportContext, data: Value, grid: Value, *, sample: RelaySample
-) -> Value:
+def export_grid_sample(ctx: Export, data: Value, grid: Value, *, sample: RelaySample) -> Value:
     """Coordinates lie on the last axis."""
     return sample.emit(ctx, data, ctx.spell(lambda x: relay.transpose(x, [0, 2, 3, 1]), grid))
 
@@ -193,7 +190,7 @@ OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float32", "int32")
 OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float32", "int32"))
 
 
-def _upsample(ctx: ImportContext, x: Expr, scales: Sequence[float], method: str, mode: str) -> Expr:
+def _upsample(ctx: Import, x: Expr, scales: Sequence[float], method: str, mode: str) -> Expr:
     """Return an image scaled; open lengths by whole factors only."""
     rank = ctx.type(x).rank
     last = ctx.type(x).shape[rank - 2 :]
@@ -218,7 +215,7 @@ def _upsample(ctx: ImportContext, x: Expr, scales: Sequence[float], method: str,
 
 @OPS.imports("upsample_nearest_neighbor")
 def import_upsample_nearest_neighbor(
-    ctx: ImportContext, x: Expr, *, scale_factor_height: float = 1, scale_factor_width: float = 1
+    ctx: Import, x: Expr, *, scale_factor_height: float = 1, scale_factor_width: float = 1
 ) -> Expr:
     """Lengths are rounded down, and the places are those of the ratio of lengths."""
     scales = (scale_factor_height, scale_factor_width)
@@ -227,7 +224,7 @@ def import_upsample_nearest_neighbor(
 
 @OPS.imports("upsample_bilinear", since=(1, 16))
 def import_upsample_bilinear(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     scale_factor_height: float = 1,
@@ -255,7 +252,7 @@ def _open_and_whole(node: Call) -> bool:
 
 @OPS.exports("nn.upsampling", takes=Takes(data=HALVES), when=_open_and_whole)
 def export_upsampling(
-    ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
+    ctx: Export, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
 ) -> Value:
     factors = {
         "scale_factor_height": ctx.const(int(scale_h), "int32"),

@@ -17,15 +17,10 @@ from serde.coreml.mlprogram.operators import (
 )
 from serde.coreml.mlprogram.ops.shape.create import positions
 from serde.coreml.mlprogram.ops.shape.reshape import expand_dims, reshape, squeeze, transpose
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.ir.types import TensorType
-from serde.walk.pairs import reads
-from serde.walk.takes import Takes
+from serde.relay.ir import Any, Dim, Expr, TensorType, call, is_float, normalize_axis, tensor_type
+from serde.walk import Takes, reads
 
 WITHOUT_NEGATIVE = 17
 """Version of iOS from which on an index counts from the start alone."""
@@ -39,7 +34,7 @@ def is_within(indices: Value, length: Dim) -> bool:
     return bool(data.size == 0 or (data.min() >= 0 and data.max() < length))
 
 
-def length_as(ctx: ExportContext, length: Dim, rank: int) -> Value:
+def length_as(ctx: Export, length: Dim, rank: int) -> Value:
     """Return a length that broadcasts against a tensor of int32, of any rank or of none."""
     if isinstance(length, int):
         return ctx.const(length, "int32")
@@ -47,7 +42,7 @@ def length_as(ctx: ExportContext, length: Dim, rank: int) -> Value:
     return found if rank else squeeze(ctx, found, [0])
 
 
-def from_start(ctx: ExportContext, indices: Value, length: Dim) -> Value:
+def from_start(ctx: Export, indices: Value, length: Dim) -> Value:
     """Return indices as int32, negative ones counted from the start."""
     indices = cast_to(ctx, indices, "int32")
     if is_within(indices, length):
@@ -61,7 +56,7 @@ def from_start(ctx: ExportContext, indices: Value, length: Dim) -> Value:
     return ctx.emit("select", type_, cond=below, a=other, b=indices)
 
 
-def bound_indices(ctx: ExportContext, indices: Value, length: Dim, mode: str) -> Value:
+def bound_indices(ctx: Export, indices: Value, length: Dim, mode: str) -> Value:
     """Return indices as int32, those out of range as `mode` says."""
     indices = cast_to(ctx, indices, "int32")
     if mode == "fast" or is_within(indices, length):
@@ -83,7 +78,7 @@ def bound_indices(ctx: ExportContext, indices: Value, length: Dim, mode: str) ->
 
 @OPS.imports("gather", since=16)
 def import_gather_v16(
-    ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0
+    ctx: Import, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0
 ) -> Expr:
     """Of indices that share axes with `x`, negative ones are taken from the start before."""
     if not batch_dims:
@@ -93,7 +88,7 @@ def import_gather_v16(
     return relay.take(x, indices, axis=axis, batch_dims=batch_dims, mode="fast")
 
 
-def _wrap_negative(ctx: ImportContext, indices: Expr, length: Dim) -> Expr:
+def _wrap_negative(ctx: Import, indices: Expr, length: Dim) -> Expr:
     """Return indices with negative ones counted from the start."""
     known = ctx.known(indices)
     if known is not None and (not known.size or known.min() >= 0):
@@ -108,7 +103,7 @@ def _wrap_negative(ctx: ImportContext, indices: Expr, length: Dim) -> Expr:
 @OPS.exports("take", takes=Takes(batch_dims=0))
 @OPS.exports("take", since=16)
 def export_take(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     indices: Value,
     *,
@@ -174,12 +169,12 @@ def _lengths(x: Expr) -> tuple[int, ...]:
     return shape
 
 
-def _emit_gather(ctx: ExportContext, x: Value, indices: Value, axis: int) -> Value:
+def _emit_gather(ctx: Export, x: Value, indices: Value, axis: int) -> Value:
     return emit_in(ctx, GATHER_DTYPES, "gather", {"x": x}, indices=indices, axis=axis)
 
 
 @OPS.exports("serde.take")
-def export_signed_take(ctx: ExportContext, data: Value, indices: Value, *, axis: int) -> Value:
+def export_signed_take(ctx: Export, data: Value, indices: Value, *, axis: int) -> Value:
     """Before iOS17 a negative index counts from the end."""
     place = axis % ctx.type(data).rank
     if ctx.version < WITHOUT_NEGATIVE:
@@ -188,7 +183,7 @@ def export_signed_take(ctx: ExportContext, data: Value, indices: Value, *, axis:
 
 
 @OPS.exports("gather")
-def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int | None) -> Value:
+def export_gather(ctx: Export, data: Value, indices: Value, *, axis: int | None) -> Value:
     """MIL wants indices as long as the data along all other axes."""
     type_, wanted = ctx.type(data), ctx.type(indices).shape
     place = (axis or 0) % type_.rank
@@ -209,14 +204,14 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
 
 
 @OPS.imports("gather_nd", since=17, ignored=("validate_indices",))
-def import_gather_nd(ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
+def import_gather_nd(ctx: Import, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
     """No index is negative, and none outside means anything."""
     rank = ctx.type(indices).rank
     moved = relay.transpose(indices, axes=[rank - 1, *range(rank - 1)]) if rank > 1 else indices
     return call("gather_nd", x, moved, batch_dims=batch_dims)
 
 
-def _rows(ctx: ExportContext, x: Value, rows: Value, batch_dims: int) -> Value:
+def _rows(ctx: Export, x: Value, rows: Value, batch_dims: int) -> Value:
     """Look up indices that lie along the last axis."""
     inputs = {"batch_dims": batch_dims} if batch_dims else {}
     return emit_in(ctx, GATHER_DTYPES, "gather_nd", {"x": x}, indices=rows, **inputs)
@@ -241,7 +236,7 @@ def expand_signed_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Ex
 
 @OPS.exports("gather_nd", takes=Takes(batch_dims=0), ignored=("index_rank",))
 @OPS.exports("gather_nd", since=16, ignored=("index_rank",))
-def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
+def export_gather_nd(ctx: Export, data: Value, indices: Value, *, batch_dims: int) -> Value:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
     rank = ctx.type(indices).rank
     rows = transpose(ctx, cast_to(ctx, indices, "int32"), [*range(1, rank), 0])
@@ -250,7 +245,7 @@ def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_d
     return _single(ctx, data, rows)
 
 
-def _single(ctx: ExportContext, data: Value, row: Value) -> Value:
+def _single(ctx: Export, data: Value, row: Value) -> Value:
     """Look one index up: MIL has none without an axis in front."""
     result = ctx.result_type()
     dtype = result.dtype
@@ -261,9 +256,7 @@ def _single(ctx: ExportContext, data: Value, row: Value) -> Value:
 
 @OPS.exports("serde.gather_nd", takes=Takes(batch_dims=0))
 @OPS.exports("serde.gather_nd", since=16)
-def export_signed_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int
-) -> Value:
+def export_signed_gather_nd(ctx: Export, data: Value, indices: Value, *, batch_dims: int) -> Value:
     """Each place of an index is counted from the start of its own axis."""
     type_ = ctx.type(indices)
     (depth,) = ctx.static_lengths(indices, [-1])
@@ -309,11 +302,11 @@ OPS.pairs(
 
 
 @OPS.exports("argwhere")
-def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
+def export_argwhere(ctx: Export, condition: Value) -> Value:
     return _find_nonzero(ctx, condition, ctx.result_type().shape[0])
 
 
-def _find_nonzero(ctx: ExportContext, x: Value, count: Dim) -> Value:
+def _find_nonzero(ctx: Export, x: Value, count: Dim) -> Value:
     """Return the indices of what is not zero, one a row."""
     rank = ctx.type(x).rank
     if not rank:
@@ -323,7 +316,7 @@ def _find_nonzero(ctx: ExportContext, x: Value, count: Dim) -> Value:
 
 
 @OPS.exports("serde.nonzero")
-def export_nonzero(ctx: ExportContext, data: Value) -> Value:
+def export_nonzero(ctx: Export, data: Value) -> Value:
     """MIL has a row for each place, this operator a column."""
     shape = ctx.result_type().shape
     rows = _find_nonzero(ctx, data, shape[1])
@@ -333,7 +326,7 @@ def export_nonzero(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.imports("one_hot")
 def import_one_hot(
-    ctx: ImportContext,
+    ctx: Import,
     indices: Expr,
     one_hot_vector_size: Expr,
     on_value: Expr | None = None,

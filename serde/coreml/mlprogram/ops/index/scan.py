@@ -5,7 +5,7 @@ from __future__ import annotations
 import serde.relay as relay
 from serde.coreml.mlprogram.operators import NUMBERS, cast_to, compute_dtype, emit_in
 from serde.coreml.mlprogram.ops.shape.reshape import reshape
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Value
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import running
 from serde.walk.pairs import reads
@@ -13,7 +13,7 @@ from serde.walk.pairs import reads
 
 @OPS.exports("serde.cumsum")
 def export_signed_cumsum(
-    ctx: ExportContext, data: Value, *, axis: int, exclusive: bool, reverse: bool
+    ctx: Export, data: Value, *, axis: int, exclusive: bool, reverse: bool
 ) -> Value:
     place = axis % ctx.type(data).rank
     tensors = {"x": data}
@@ -23,7 +23,7 @@ def export_signed_cumsum(
 
 
 @OPS.exports("cumsum", ignored=("dtype",))
-def export_cumsum(ctx: ExportContext, data: Value, *, axis: int | None, exclusive: bool) -> Value:
+def export_cumsum(ctx: Export, data: Value, *, axis: int | None, exclusive: bool) -> Value:
     """No axis stands for the flat tensor."""
     result = ctx.result_type()
     work = compute_dtype(ctx, result.dtype, NUMBERS)

@@ -14,12 +14,9 @@ from serde.coreml.mlprogram.operators import NUMBERS, cast_to, emit_in
 from serde.coreml.mlprogram.ops.index.gather import from_start
 from serde.coreml.mlprogram.ops.shape.create import positions
 from serde.coreml.mlprogram.ops.shape.reshape import transpose
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Call, Dim, Expr, TensorType, is_float, normalize_axis
 
 Mode = Literal["update", "add", "sub", "mul", "div", "max", "min"]
 Reduction = Literal["update", "add", "mul", "max", "min"]
@@ -34,9 +31,7 @@ class ScatterAttributes:
     mode: Mode = "add"
 
 
-def _reduce_updates(
-    ctx: ImportContext, data: Expr, updates: Expr, mode: Mode, place: Place
-) -> Expr:
+def _reduce_updates(ctx: Import, data: Expr, updates: Expr, mode: Mode, place: Place) -> Expr:
     """Return what `place` gives for a mode of Relay that does the same.
 
     Quotients are those by the products of what meets in a place.
@@ -53,7 +48,7 @@ def _reduce_updates(
 @OPS.imports("scatter", since=17, ignored=("validate_indices",))
 @OPS.imports("scatter", since=1)
 def import_scatter(
-    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, scatter: ScatterAttributes
+    ctx: Import, data: Expr, indices: Expr, updates: Expr, *, scatter: ScatterAttributes
 ) -> Expr:
     """An index names a whole slice; spread over it, it names each element."""
     type_ = ctx.type(data)
@@ -74,7 +69,7 @@ def import_scatter(
 @OPS.imports("scatter_along_axis", since=17, ignored=("validate_indices",))
 @OPS.imports("scatter_along_axis", since=1)
 def import_scatter_along_axis(
-    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, scatter: ScatterAttributes
+    ctx: Import, data: Expr, indices: Expr, updates: Expr, *, scatter: ScatterAttributes
 ) -> Expr:
     def place(target: Expr, values: Expr, how: Reduction) -> Expr:
         return relay.scatter_elements(target, indices, values, scatter.axis, how)
@@ -85,7 +80,7 @@ def import_scatter_along_axis(
 @OPS.imports("scatter_nd", since=17, ignored=("validate_indices",))
 @OPS.imports("scatter_nd", since=1)
 def import_scatter_nd(
-    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, mode: Mode = "add"
+    ctx: Import, data: Expr, indices: Expr, updates: Expr, *, mode: Mode = "add"
 ) -> Expr:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
     rank = ctx.type(indices).rank
@@ -110,7 +105,7 @@ def _fits(node: Call) -> bool:
 
 @OPS.exports("scatter_elements", when=_fits)
 def export_scatter_elements(
-    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, axis: int, reduction: str
+    ctx: Export, data: Value, indices: Value, updates: Value, *, axis: int, reduction: str
 ) -> Value:
     place = axis % ctx.type(data).rank
     indices = from_start(ctx, indices, ctx.type(data).shape[place])
@@ -162,7 +157,7 @@ def _wrap_negative(indices: Expr, length: Dim) -> Expr:
 
 @OPS.exports("scatter_nd")
 def export_scatter_nd(
-    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, mode: str
+    ctx: Export, data: Value, indices: Value, updates: Value, *, mode: str
 ) -> Value:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
     rank = ctx.type(indices).rank

@@ -7,17 +7,15 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.elementwise import DTYPES
-from serde.coreml.mlprogram.ops.table import OPS, ImportContext
+from serde.coreml.mlprogram.ops.table import OPS, Import
 from serde.coreml.mlprogram.tensor_lists import give_shape, is_shapeless, length_of, operand_of
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim, same_length
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.registry import call
+from serde.relay.ir import Any, Call, Dim, Expr, call, same_length, tensor_type
 
 
 @OPS.imports("make_list")
 def import_make_list(
-    ctx: ImportContext,
+    ctx: Import,
     init_length: Expr | None = None,
     *,
     elem_shape: tuple[int | str, ...] | int | str,
@@ -46,24 +44,24 @@ def import_make_list(
 
 
 @OPS.imports("list_length")
-def import_list_length(ctx: ImportContext, ls: Expr) -> Expr:
+def import_list_length(ctx: Import, ls: Expr) -> Expr:
     (length,) = ctx.type(ls).shape[:1]
     return relay.const(np.int32(length)) if isinstance(length, int) else length_of(ls)
 
 
 @OPS.imports("list_read")
-def import_list_read(ctx: ImportContext, ls: Expr, index: Expr) -> Expr:
+def import_list_read(ctx: Import, ls: Expr, index: Expr) -> Expr:
     return relay.take(_require_shape(ls), index, axis=0, mode="fast")
 
 
 @OPS.imports("list_gather")
-def import_list_gather(ctx: ImportContext, ls: Expr, indices: Expr) -> Expr:
+def import_list_gather(ctx: Import, ls: Expr, indices: Expr) -> Expr:
     found = _require_shape(ls)
     return found if _is_whole(ctx, ls, indices) else relay.take(found, indices, axis=0, mode="fast")
 
 
 @OPS.imports("list_write")
-def import_list_write(ctx: ImportContext, ls: Expr, index: Expr, value: Expr) -> Expr:
+def import_list_write(ctx: Import, ls: Expr, index: Expr, value: Expr) -> Expr:
     """Behind the end of a list that may grow, zeros fill what lies between."""
     known = ctx.known(index)
     least = ctx.lists.bounds.get(index) if known is None else int(known.reshape(())) + 1
@@ -76,7 +74,7 @@ def import_list_write(ctx: ImportContext, ls: Expr, index: Expr, value: Expr) ->
 
 
 @OPS.imports("list_scatter")
-def import_list_scatter(ctx: ImportContext, ls: Expr, indices: Expr, value: Expr) -> Expr:
+def import_list_scatter(ctx: Import, ls: Expr, indices: Expr, value: Expr) -> Expr:
     found = give_shape(ls, ctx.type(value).shape[1:])
     if _is_whole(ctx, ls, indices):
         return ctx.lists.follow(value, ls)
@@ -103,7 +101,7 @@ def _is_within(least: Dim | None, length: Dim) -> bool:
     return least is not None and same_length(least, length)
 
 
-def _is_whole(ctx: ImportContext, ls: Expr, indices: Expr) -> bool:
+def _is_whole(ctx: Import, ls: Expr, indices: Expr) -> bool:
     """Whether indices are all that a list has, in their order."""
     length = ctx.type(ls).shape[0]
     known = ctx.known(indices)

@@ -11,12 +11,9 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.operators import MOVE_DTYPES, cast_to, compute_dtype, emit_in
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Dim, Expr, TensorType, call
 from serde.relay.op.index.slicing import StridedSlice
 from serde.walk.takes import CONSTANT, Takes
 
@@ -113,9 +110,7 @@ def _one_an_axis(given: tuple[T, ...], rank: int) -> tuple[T, ...]:
     return given
 
 
-def _resolve_bound(
-    ctx: ImportContext, bound: Expr, mask: Sequence[bool], far: Sequence[int]
-) -> AnyValue:
+def _resolve_bound(ctx: Import, bound: Expr, mask: Sequence[bool], far: Sequence[int]) -> AnyValue:
     """Return a bound of a slice, those that are masked at their end: integers or an expression."""
     known = ctx.dims(bound)
     if known is not None and all(isinstance(each, int) for each in known):
@@ -154,9 +149,7 @@ class _Slice:
     gone: list[int]
 
     @classmethod
-    def of(
-        cls, ctx: ImportContext, begin: Expr, end: Expr, attrs: SliceAttributes, rank: int
-    ) -> _Slice:
+    def of(cls, ctx: Import, begin: Expr, end: Expr, attrs: SliceAttributes, rank: int) -> _Slice:
         """Return a slice of a tensor of some rank."""
         masks = (attrs.begin_mask, attrs.end_mask, attrs.squeeze_mask)
         begins, ends, squeezes = (_flags(mask, rank) for mask in masks)
@@ -172,7 +165,7 @@ class _Slice:
 
 @OPS.imports("slice_by_index", since=(1, 17))
 def import_slice_by_index(
-    ctx: ImportContext, x: Expr, begin: Expr, end: Expr, *, attrs: SliceAttributes
+    ctx: Import, x: Expr, begin: Expr, end: Expr, *, attrs: SliceAttributes
 ) -> Expr:
     """What is squeezed is one element, whose end does not count."""
     rank = ctx.type(x).rank
@@ -182,9 +175,7 @@ def import_slice_by_index(
     return relay.squeeze(cut, axis=found.gone) if found.gone else cut
 
 
-def _one(
-    ctx: ImportContext, begin: AnyValue, end: AnyValue, axis: int
-) -> tuple[AnyValue, AnyValue]:
+def _one(ctx: Import, begin: AnyValue, end: AnyValue, axis: int) -> tuple[AnyValue, AnyValue]:
     """Return bounds between which an axis has one element: that at its begin."""
     if isinstance(begin, list) and isinstance(end, list):
         stop = FAR if begin[axis] == -1 else begin[axis] + 1
@@ -203,7 +194,7 @@ def _one(
 
 
 @OPS.exports("strided_slice")
-def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlice) -> Value:
+def export_strided_slice(ctx: Export, data: Value, *, region: StridedSlice) -> Value:
     type_ = ctx.type(data)
     inputs = Region.of(type_.shape, region.cuts(type_.rank)).inputs
     return emit_in(ctx, MOVE_DTYPES, "slice_by_index", {"x": data}, **inputs)
@@ -211,7 +202,7 @@ def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlic
 
 @OPS.exports("dyn.strided_slice")
 def export_dyn_strided_slice(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     begin: Value,
     end: Value,
@@ -246,7 +237,7 @@ def export_dyn_strided_slice(
     return emit_in(ctx, MOVE_DTYPES, "slice_by_index", {"x": data}, **inputs)
 
 
-def _of_all(ctx: ExportContext, bound: Value, positions: Sequence[int], rank: int) -> Value:
+def _of_all(ctx: Export, bound: Value, positions: Sequence[int], rank: int) -> Value:
     """Return bounds of some axes as those of all, 0 for the others.
 
     Ends beyond int32 stand for all that follows, as the greatest int64 does.
@@ -264,7 +255,7 @@ def _of_all(ctx: ExportContext, bound: Value, positions: Sequence[int], rank: in
 
 
 @OPS.imports("slice_by_size", since=(1, 17))
-def import_slice_by_size(ctx: ImportContext, x: Expr, begin: Expr, size: Expr) -> Expr:
+def import_slice_by_size(ctx: Import, x: Expr, begin: Expr, size: Expr) -> Expr:
     """A size of -1 is all that follows."""
     axes = list(range(ctx.type(x).rank))
     first, count = ctx.dims(begin), ctx.dims(size)
@@ -286,7 +277,7 @@ def import_slice_by_size(ctx: ImportContext, x: Expr, begin: Expr, size: Expr) -
 
 @OPS.exports("slice_like")
 def export_slice_like(
-    ctx: ExportContext, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
+    ctx: Export, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
 ) -> Value:
     rank, dims = ctx.type(data).rank, list(ctx.result_type().shape)
     zeros = ctx.const(allocation.zeros(rank), "int32")
@@ -301,7 +292,7 @@ def export_slice_like(
 
 @OPS.imports("slice_update", since=18)
 def import_slice_update(
-    ctx: ImportContext, x: Expr, update: Expr, begin: Expr, end: Expr, *, attrs: SliceAttributes
+    ctx: Import, x: Expr, update: Expr, begin: Expr, end: Expr, *, attrs: SliceAttributes
 ) -> Expr:
     """Axes that are squeezed have length 1 in the region."""
     rank = ctx.type(x).rank
@@ -317,7 +308,7 @@ def import_slice_update(
 
 @OPS.exports("strided_set", since=18, takes=Takes(begin=CONSTANT, end=CONSTANT, strides=CONSTANT))
 def export_strided_set(
-    ctx: ExportContext, data: Value, v: Value, begin: Value, end: Value, strides: Value
+    ctx: Export, data: Value, v: Value, begin: Value, end: Value, strides: Value
 ) -> Value:
     type_ = ctx.type(data)
     bounds = [ctx.constant(bound).tolist() for bound in (begin, end, strides)]

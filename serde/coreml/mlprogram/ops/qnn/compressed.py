@@ -11,14 +11,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.coreml.value import Held
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr, Tuple
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import get
-from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, Tuple, as_dtype, get, is_float, normalize_axis
 from serde.relay.ir.visit import post_order
 from serde.relay.transform.purity import unpacks
 from serde.walk.expansion.tensors import along
@@ -27,20 +23,20 @@ from serde.walk.pairs import reads
 
 @OPS.imports("constexpr_cast", since=(16, 18))
 def import_constexpr_cast(
-    ctx: ImportContext, source_val: Expr, *, output_dtype: Literal["fp16", "fp32"]
+    ctx: Import, source_val: Expr, *, output_dtype: Literal["fp16", "fp32"]
 ) -> Expr:
     return relay.cast(source_val, {"fp16": "float16", "fp32": "float32"}[output_dtype])
 
 
 @OPS.imports("constexpr_affine_dequantize", since=16)
 def import_constexpr_affine_dequantize(
-    ctx: ImportContext, quantized_data: Expr, zero_point: Expr, scale: Expr, *, axis: int
+    ctx: Import, quantized_data: Expr, zero_point: Expr, scale: Expr, *, axis: int
 ) -> Expr:
     """Scale and zero point are each one number, or one for each entry of an axis."""
     return dequantize(ctx, quantized_data, scale, zero_point, axis)
 
 
-def dequantize(ctx: ImportContext, data: Expr, scale: Expr, zero: Expr | None, axis: int) -> Expr:
+def dequantize(ctx: Import, data: Expr, scale: Expr, zero: Expr | None, axis: int) -> Expr:
     """Return numbers less the zero point, times the scale, in the dtype of the scale."""
     type_, factor = ctx.type(data), ctx.type(scale)
     offset = None if zero is None else ctx.type(zero)
@@ -55,14 +51,12 @@ def dequantize(ctx: ImportContext, data: Expr, scale: Expr, zero: Expr | None, a
     return relay.multiply(result, along(scale, type_.rank, axis) if factor.rank else scale)
 
 
-def _lengths(ctx: ImportContext, shape: Expr) -> tuple[int, ...]:
+def _lengths(ctx: Import, shape: Expr) -> tuple[int, ...]:
     return tuple(int(length) for length in ctx.constant(shape).reshape(-1))
 
 
 @OPS.imports("constexpr_lut_to_dense", since=16)
-def import_constexpr_lut_to_dense_v16(
-    ctx: ImportContext, indices: Expr, lut: Expr, shape: Expr
-) -> Expr:
+def import_constexpr_lut_to_dense_v16(ctx: Import, indices: Expr, lut: Expr, shape: Expr) -> Expr:
     """As many bits a place as the table has entries for."""
     (entries,) = ctx.static_shape(lut, 1)
     bits = entries.bit_length() - 1
@@ -87,7 +81,7 @@ OPS.pairs(
 
 @OPS.imports("constexpr_sparse_to_dense", since=16)
 def import_constexpr_sparse_to_dense_v16(
-    ctx: ImportContext, nonzero_data: Expr, mask: Expr, shape: Expr
+    ctx: Import, nonzero_data: Expr, mask: Expr, shape: Expr
 ) -> Expr:
     """One bit a place."""
     marks = ctx.unpacked(mask, _lengths(ctx, shape), 1)
@@ -96,7 +90,7 @@ def import_constexpr_sparse_to_dense_v16(
 
 @OPS.imports("constexpr_lut_to_sparse", since=18)
 def import_constexpr_lut_to_sparse(
-    ctx: ImportContext,
+    ctx: Import,
     indices_mask: Expr,
     indices_nonzero_data: Expr,
     lut: Expr,
@@ -115,7 +109,7 @@ def import_constexpr_lut_to_sparse(
 
 @OPS.imports("constexpr_blockwise_shift_scale", since=18)
 def import_constexpr_blockwise_shift_scale(
-    ctx: ImportContext, data: Expr, scale: Expr, offset: Expr | None = None
+    ctx: Import, data: Expr, scale: Expr, offset: Expr | None = None
 ) -> Expr:
     """Blocks along one axis are ONNX's."""
     type_ = ctx.type(data)
@@ -149,7 +143,7 @@ def _granularity(shape: Sequence[int], blocks: Sequence[int]) -> tuple[int, int,
 
 @OPS.imports("constexpr_sparse_blockwise_shift_scale", since=18)
 def import_constexpr_sparse_blockwise_shift_scale(
-    ctx: ImportContext, data_mask: Expr, nonzero_data: Expr, scale: Expr, offset: Expr | None = None
+    ctx: Import, data_mask: Expr, nonzero_data: Expr, scale: Expr, offset: Expr | None = None
 ) -> list[Expr]:
     values = relay.serde.dequantize_sparse(data_mask, nonzero_data, scale, offset)
     return [data_mask, values]
@@ -210,17 +204,17 @@ def _has_codes(node: Call) -> bool:
     return all(each.dtype in (given[0].dtype, given[1].dtype) for each in given[2:])
 
 
-def _bits(ctx: ExportContext, table: Value) -> int:
+def _bits(ctx: Export, table: Value) -> int:
     return _WIDTHS[ctx.static_shape(table)[-2]]
 
 
-def _vector_axis(ctx: ExportContext, vector_axis: int | None) -> Value | None:
+def _vector_axis(ctx: Export, vector_axis: int | None) -> Value | None:
     return None if vector_axis is None else ctx.const(vector_axis, "int32")
 
 
 @OPS.exports("serde.lut_to_dense", since=18, when=_has_tables)
 def export_lut_to_dense(
-    ctx: ExportContext, indices: Value, table: Value, *, vector_axis: int | None
+    ctx: Export, indices: Value, table: Value, *, vector_axis: int | None
 ) -> Value:
     return ctx.constexpr(
         "constexpr_lut_to_dense",
@@ -233,7 +227,7 @@ def export_lut_to_dense(
 
 @OPS.exports("serde.lut_to_dense", since=16, when=_has_one_table)
 def export_lut_to_dense_v16(
-    ctx: ExportContext, indices: Value, table: Value, *, vector_axis: int | None
+    ctx: Export, indices: Value, table: Value, *, vector_axis: int | None
 ) -> Value:
     return ctx.constexpr(
         "constexpr_lut_to_dense",
@@ -249,7 +243,7 @@ def _as_held(x: Value | None) -> Held | None:
 
 
 @OPS.exports("serde.sparse_to_dense", since=18, when=lambda node: bool(_types(node)))
-def export_sparse_to_dense(ctx: ExportContext, values: Value, mask: Value) -> Value:
+def export_sparse_to_dense(ctx: Export, values: Value, mask: Value) -> Value:
     return ctx.constexpr(
         "constexpr_sparse_to_dense",
         [(ctx.result_type(), None)],
@@ -259,7 +253,7 @@ def export_sparse_to_dense(ctx: ExportContext, values: Value, mask: Value) -> Va
 
 
 @OPS.exports("serde.sparse_to_dense", since=16, when=_is_at_hand)
-def export_sparse_to_dense_v16(ctx: ExportContext, values: Value, mask: Value) -> Value:
+def export_sparse_to_dense_v16(ctx: Export, values: Value, mask: Value) -> Value:
     return ctx.constexpr(
         "constexpr_sparse_to_dense",
         [(ctx.result_type(), None)],
@@ -271,7 +265,7 @@ def export_sparse_to_dense_v16(ctx: ExportContext, values: Value, mask: Value) -
 
 @OPS.exports("serde.lut_to_sparse", since=18, when=_has_tables)
 def export_lut_to_sparse(
-    ctx: ExportContext, mask: Value, indices: Value, table: Value, *, vector_axis: int | None
+    ctx: Export, mask: Value, indices: Value, table: Value, *, vector_axis: int | None
 ) -> Value:
     """The mask comes out, too, wider where entries are of several numbers."""
     shape, width = list(ctx.static_shape(mask)), ctx.static_shape(table)[-1]
@@ -289,7 +283,7 @@ def export_lut_to_sparse(
 
 @OPS.exports("serde.dequantize_blocks", since=18, when=_has_codes)
 def export_dequantize_blocks(
-    ctx: ExportContext, data: Value, scale: Value, offset: Value | None = None
+    ctx: Export, data: Value, scale: Value, offset: Value | None = None
 ) -> Value:
     return ctx.constexpr(
         "constexpr_blockwise_shift_scale",
@@ -302,7 +296,7 @@ def export_dequantize_blocks(
 
 @OPS.exports("serde.dequantize_sparse", since=18, when=_has_codes)
 def export_dequantize_sparse(
-    ctx: ExportContext, mask: Value, values: Value, scale: Value, offset: Value | None = None
+    ctx: Export, mask: Value, values: Value, scale: Value, offset: Value | None = None
 ) -> Value:
     return ctx.constexpr(
         "constexpr_sparse_blockwise_shift_scale",

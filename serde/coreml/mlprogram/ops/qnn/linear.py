@@ -12,13 +12,9 @@ from serde.core.lossy import QUANTISED_AS_FLOATS
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.qnn.compressed import dequantize
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import ConverterBug, Unsupported
-from serde.relay.ir.expr import Call, Expr, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import get
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, as_dtype, get, normalize_axis, tensor_type
 from serde.walk.expansion.tensors import along
 from serde.walk.takes import AXES, Takes, dtypes, like
 
@@ -28,14 +24,14 @@ _NARROW = ("int4", "uint4")
 
 @OPS.imports("dequantize", since=17)
 def import_dequantize(
-    ctx: ImportContext, input: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 0
+    ctx: Import, input: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 0
 ) -> Expr:
     return dequantize(ctx, input, scale, zero_point, axis)
 
 
 @OPS.imports("quantize", since=17)
 def import_quantize(
-    ctx: ImportContext,
+    ctx: Import,
     input: Expr,
     scale: Expr,
     zero_point: Expr | None = None,
@@ -62,7 +58,7 @@ _QUANTIZED = Takes(
 
 @OPS.exports("serde.quantize_linear", since=17, takes=_QUANTIZED)
 def export_quantize_linear(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     scale: Value,
     zero_point: Value | None = None,
@@ -86,7 +82,7 @@ def export_quantize_linear(
     )
 
 
-def _scalar(ctx: ExportContext, x: Value) -> Value:
+def _scalar(ctx: Export, x: Value) -> Value:
     return x if not ctx.type(x).rank else ctx.spell(lambda v: relay.reshape(v, ()), x)
 
 
@@ -105,7 +101,7 @@ def _out_dtype(attrs: AnyValue) -> str:
 
 @OPS.exports("serde.dequantize_linear", takes=_OPEN)
 def export_dequantize_linear(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     scale: Value,
     zero_point: Value | None = None,
@@ -150,7 +146,7 @@ def _expand_dequantize(shifted: bool, attrs: AnyValue) -> AnyValue:
     return build
 
 
-def _affine(ctx: ExportContext, data: Value, scale: Value, zero: Value | None, axis: int) -> Value:
+def _affine(ctx: Export, data: Value, scale: Value, zero: Value | None, axis: int) -> Value:
     """Write a weight with scales of its whole or of the entries of an axis."""
     single = ctx.type(scale).size == 1
     if zero is None:
@@ -167,7 +163,7 @@ def _affine(ctx: ExportContext, data: Value, scale: Value, zero: Value | None, a
 
 
 def _blockwise(
-    ctx: ExportContext, data: Value, scale: Value, zero: Value | None, axis: int, block_size: int
+    ctx: Export, data: Value, scale: Value, zero: Value | None, axis: int, block_size: int
 ) -> Value:
     """Write a weight with scales that have as many axes as itself."""
     type_ = ctx.type(data)

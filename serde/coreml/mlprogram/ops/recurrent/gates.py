@@ -20,7 +20,7 @@ from serde.coreml.mlprogram.ops.recurrent.layer import (
     row_of,
     stack_directions,
 )
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.relay.ir.expr import Expr
 from serde.relay.op.recurrent.gates import count_directions
 
@@ -30,7 +30,7 @@ _GATES_OF_LSTM = (0, 2, 1, 3)
 
 @OPS.imports("lstm", since=(1, 17))
 def import_lstm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     initial_h: Expr,
     initial_c: Expr,
@@ -75,7 +75,7 @@ def import_lstm(
 
 @OPS.exports("serde.lstm", when=is_supported)
 def export_lstm(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     input_weight: Value,
     recurrent_weight: Value,
@@ -128,7 +128,7 @@ BACK = (1, 2, 0)
 
 @OPS.imports("gru", since=(1, 17, 18))
 def import_gru(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     initial_h: Expr,
     weight_ih: Expr,
@@ -159,7 +159,7 @@ def import_gru(
 
 @OPS.exports("serde.gru", when=is_supported)
 def export_gru(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     input_weight: Value,
     recurrent_weight: Value,
@@ -179,7 +179,7 @@ def export_gru(
 
 @OPS.imports("rnn", since=(1, 17))
 def import_rnn(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     initial_h: Expr,
     weight_ih: Expr,
@@ -206,7 +206,7 @@ def import_rnn(
 
 @OPS.exports("serde.rnn", when=is_supported)
 def export_rnn(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     input_weight: Value,
     recurrent_weight: Value,

@@ -11,10 +11,8 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
-from serde.coreml.mlprogram.ops.table import ExportContext, Value
-from serde.relay.ir.expr import Call, Expr, Tuple, TupleWrapper, tensor_type
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.types import TensorType
+from serde.coreml.mlprogram.ops.table import Export, Value
+from serde.relay.ir import Call, Expr, OpDef, TensorType, Tuple, TupleWrapper, call, tensor_type
 from serde.relay.op.recurrent.gates import PARAMETERS, RecurrentLayer, count_directions
 
 __all__ = [
@@ -203,7 +201,7 @@ def is_supported(node: Call) -> bool:
 class Layer:
     """The parts of a layer that is written, in the dtype that MIL computes it in."""
 
-    def __init__(self, ctx: ExportContext, data: Value, attrs: RelayRecurrent) -> None:
+    def __init__(self, ctx: Export, data: Value, attrs: RelayRecurrent) -> None:
         self.ctx = ctx
         self.dtype = ctx.type(data).dtype
         self.hidden = attrs.hidden_size
@@ -324,7 +322,7 @@ def bias_row(number: int, order: Sequence[int]) -> Callable[[Expr], Expr]:
 
 
 def emit_directions(
-    ctx: ExportContext,
+    ctx: Export,
     op: str,
     data: Value,
     weights: tuple[Value, Value, Value | None],

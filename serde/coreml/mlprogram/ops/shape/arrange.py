@@ -10,19 +10,16 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.operators import MOVE_DTYPES, NUMBERS_OR_BOOL, emit_in
 from serde.coreml.mlprogram.ops.shape.reshape import expand_dims, reshape
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.coreml.value import MAX_RANK
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim, same_length
-from serde.relay.ir.expr import Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Any, Dim, Expr, TensorType, call, same_length, tensor_type
 from serde.relay.lowering.lengths import bounded_lengths
 from serde.relay.lowering.shape import decompose_repeat
 from serde.walk.pairs import reads
 
 
-def spread(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
+def spread(ctx: Export, x: Value, dims: Sequence[Dim]) -> Value:
     """Return `x`, which gives the node's result, repeated along its axes of length 1."""
     own = ctx.type(x).shape
     if not dims:
@@ -36,7 +33,7 @@ def spread(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
     return tile(ctx, reshape(ctx, x, given), counts)
 
 
-def tile(ctx: ExportContext, x: Value, counts: Sequence[Dim]) -> Value:
+def tile(ctx: Export, x: Value, counts: Sequence[Dim]) -> Value:
     """Return `x` as often along each axis as `counts` says; it gives the node's result."""
     if all(isinstance(count, int) and count == 1 for count in counts):
         return x
@@ -46,11 +43,11 @@ def tile(ctx: ExportContext, x: Value, counts: Sequence[Dim]) -> Value:
 
 
 @OPS.exports("broadcast_to", ignored=("shape", "dtype"))
-def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
+def export_broadcast_to(ctx: Export, data: Value) -> Value:
     return spread(ctx, data, ctx.result_type().shape)
 
 
-def spread_as(ctx: ExportContext, x: Value, like: Value) -> Value:
+def spread_as(ctx: Export, x: Value, like: Value) -> Value:
     """Return `x`, which gives the node's result, in the shape of another tensor."""
     dims = ctx.result_type().shape
     if ctx.type(like).rank != len(dims):
@@ -61,20 +58,20 @@ def spread_as(ctx: ExportContext, x: Value, like: Value) -> Value:
 
 
 @OPS.exports("broadcast_to_like")
-def export_broadcast_to_like(ctx: ExportContext, data: Value, like: Value) -> Value:
+def export_broadcast_to_like(ctx: Export, data: Value, like: Value) -> Value:
     dims = ctx.result_type().shape
     open_ = any(isinstance(dim, Any) for dim in dims)
     return spread_as(ctx, data, like) if open_ else spread(ctx, data, dims)
 
 
 @OPS.exports("dyn.broadcast_to", ignored=("dtype",))
-def export_dyn_broadcast_to(ctx: ExportContext, data: Value, shape: Value) -> Value:
+def export_dyn_broadcast_to(ctx: Export, data: Value, shape: Value) -> Value:
     (rank,) = ctx.static_lengths(shape, [0])
     given = [1] * (rank - ctx.type(data).rank) + list(ctx.type(data).shape)
     return _spread_over(ctx, reshape(ctx, data, given), shape)
 
 
-def _spread_over(ctx: ExportContext, x: Value, shape: Value) -> Value:
+def _spread_over(ctx: Export, x: Value, shape: Value) -> Value:
     """Repeat each axis as often as its length goes into the one that is asked for."""
     if all(dim == 1 for dim in ctx.type(x).shape):
         counts = shape
@@ -85,21 +82,21 @@ def _spread_over(ctx: ExportContext, x: Value, shape: Value) -> Value:
 
 
 @OPS.imports("tile")
-def import_tile(ctx: ImportContext, x: Expr, reps: Expr) -> Expr:
+def import_tile(ctx: Import, x: Expr, reps: Expr) -> Expr:
     if ctx.is_constant(reps):
         return relay.tile(x, ctx.ints(reps))
     return call("dyn.tile", x, reps)
 
 
 @OPS.exports("tile")
-def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
+def export_tile(ctx: Export, data: Value, *, reps: tuple[int, ...]) -> Value:
     rank = ctx.type(data).rank
     data = expand_dims(ctx, data, range(len(reps) - rank)) if len(reps) > rank else data
     return tile(ctx, data, [*[1] * (rank - len(reps)), *reps])
 
 
 @OPS.exports("dyn.tile")
-def export_dyn_tile(ctx: ExportContext, data: Value, reps: Value) -> Value:
+def export_dyn_tile(ctx: Export, data: Value, reps: Value) -> Value:
     rank, count = ctx.type(data).rank, ctx.static_lengths(reps, [0])[0]
     if count > rank:
         data = expand_dims(ctx, data, range(count - rank))
@@ -121,9 +118,7 @@ def expand_repeat(data: Expr, *, repeats: int, axis: int | None) -> Expr:
 
 
 @OPS.imports("reverse", since=(1, 17))
-def import_reverse(
-    ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | int | None = None
-) -> Expr:
+def import_reverse(ctx: Import, x: Expr, *, axes: tuple[int, ...] | int | None = None) -> Expr:
     named = axes if isinstance(axes, tuple) else (axes,)
     for axis in range(ctx.type(x).rank) if axes is None else named:
         x = relay.reverse(x, axis=axis)
@@ -131,7 +126,7 @@ def import_reverse(
 
 
 @OPS.exports("reverse")
-def export_reverse(ctx: ExportContext, data: Value, *, axis: int | None) -> Value:
+def export_reverse(ctx: Export, data: Value, *, axis: int | None) -> Value:
     return emit_in(ctx, MOVE_DTYPES, "reverse", {"x": data}, axes=[0 if axis is None else axis])
 
 
@@ -145,7 +140,7 @@ OPS.pairs(
 
 @OPS.exports("reverse_sequence")
 def export_reverse_sequence(
-    ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+    ctx: Export, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
     """MIL defines lengths from 0 to that of the axis only."""
     lengths = ctx.spell(lambda n, x: bounded_lengths(n, x, seq_axis, "int32"), seq_lengths, data)

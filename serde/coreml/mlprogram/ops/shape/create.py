@@ -17,11 +17,8 @@ from serde.coreml.mlprogram.operators import (
 )
 from serde.coreml.mlprogram.ops.shape.arrange import spread
 from serde.coreml.mlprogram.ops.shape.reshape import reshape
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
+from serde.relay.ir import Any, Call, Constant, Dim, Expr, TensorType, call, tensor_type
 
 
 def positions(length: Dim, like: Expr, axis: int, dtype: str) -> Expr:
@@ -38,7 +35,7 @@ def positions(length: Dim, like: Expr, axis: int, dtype: str) -> Expr:
 
 
 @OPS.imports("fill")
-def import_fill(ctx: ImportContext, shape: Expr, value: Expr | None = None) -> Expr:
+def import_fill(ctx: Import, shape: Expr, value: Expr | None = None) -> Expr:
     filler = relay.const(np.float32(0)) if value is None else value
     dims = ctx.dims(shape)
     if dims is None:
@@ -47,7 +44,7 @@ def import_fill(ctx: ImportContext, shape: Expr, value: Expr | None = None) -> E
 
 
 @OPS.imports("fill_like", since=16)
-def import_fill_like(ctx: ImportContext, ref_tensor: Expr, value: Expr | None = None) -> Expr:
+def import_fill_like(ctx: Import, ref_tensor: Expr, value: Expr | None = None) -> Expr:
     filler = relay.const(np.float32(0)) if value is None else value
     dims = ctx.type(ref_tensor).shape
     if any(isinstance(dim, Any) for dim in dims):
@@ -55,7 +52,7 @@ def import_fill_like(ctx: ImportContext, ref_tensor: Expr, value: Expr | None = 
     return relay.full(filler, dims)
 
 
-def fill(ctx: ExportContext, value: AnyValue, shape: Value) -> Value:
+def fill(ctx: Export, value: AnyValue, shape: Value) -> Value:
     """Return one value everywhere, in the dtype and with the rank of the node's result."""
     type_ = ctx.result_type()
     work = compute_dtype(ctx, type_.dtype, NUMBERS_OR_BOOL)
@@ -65,7 +62,7 @@ def fill(ctx: ExportContext, value: AnyValue, shape: Value) -> Value:
 
 
 @OPS.exports("full", ignored=("shape", "dtype"))
-def _everywhere(ctx: ExportContext, value: Value) -> Value:
+def _everywhere(ctx: Export, value: Value) -> Value:
     type_ = ctx.result_type()
     if not type_.shape:
         return cast_to(ctx, value, type_.dtype)
@@ -75,7 +72,7 @@ def _everywhere(ctx: ExportContext, value: Value) -> Value:
 
 
 @OPS.exports("full_like")
-def _like(ctx: ExportContext, data: Value, value: Value) -> Value:
+def _like(ctx: Export, data: Value, value: Value) -> Value:
     """Return one value in the shape of a tensor."""
     dims = ctx.result_type().shape
     if value.data is None or not any(isinstance(dim, Any) for dim in dims):
@@ -85,7 +82,7 @@ def _like(ctx: ExportContext, data: Value, value: Value) -> Value:
 
 
 @OPS.exports("dyn.full", ignored=("dtype",))
-def _dyn_filled(ctx: ExportContext, value: Value, shape: Value) -> Value:
+def _dyn_filled(ctx: Export, value: Value, shape: Value) -> Value:
     if value.data is not None:
         return fill(ctx, value.data, shape)
     type_ = ctx.result_type()
@@ -99,15 +96,15 @@ def _export_number(name: str, number: int) -> None:
     """Register the exporters of the operators that give one number everywhere."""
 
     @OPS.exports(name)
-    def export_fixed(ctx: ExportContext, *, shape: AnyValue, dtype: AnyValue) -> Value:
+    def export_fixed(ctx: Export, *, shape: AnyValue, dtype: AnyValue) -> Value:
         return _everywhere(ctx, ctx.const(number))
 
     @OPS.exports(f"{name}_like")
-    def export_like(ctx: ExportContext, data: Value) -> Value:
+    def export_like(ctx: Export, data: Value) -> Value:
         return _like(ctx, data, ctx.const(number))
 
     @OPS.exports(f"dyn.{name}")
-    def export_dyn(ctx: ExportContext, shape: Value, *, dtype: AnyValue) -> Value:
+    def export_dyn(ctx: Export, shape: Value, *, dtype: AnyValue) -> Value:
         return _dyn_filled(ctx, ctx.const(number), shape)
 
 
@@ -116,12 +113,12 @@ _export_number("ones", 1)
 
 
 @OPS.imports("range_1d")
-def import_range_1d(ctx: ImportContext, end: Expr, start: Expr, step: Expr) -> Expr:
+def import_range_1d(ctx: Import, end: Expr, start: Expr, step: Expr) -> Expr:
     return call("arange", start, end, step, dtype=ctx.type(start).dtype)
 
 
 @OPS.exports("arange", ignored=("dtype",))
-def export_arange(ctx: ExportContext, start: Value, end: Value, step: Value) -> Value:
+def export_arange(ctx: Export, start: Value, end: Value, step: Value) -> Value:
     type_ = ctx.result_type()
     work = compute_dtype(ctx, type_.dtype, NUMBERS)
     bounds = [cast_to(ctx, each, work) for each in (start, end, step)]
@@ -131,7 +128,7 @@ def export_arange(ctx: ExportContext, start: Value, end: Value, step: Value) -> 
 
 
 @OPS.imports("band_part")
-def import_band_part(ctx: ImportContext, x: Expr, *, lower: int = -1, upper: int = -1) -> Expr:
+def import_band_part(ctx: Import, x: Expr, *, lower: int = -1, upper: int = -1) -> Expr:
     """A negative number keeps the whole triangle."""
     if lower >= 0:
         x = relay.trilu(x, -lower, upper=True)
@@ -147,7 +144,7 @@ def _is_band(node: Call) -> bool:
 
 
 @OPS.exports("trilu", when=_is_band)
-def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
+def export_trilu(ctx: Export, data: Value, k: Value, *, upper: bool) -> Value:
     number = int(ctx.constant(k))
     bounds = {"lower": -number, "upper": -1} if upper else {"lower": -1, "upper": number}
     return emit_in(ctx, NUMBERS_OR_BOOL, "band_part", {"x": data}, **bounds)

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 import serde.relay as relay
 from serde.coreml.mlprogram.operators import NUMBERS_OR_BOOL, cast_to, compute_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import expand_dims
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, normalize_axis
 
 
 @OPS.imports("concat")
-def import_concat(ctx: ImportContext, *values: Expr, axis: int, interleave: bool = False) -> Expr:
+def import_concat(ctx: Import, *values: Expr, axis: int, interleave: bool = False) -> Expr:
     """Interleaved, the first entries of all come first; scalars become a vector."""
     if not ctx.type(ctx.first(values)).rank:
         return relay.stack(values, axis=0)
@@ -28,19 +26,19 @@ def import_concat(ctx: ImportContext, *values: Expr, axis: int, interleave: bool
 
 
 @OPS.exports("concatenate")
-def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_concatenate(ctx: Export, data: tuple[Value, ...], *, axis: int) -> Value:
     if len(data) == 1:
         return data[0]
     return ctx.emit("concat", values=data, axis=axis % ctx.type(data[0]).rank)
 
 
 @OPS.imports("stack")
-def import_stack(ctx: ImportContext, *values: Expr, axis: int) -> Expr:
+def import_stack(ctx: Import, *values: Expr, axis: int) -> Expr:
     return relay.stack(values, axis=axis)
 
 
 @OPS.exports("stack")
-def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_stack(ctx: Export, data: tuple[Value, ...], *, axis: int) -> Value:
     place = axis % ctx.result_type().rank
     if len(data) == 1:
         return expand_dims(ctx, data[0], [place])
@@ -49,7 +47,7 @@ def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> V
 
 @OPS.imports("split")
 def import_split(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     axis: int,
@@ -62,13 +60,13 @@ def import_split(
             raise Unsupported("a split without sizes")
         return list(relay.split(x, num_splits, axis=axis))
     sizes = split_sizes if isinstance(split_sizes, tuple) else (split_sizes,)
-    cuts = [sum(sizes[: place + 1]) for place in range(len(sizes) - 1)]
+    cuts = [sum(sizes[: index + 1]) for index in range(len(sizes) - 1)]
     return list(relay.split(x, cuts, axis=axis)) if cuts else [x]
 
 
 @OPS.exports("split")
 def export_split(
-    ctx: ExportContext, data: Value, *, indices_or_sections: int | Sequence[int], axis: int
+    ctx: Export, data: Value, *, indices_or_sections: int | Sequence[int], axis: int
 ) -> tuple[Value, ...]:
     """MIL wants the lengths; equal parts of a length that is not fixed are counted."""
     dtype = ctx.type(data).dtype

@@ -11,12 +11,9 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.operators import FLOATS, cast_to, emit_in
 from serde.coreml.mlprogram.ops.shape.reshape import reshape
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
-from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Constant, Expr, TensorType, call, is_float, tensor_type
 
 PadWidth = Sequence[tuple[int, int]]
 MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}
@@ -26,7 +23,7 @@ _NAMES = {theirs: ours for ours, theirs in MODES.items()}
 
 @OPS.imports("pad")
 def import_pad(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     pad: Expr,
     constant_val: Expr | None = None,
@@ -69,7 +66,7 @@ def _is_native(node: Call) -> bool:
 
 @OPS.exports("nn.pad", when=_is_native)
 def export_pad(
-    ctx: ExportContext, data: Value, pad_val: Value, *, pad_width: PadWidth, pad_mode: str
+    ctx: Export, data: Value, pad_val: Value, *, pad_width: PadWidth, pad_mode: str
 ) -> Value:
     if not any(map(any, pad_width)):
         return data
@@ -80,18 +77,18 @@ def export_pad(
 
 
 @OPS.exports("nn.mirror_pad", when=_is_native)
-def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: PadWidth) -> Value:
+def export_mirror_pad(ctx: Export, data: Value, *, mode: str, pad_width: PadWidth) -> Value:
     return _pad(ctx, {"x": data}, pad_width, mode.lower())
 
 
-def _pad(ctx: ExportContext, tensors: Mapping[str, Value], pad_width: PadWidth, mode: str) -> Value:
+def _pad(ctx: Export, tensors: Mapping[str, Value], pad_width: PadWidth, mode: str) -> Value:
     flat = [width for pair in pad_width for width in pair]
     return emit_in(ctx, FLOATS, "pad", tensors, pad=flat, mode=_NAMES[mode])
 
 
 @OPS.exports("dyn.nn.pad")
 def export_dyn_pad(
-    ctx: ExportContext, data: Value, pad_width: Value, pad_val: Value, *, pad_mode: str
+    ctx: Export, data: Value, pad_width: Value, pad_val: Value, *, pad_mode: str
 ) -> Value:
     """Widths that are computed are those of all axes."""
     rank = ctx.type(data).rank
@@ -110,5 +107,5 @@ def export_dyn_pad(
     return ctx.emit("select", cond=inside, a=found, b=cast_to(ctx, pad_val, dtype))
 
 
-def _emit_shape(ctx: ExportContext, x: Value) -> Value:
+def _emit_shape(ctx: Export, x: Value) -> Value:
     return ctx.emit("shape", TensorType((ctx.type(x).rank,), "int32"), x=x)

@@ -10,20 +10,15 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.operators import MOVE_DTYPES, cast_to, compute_dtype
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.coreml.value import MAX_RANK
 from serde.errors import Unsupported
+from serde.relay.ir import Call, Expr, OpDef, TensorType, call, normalize_axes
 from serde.relay.ir.dims import Any, Dim, product, same_shape
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.shapes import normalize_axes
-from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import new_shape
 
 
-def emit_moved(
-    ctx: ExportContext, op: str, x: Value, dims: Sequence[Dim], /, **inputs: AnyValue
-) -> Value:
+def emit_moved(ctx: Export, op: str, x: Value, dims: Sequence[Dim], /, **inputs: AnyValue) -> Value:
     """Append an operation that only moves the elements of `x`."""
     dtype = ctx.type(x).dtype
     work = compute_dtype(ctx, dtype, MOVE_DTYPES)
@@ -31,7 +26,7 @@ def emit_moved(
     return cast_to(ctx, found, dtype)
 
 
-def reshape(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
+def reshape(ctx: Export, x: Value, dims: Sequence[Dim]) -> Value:
     """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible."""
     shape = ctx.type(x).shape
     if same_shape(dims, shape):
@@ -49,7 +44,7 @@ def reshape(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
     return emit_moved(ctx, "reshape", x, dims, shape=shape_codes(ctx, dims))
 
 
-def shape_codes(ctx: ExportContext, dims: Sequence[Dim]) -> Value:
+def shape_codes(ctx: Export, dims: Sequence[Dim]) -> Value:
     """Return a shape, in which -1 stands for one length that is not fixed."""
     open_ = [place for place, dim in enumerate(dims) if not isinstance(dim, int)]
     anonymous = [place for place in open_ if isinstance(dims[place], Any)]
@@ -59,7 +54,7 @@ def shape_codes(ctx: ExportContext, dims: Sequence[Dim]) -> Value:
     return ctx.shape(dims)
 
 
-def squeeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
+def squeeze(ctx: Export, x: Value, axes: Sequence[int]) -> Value:
     """Return `x` without axes of length 1; one that is so only when the model runs is reshaped."""
     shape = ctx.type(x).shape
     rest = [dim for axis, dim in enumerate(shape) if axis not in axes]
@@ -74,7 +69,7 @@ def squeeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     return emit_moved(ctx, "squeeze", x, rest, axes=list(axes))
 
 
-def expand_dims(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
+def expand_dims(ctx: Export, x: Value, axes: Sequence[int]) -> Value:
     """Return `x` with axes of length 1 at these positions of the result."""
     if not axes:
         return x
@@ -86,7 +81,7 @@ def expand_dims(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     return emit_moved(ctx, "expand_dims", x, shape, axes=list(axes))
 
 
-def transpose(ctx: ExportContext, x: Value, order: Sequence[int]) -> Value:
+def transpose(ctx: Export, x: Value, order: Sequence[int]) -> Value:
     """Return `x` with its axes in another order."""
     if list(order) == sorted(order):
         return x
@@ -97,7 +92,7 @@ def transpose(ctx: ExportContext, x: Value, order: Sequence[int]) -> Value:
 
 
 @OPS.imports("reshape", since=(1, 17))
-def import_reshape(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
+def import_reshape(ctx: Import, x: Expr, shape: Expr) -> Expr:
     """A length of 0 is that of `x`, from iOS17 on counted from the last axis."""
     dims = ctx.partial_dims(shape)
     own = ctx.type(x).shape
@@ -108,13 +103,13 @@ def import_reshape(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
         return call("dyn.reshape", x, shape)
     offset = len(dims) - len(own)
     codes: list[Dim] = []
-    for place, dim in enumerate(dims):
+    for index, dim in enumerate(dims):
         if not isinstance(dim, int) or dim != 0:
             codes.append(-1 if isinstance(dim, Any) else dim)
         elif ctx.version < 17 and offset:
             raise Unsupported(f"a length of 0 among {len(dims)} for {len(own)} before iOS17")
         else:
-            codes.append(own[place - offset] if place >= offset else 1)
+            codes.append(own[index - offset] if index >= offset else 1)
     if sum(isinstance(code, int) and code == -1 for code in codes) > 1:
         return call("dyn.reshape", x, shape, allowzero=True)
     return relay.reshape(x, codes)
@@ -148,9 +143,9 @@ def expand_reshape(data: Expr, *, newshape: AnyValue, allowzero: bool) -> Expr:
     left = list(range(len(given)))
     done: list[int] = []
     for axis in order:
-        place = left.index(axis)
-        if place:
-            parts = [done, left[:place], [axis], left[place + 1 :]]
+        index = left.index(axis)
+        if index:
+            parts = [done, left[:index], [axis], left[index + 1 :]]
             lengths = [product(given[each] for each in part) for part in parts]
             found = relay.transpose(relay.reshape(found, lengths), axes=[0, 2, 1, 3])
         left.remove(axis)
@@ -160,18 +155,13 @@ def expand_reshape(data: Expr, *, newshape: AnyValue, allowzero: bool) -> Expr:
 
 @OPS.exports("reshape", when=_is_direct, ignored=("newshape", "allowzero"))
 @OPS.exports("contrib_reverse_reshape", ignored=("newshape", "allowzero"))
-def export_reshape(ctx: ExportContext, data: Value) -> Value:
+def export_reshape(ctx: Export, data: Value) -> Value:
     return reshape(ctx, data, ctx.result_type().shape)
 
 
 @OPS.imports("reshape_like", since=(16, 17))
 def import_reshape_like(
-    ctx: ImportContext,
-    x: Expr,
-    *ref_tensors: Expr,
-    begins: AnyValue,
-    ends: AnyValue,
-    end_masks: AnyValue,
+    ctx: Import, x: Expr, *ref_tensors: Expr, begins: AnyValue, ends: AnyValue, end_masks: AnyValue
 ) -> Expr:
     """Parts of the shapes of several tensors, one after the other."""
     spans = zip(ref_tensors, _each(begins), _each(ends), _each(end_masks), strict=True)
@@ -189,12 +179,12 @@ def _each(given: AnyValue) -> tuple[AnyValue, ...]:
 
 
 @OPS.exports("nn.batch_flatten")
-def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
+def export_batch_flatten(ctx: Export, data: Value) -> Value:
     return reshape(ctx, data, ctx.result_type().shape)
 
 
 @OPS.imports("flatten2d")
-def import_flatten2d(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
+def import_flatten2d(ctx: Import, x: Expr, *, axis: int = 1) -> Expr:
     """A negative axis counts from the end."""
     shape = ctx.type(x).shape
     parts = [product(shape[:axis]), product(shape[axis:])]
@@ -204,18 +194,18 @@ def import_flatten2d(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
 
 
 @OPS.imports("transpose", since=(1, 17))
-def import_transpose(ctx: ImportContext, x: Expr, *, perm: tuple[int, ...]) -> Expr:
+def import_transpose(ctx: Import, x: Expr, *, perm: tuple[int, ...]) -> Expr:
     return relay.transpose(x, axes=perm) if ctx.type(x).rank else x
 
 
 @OPS.exports("transpose")
-def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+def export_transpose(ctx: Export, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(data).rank
     return transpose(ctx, data, normalize_axes(axes or range(rank)[::-1], rank))
 
 
 @OPS.imports("expand_dims", since=(1, 17))
-def import_expand_dims(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | int) -> Expr:
+def import_expand_dims(ctx: Import, x: Expr, *, axes: tuple[int, ...] | int) -> Expr:
     """Places are those of the result."""
     wanted = axes if isinstance(axes, tuple) else (axes,)
     rank = ctx.type(x).rank + len(wanted)
@@ -225,15 +215,13 @@ def import_expand_dims(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | i
 
 
 @OPS.exports("expand_dims")
-def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxis: int) -> Value:
+def export_expand_dims(ctx: Export, data: Value, *, axis: int, num_newaxis: int) -> Value:
     first = axis % (ctx.type(data).rank + 1)
     return expand_dims(ctx, data, range(first, first + num_newaxis))
 
 
 @OPS.imports("squeeze", since=(1, 17))
-def import_squeeze(
-    ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | int | None = None
-) -> Expr:
+def import_squeeze(ctx: Import, x: Expr, *, axes: tuple[int, ...] | int | None = None) -> Expr:
     """An axis that is not of length 1 stays; one of unknown length goes where it is named."""
     shape = ctx.type(x).shape
     wanted = range(len(shape)) if axes is None else axes if isinstance(axes, tuple) else (axes,)
@@ -246,7 +234,7 @@ def import_squeeze(
 
 
 @OPS.exports("squeeze")
-def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | None) -> Value:
+def export_squeeze(ctx: Export, data: Value, *, axis: tuple[int, ...] | None) -> Value:
     shape = ctx.type(data).shape
     if axis is None:
         return squeeze(ctx, data, [i for i, dim in enumerate(shape) if dim == 1])
@@ -254,12 +242,12 @@ def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | N
 
 
 @OPS.imports("shape")
-def import_shape(ctx: ImportContext, x: Expr) -> Expr:
+def import_shape(ctx: Import, x: Expr) -> Expr:
     return relay.shape_of(x, dtype="int32")
 
 
 @OPS.exports("shape_of", ignored=("dtype",))
-def export_shape_of(ctx: ExportContext, data: Value) -> Value:
+def export_shape_of(ctx: Export, data: Value) -> Value:
     type_ = ctx.type(data)
     if all(isinstance(dim, int) for dim in type_.shape):
         return ctx.const(np.array(type_.shape), ctx.result_type().dtype)
@@ -268,7 +256,7 @@ def export_shape_of(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.exports("ndarray_size", ignored=("dtype",))
-def export_ndarray_size(ctx: ExportContext, data: Value) -> Value:
+def export_ndarray_size(ctx: Export, data: Value) -> Value:
     size = ctx.type(data).size
     if isinstance(size, int):
         return ctx.const(size, ctx.result_type().dtype)
@@ -276,9 +264,7 @@ def export_ndarray_size(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.exports("dyn.reshape")
-def export_dyn_reshape(
-    ctx: ExportContext, data: Value, newshape: Value, *, allowzero: bool
-) -> Value:
+def export_dyn_reshape(ctx: Export, data: Value, newshape: Value, *, allowzero: bool) -> Value:
     """A length of 0 is that of the same place; MIL says so only among as many axes."""
     rank, count = ctx.type(data).rank, ctx.static_lengths(newshape, [0])[0]
     if not allowzero and count != rank and newshape.data is None:

@@ -10,10 +10,7 @@ from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.ops.vision.suppression import in_front, number
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, Var, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
+from serde.relay.ir import Dim, Expr, Tuple, TupleGetItem, Var, as_dtype, call, tensor_type
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import close
 from serde.relay.op.vision.anchors import Decoding, Priors, prior_boxes

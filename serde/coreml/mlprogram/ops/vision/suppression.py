@@ -10,12 +10,9 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.operators import HALVES
-from serde.coreml.mlprogram.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Constant, Expr, Tuple, tensor_type
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Constant, Expr, TensorType, Tuple, as_dtype, call, tensor_type
 from serde.relay.op.vision.suppression import Suppression
 from serde.walk.expansion.tensors import fixed_shape
 from serde.walk.import_context import ImportContext as BaseContext
@@ -100,7 +97,7 @@ def suppress(
 
 @OPS.imports("non_maximum_suppression")
 def import_non_maximum_suppression_v1(
-    ctx: ImportContext,
+    ctx: Import,
     boxes: Expr,
     scores: Expr,
     *,
@@ -122,7 +119,7 @@ def import_non_maximum_suppression_v1(
 
 @OPS.imports("non_maximum_suppression", since=17)
 def import_non_maximum_suppression(
-    ctx: ImportContext,
+    ctx: Import,
     boxes: Expr,
     scores: Expr,
     *,
@@ -162,7 +159,7 @@ def _selects(node: Call) -> bool:
     "serde.non_max_suppression", takes=Takes(boxes=HALVES, scores=like("boxes")), when=_selects
 )
 def export_non_max_suppression(
-    ctx: ExportContext,
+    ctx: Export,
     boxes: Value,
     scores: Value,
     limit: Value | None = None,
@@ -219,7 +216,7 @@ def _centres(boxes: Expr) -> Expr:
 
 
 def _emit_suppression(
-    ctx: ExportContext, rows: Value, marks: Value, bound: float, most: int, dtype: str
+    ctx: Export, rows: Value, marks: Value, bound: float, most: int, dtype: str
 ) -> Value:
     """Write the suppression itself and return indices, -1 behind those that stay."""
     batches = ctx.static_shape(rows)[0]

@@ -1,7 +1,0 @@
-"""Passes over quantised operators, as ``relay.qnn.transform`` has them."""
-
-from __future__ import annotations
-
-from serde.relay.transform.tvm.qnn.passes import CanonicalizeOps, Legalize
-
-__all__ = ["CanonicalizeOps", "Legalize"]

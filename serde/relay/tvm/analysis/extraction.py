@@ -1,0 +1,63 @@
+"""Parts of a program as programs of their own."""
+
+from __future__ import annotations
+
+from serde.errors import RelayError
+from serde.relay.ir import Call, Expr, Function, IRModule, Op, Tuple, TupleGetItem, Var
+from serde.relay.ir.hashing import structural_hash
+from serde.relay.ir.visit import post_order as operands_first
+from serde.relay.tvm.analysis.variables import post_order
+from serde.relay.tvm.passes.fuse_ops import FuseOps
+from serde.relay.tvm.passes.simplify_inference import SimplifyInference
+
+__all__ = ["extract_fused_functions", "extract_intermdeiate_expr", "search_fc_transpose"]
+
+
+def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
+    """Return a module that computes one intermediate value of ``main``; TVM spells it so.
+
+    Args:
+        mod: The module.
+        expr_id: Which value: calls, tuples and fields of tuples are numbered in the order in
+            which they are computed, as temporaries are in the text of ``main``.
+
+    Raises:
+        RelayError: There are not as many.
+    """
+    kinds = (Call, Tuple, TupleGetItem)
+    values = [node for node in operands_first(mod["main"]) if isinstance(node, kinds)]
+    if not 0 <= expr_id < len(values):
+        raise RelayError(f"main has {len(values)} intermediate values, and none is {expr_id}")
+    return IRModule.from_expr(values[expr_id])
+
+
+def extract_fused_functions(mod: IRModule) -> dict[str, Function]:
+    """Return the primitive functions that fusion makes of ``main``.
+
+    Batch norms and their like are simplified first. Functions that are equal count once.
+
+    Returns:
+        The functions by their structural hash.
+    """
+    fused = FuseOps(3)(SimplifyInference()(mod))
+    functions = {}
+    for node in post_order(fused["main"]):
+        if isinstance(node, Function) and node.attrs.get("Primitive"):
+            functions[str(structural_hash(node))] = node
+    return functions
+
+
+def search_fc_transpose(expr: Expr) -> list[str]:
+    """Return the names of weights that reach ``nn.dense`` through a ``transpose``."""
+    found: dict[str, None] = {}
+    for node in post_order(expr):
+        if not _calls(node, "nn.dense"):
+            continue
+        weight = node.args[1]  # type: ignore[attr-defined]
+        if _calls(weight, "transpose") and isinstance(weight.args[0], Var):
+            found[weight.args[0].name_hint] = None
+    return list(found)
+
+
+def _calls(node: Expr, name: str) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == name

@@ -1,0 +1,1 @@
+"""Patterns of expressions: their language, matching, grouping: ``relay.dataflow_pattern``."""
