@@ -148,12 +148,17 @@ class Recorder:
         _tell("test", item.nodeid, _tier(item), cpu, new, packed)
 
 
+def pytest_load_initial_conftests() -> None:
+    """Have lines told before conftest.py loads modules; pytest calls this of a plug-in."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        _watch_lines()
+
+
 def pytest_configure(config: Any) -> None:
-    """Register the recorder; pytest calls this when the file is loaded as a plug-in."""
+    """Register the recorder in the processes that run tests."""
     import pytest
 
-    if not config.option.numprocesses:
-        _watch_lines()
+    if "PYTEST_XDIST_WORKER" in os.environ:
         wrapped = pytest.hookimpl(wrapper=True)
         Recorder.pytest_runtest_protocol = wrapped(Recorder.pytest_runtest_protocol)
         last = pytest.hookimpl(trylast=True)
@@ -166,8 +171,10 @@ def record() -> None:
     shutil.rmtree(RECORD, ignore_errors=True)
     RECORD.mkdir(parents=True)
     path = f"{ROOT / 'benchmarks'}:{ROOT}"
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-m", "not slow", "-p", "mutants"]
-    subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, check=False)
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-m", "not slow"]
+    # Plug-ins of the command line come after conftest.py in xdist's processes.
+    own = {"PYTHONPATH": path, "PYTEST_PLUGINS": "mutants"}
+    subprocess.run(command, cwd=ROOT, env={**os.environ, **own}, check=False)
 
 
 @dataclass

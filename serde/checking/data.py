@@ -20,6 +20,7 @@ from typing import IO, Any as AnyValue
 
 import numpy as np
 
+from serde.bridge.input_types import known_image
 from serde.checking.sizes import input_type, lengths_of_shape
 from serde.core import MAX_ARCHIVE_RATIO, Array, Report, dtype_name, numpy_dtype, require
 from serde.engine.fitting import cast_exactly, match_names
@@ -368,6 +369,10 @@ class _Sample:
         pixels = pixels.reshape(*size, channels)
         if layout == "BGR":
             pixels = pixels[..., ::-1]
+        known = known_image(self._model.meta.extra, name)
+        if known is not None and not known.is_plain:
+            scale, bias = (np.array(each, np.float32) for each in (known.scale, known.bias))
+            pixels = pixels * scale + bias
         value = pixels[None] if channels_last else pixels.transpose(2, 0, 1)[None]
         return {name: self._check_value(name, np.ascontiguousarray(value))}
 

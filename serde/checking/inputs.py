@@ -290,7 +290,7 @@ def input_constraints(model: RelayModel, lengths: Mapping[str, int]) -> InputCon
     for variable in model.inputs():
         name = variable.name_hint
         space = model.meta.extra.get(f"{name}.color_space", "FLOAT16")
-        if "FLOAT16" not in space:
+        if "FLOAT16" not in space and not model.meta.extra.get(f"{name}.scale"):
             found.ranges.setdefault(name, PIXELS)
     return found
 

@@ -70,7 +70,7 @@ def call_anywhere(
     return call_elsewhere(function, given, locations, storage_options)
 
 
-_ARCHIVES = (".tar", ".tar.gz", ".tgz", ".mar", ".model", ".zip")
+_ARCHIVES = (".tar", ".tar.gz", ".tgz", ".mar", ".model", ".task", ".zip")
 _MANIFEST = os.path.join("MAR-INF", "MANIFEST.json")
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Final, Literal
 
+from serde.bridge import input_types
 from serde.bridge.options import ExportOptions, ImportOptions
-from serde.coreml.interface import input_types
 from serde.errors import OptionError
 
 __all__ = ["NETWORK_TARGETS", "CoremlExportOptions", "CoremlImportOptions"]
@@ -51,6 +50,9 @@ class CoremlImportOptions(ImportOptions):
         default="inputs",
         metadata={"help": "Thresholds of a pipeline that may be left out: inputs, or defaults."},
     )
+
+
+_ONCE: Final = "Core ML gives scores by label, so that one of them would be lost"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,15 +111,7 @@ class CoremlExportOptions(ExportOptions):
         },
     )
     images: Mapping[str, input_types.Image] = field(
-        default_factory=dict,
-        metadata={
-            "accepts": Mapping[str, input_types.Image | str | Mapping[str, Any]] | Sequence[str],
-            "flag": "--image",
-            "parse": input_types.parse_images,
-            "metavar": "NAME:LAYOUT,...",
-            "help": "Input that is an image: data:BGR,scale=0.017,red_bias=-2.1 (RGB, BGR, "
-            "GRAYSCALE, GRAYSCALE_FLOAT16; also bias for all channels).",
-        },
+        default_factory=dict, metadata=input_types.IMAGES
     )
     output_images: Mapping[str, input_types.Image] = field(
         default_factory=dict,
@@ -130,13 +124,7 @@ class CoremlExportOptions(ExportOptions):
         },
     )
     class_labels: tuple[str | int, ...] | None = field(
-        default=None,
-        metadata={
-            "accepts": Sequence[str | int] | os.PathLike[str] | None,
-            "parse": input_types.parse_file,
-            "metavar": "FILE",
-            "help": "File with a class label on each line; makes a classifier.",
-        },
+        default=None, metadata=input_types.CLASS_LABELS
     )
     mode: Literal["classifier", "regressor"] | None = field(
         default=None, metadata={"help": "What the model is to apps, besides a function."}
@@ -205,7 +193,7 @@ class CoremlExportOptions(ExportOptions):
         made = {
             "images": input_types.images_from(self.images),
             "output_images": input_types.output_images_from(self.output_images),
-            "class_labels": input_types.labels_from(self.class_labels),
+            "class_labels": input_types.labels_from(self.class_labels, once=_ONCE),
             "ranges": input_types.ranges_from(self.ranges),
             "enumerated_shapes": input_types.enumerated_from(self.enumerated_shapes),
             "descriptions": input_types.texts_from(self.descriptions, "descriptions"),

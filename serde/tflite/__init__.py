@@ -1,5 +1,5 @@
 """TFLite (LiteRT) models: schema version 3, builtin operators as of LiteRT 2.3.
 
-Read only. Known deviations: custom operators and TensorFlow's (``Flex``) are kept or converted by
+Known deviations: custom operators and TensorFlow's (``Flex``) are kept or converted by
 functions of users alone; tensors of texts are refused.
 """

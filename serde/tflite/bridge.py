@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any as AnyValue
 from serde.bridge.contract import Bridge
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
 from serde.core.report import Report
-from serde.engine.base import Engine
+from serde.engine.base import Engine, Samples
 from serde.errors import OptionError, Unsupported
 from serde.relay.ir.model import RelayModel
 from serde.tflite.options import TfliteExportOptions, TfliteImportOptions
 
 if TYPE_CHECKING:
+    from serde.bridge.quantizing import QuantizeOptions
     from serde.tflite.model import TfliteModel
 
 __all__ = ["BRIDGE", "TfliteBridge"]
@@ -81,11 +82,39 @@ class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOption
 
         return writer.save(model, path, sources, before_commit)
 
+    def check_compression(self, wanted: QuantizeOptions, options: TfliteExportOptions) -> None:
+        """Refuse what is not quantised so."""
+        from serde.tflite.quantize import check_quantization
+
+        check_quantization(wanted, options)
+
+    def compress(
+        self,
+        path: Path,
+        wanted: QuantizeOptions,
+        samples: Samples | None,
+        *,
+        folder: Path,
+        report: Report,
+    ) -> TfliteModel:
+        """Return the model quantised by ranges that LiteRT measures."""
+        from serde.tflite.quantize import quantize
+
+        return quantize(path, wanted, samples, report)
+
     def complete(self, model: TfliteModel) -> AnyValue:
         """Return the bytes of the file, which LiteRT's interpreter takes."""
         from serde.tflite import writer
 
         return writer.file_bytes(model)
+
+    def expected(
+        self, model: RelayModel, native: TfliteModel, options: TfliteExportOptions
+    ) -> RelayModel:
+        """Return the model with the channels of images last."""
+        from serde.tflite.apps import with_channels_last
+
+        return with_channels_last(model, options)
 
     def engine(self, model: TfliteModel, relay_model: RelayModel) -> Engine:
         """Return LiteRT's interpreter; Relay's where there are states, which that one hides."""
@@ -149,6 +178,8 @@ class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOption
             each.values for g in model.subgraphs for each in g.tensors if each.values is not None
         ]
         facts = {"signatures": [each.key for each in model.signatures]} if model.signatures else {}
+        if model.facts.labels:
+            facts["labels"] = list(next(iter(model.facts.labels.values())))
         return ModelSummary(
             version="3",
             inputs=told(interface.inputs),

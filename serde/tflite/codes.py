@@ -1,4 +1,4 @@
-"""Operators on numbers between DEQUANTIZE and QUANTIZE as operators on codes of int8.
+"""Operators on numbers between DEQUANTIZE and QUANTIZE as operators on codes of int8 or int16.
 
 LiteRT's kernels round once where numbers are rounded to codes, so that results are within a step
 of those of the operators on numbers. What no kernel holds stays between.
@@ -21,17 +21,37 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.run.computed import ComputedWeight
 from serde.tflite.model import Operator, Quantization, Tensor
-from serde.tflite.versions import FIXED_SCALES, MOVING_CODES
+from serde.tflite.versions import FIXED_SCALES, MOVING_CODES, POSITIONS
 
-__all__ = ["compute_on_codes"]
+__all__ = ["FILTERS", "KEEPING_SCALES", "compute_on_codes", "data_places"]
 
-_BYTES: Final = ("int8", "uint8")
-_FILTERS: Final = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0}
+_CODES: Final = ("int8", "uint8", "int16")
+FILTERS: Final = {
+    "CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 0,
+}  # fmt: skip
 """The axis of a filter that may have several scales: that of the channels of the result."""
-_ALL: Final = ("CONCATENATION", "PACK")
-_TWO: Final = ("ADD", "BATCH_MATMUL", "MUL", "SUB")
-_SAME: Final = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "RESIZE_BILINEAR")
-_ONE: Final = ("LEAKY_RELU", "MEAN", "RELU", "RELU6", *_SAME, *FIXED_SCALES)
+_ALL: Final = ("CONCATENATION", "MAXIMUM", "MINIMUM", "PACK")
+_TWO: Final = ("ADD", "BATCH_MATMUL", "MUL", "PRELU", "SUB")
+KEEPING_SCALES: Final = (
+    "AVERAGE_POOL_2D", "MAX_POOL_2D", "REDUCE_MAX", "REDUCE_MIN", "RESIZE_BILINEAR",
+)  # fmt: skip
+"""Operators whose results have the scale of what they read."""
+_BYTES: Final = ("ABS", "EXP", "GELU", "HARD_SWISH", "PRELU", *FIXED_SCALES)
+"""Operators whose kernels are within a step for codes of 8 bits alone."""
+_ONE: Final = ("LEAKY_RELU", "MEAN", "RELU", "RELU6", *KEEPING_SCALES, *_BYTES)
+_MOVING_BYTES: Final = ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH")
+
+
+def data_places(each: Operator, dtype: str) -> range:
+    """Return which operands, besides filters, a kernel takes as codes; none if there is none."""
+    if dtype != "int8" and (dtype != "int16" or each.name in _BYTES):
+        return range(0)
+    if each.name in _ALL:
+        return range(len(each.inputs))
+    if each.name in _TWO:
+        return range(2)
+    first = POSITIONS.get(each.name, 0)
+    return range(first, first + 1) if each.name in (*_ONE, *FILTERS) else range(0)
 
 
 def compute_on_codes(
@@ -46,7 +66,9 @@ def compute_on_codes(
         graph.number_of(number)
     if graph.converted:
         count = len(graph.converted)
-        report.notes.append(f"{count} operators are on int8, each within a step of its result")
+        kinds = sorted({tensors[i].dtype for i in graph.converted} - {"uint8"})
+        words = " and ".join(kinds)
+        report.notes.append(f"{count} operators are on {words}, each within a step of its result")
     return graph.made
 
 
@@ -75,11 +97,12 @@ class _Graph:
         first, *rest = each.inputs or (-1,)
         if each.name == "DEQUANTIZE":
             self._codes[each.outputs[0]] = first
-        elif each.name == "QUANTIZE" and self._has_bytes(first):
-            if self._tensors[each.outputs[0]].dtype not in _BYTES:
-                self.number_of(first)
-            else:
+        elif each.name == "QUANTIZE" and self._has_codes(first):
+            kinds = {self._tensors[i].dtype for i in (self._codes[first], each.outputs[0])}
+            if kinds <= {"int8", "uint8"} or kinds == {"int16"}:
                 first = self._codes[first]
+            else:
+                self.number_of(first)
             self.made.append(replace(each, inputs=(first, *rest)))
         elif not self._move(each) and not self._compute(each):
             self.made.append(replace(each, inputs=tuple(map(self.number_of, each.inputs))))
@@ -91,10 +114,10 @@ class _Graph:
             self.made.append(Operator("DEQUANTIZE", 1, (self._codes[number],), (number,)))
         return number
 
-    def _has_bytes(self, number: int) -> bool:
-        """Whether numbers have codes of 8 bits and one scale."""
+    def _has_codes(self, number: int) -> bool:
+        """Whether numbers have codes of one scale."""
         found = self._tensors[self._codes[number]] if number in self._codes else None
-        return found is not None and found.dtype in _BYTES and len(_scales(found)) == 1
+        return found is not None and found.dtype in _CODES and len(_scales(found)) == 1
 
     def _reader(self, each: Operator, name: str = "QUANTIZE") -> Operator | None:
         """Return the operator that alone reads a result, of a name."""
@@ -120,8 +143,9 @@ class _Graph:
             return True
         rest = self._border(each, given) if each.name == "PADV2" else each.inputs[1:]
         moves = each.name in (*MOVING_CODES, "PADV2")
+        moves &= given.dtype != "int16" or each.name not in _MOVING_BYTES
         limited = each.options.get("fused_activation_function")
-        if rest is None or not moves or limited or not self._has_bytes(number):
+        if rest is None or not moves or limited or not self._has_codes(number):
             return False
         reader = self._reader(each)
         if reader is not None and _are_equal(given, self._tensors[reader.outputs[0]]):
@@ -139,7 +163,7 @@ class _Graph:
         if reader is None or least is None or (least.array() != -np.inf).any():
             return None
         size = min(reader.options["filter_height"], reader.options["filter_width"])
-        if max(self._ints(each.inputs[1]), default=size) >= size or given.dtype not in _BYTES:
+        if max(self._ints(each.inputs[1]), default=size) >= size or given.dtype not in _CODES:
             return None
         values = ArrayWeight(np.array(np.iinfo(given.dtype).min, given.dtype))
         return each.inputs[1], self._add(replace(given, shape=(), values=values))
@@ -181,30 +205,31 @@ class _Graph:
             made = replace(wanted, quantization=fixed)
         found = target if _are_equal(made, wanted) else self._add(made)
         self.converted.add(target)
-        self.made.append(replace(each, inputs=inputs, outputs=(found,)))
+        options = dict(each.options)
+        if each.name in ("ADD", "SUB"):  # By default, scales of int16 are powers of two.
+            options["pot_scale_int16"] = False
+        self.made.append(replace(each, inputs=inputs, outputs=(found,), options=options))
         if found != target:
             self.made.append(replace(reader, inputs=(found,)))
         return True
 
     def _operands(self, each: Operator, made: Tensor) -> tuple[int, ...] | None:
         """Return the operands that a kernel of codes takes; None where there is none."""
-        name = each.name
-        if name not in (*_ALL, *_TWO, *_ONE, *_FILTERS):
-            return None
-        data = each.inputs[: len(each.inputs) if name in _ALL else 2 if name in _TWO else 1]
-        codes = [self._codes[i] for i in data if self._has_bytes(i)]
+        name, places = each.name, data_places(each, made.dtype)
+        given = [each.inputs[place] for place in places]
+        codes = [self._codes[i] for i in given if self._has_codes(i)]
         every = [made, *(self._tensors[i] for i in codes)]
-        if len(codes) < len(data) or any((x.dtype, len(_scales(x))) != ("int8", 1) for x in every):
+        if not codes or len(codes) < len(given) or len({x.dtype for x in every}) > 1:
             return None
         to_scale, *scales = (_scales(x)[0] for x in every)
         if not 2.0**-24 < min(*scales, to_scale) <= max(*scales, to_scale) < 2.0**18 * to_scale:
             return None
-        if name in _SAME and not _are_equal(every[1], made):
+        if name in KEEPING_SCALES and not _are_equal(every[1], made):
             return None
         if name in FIXED_SCALES and to_scale * FIXED_SCALES[name][0] < 0.99:
             return None
-        if name in _FILTERS:
-            return self._with_filter(each, scales[0])
+        if name in FILTERS:
+            return self._with_filter(each, codes[0])
         if name in _ALL:
             codes = [self._rescale(i, made) for i in codes]
         return (*codes, *each.inputs[len(codes) :])
@@ -218,28 +243,32 @@ class _Graph:
         self.made.append(Operator("QUANTIZE", 1, (codes,), (found,)))
         return found
 
-    def _with_filter(self, each: Operator, scale: float) -> tuple[int, ...] | None:
-        """Return operands of sums of products: a filter without zero points, a bias of int32."""
-        if len(each.inputs) != 3:
+    def _with_filter(self, each: Operator, codes: int) -> tuple[int, ...] | None:
+        """Return operands of sums of products: a filter without zero points, a bias of integers."""
+        place = POSITIONS.get(each.name, 0)
+        if len(each.inputs) != max(place, 1) + 2:
             return None
-        x, filters, bias = each.inputs
+        filters, bias = each.inputs[1], each.inputs[-1]
         weight, given = self._tensors[self._codes.get(filters, filters)], self._tensors[bias]
         scales = weight.quantization
         if scales is None or weight.values is None or weight.dtype != "int8":
             return None
-        if len(scales.scales) > 1 and scales.axis != _FILTERS[each.name]:
+        if len(scales.scales) > 1 and scales.axis != FILTERS[each.name]:
             return None
         if scales.zero_points.any() or given.values is None or given.dtype != "float32":
             return None
-        joint = np.float32(scale) * scales.scales
+        joint = np.float32(_scales(self._tensors[codes])[0]) * scales.scales
+        kind, bits = ("int32", 31) if self._tensors[codes].dtype == "int8" else ("int64", 39)
         with np.errstate(all="ignore"):
             steps = np.rint(given.values.array().astype(np.float64) / joint)
-        if not (abs(steps) < 2**31).all():
+        if not (abs(steps) < 2.0**bits).all():
             return None
         quantized = Quantization(joint, np.zeros(joint.shape, np.int64))
-        values = ArrayWeight(steps.astype(np.int32))
-        changed = replace(given, dtype="int32", values=values, quantization=quantized)
-        return self._codes[x], self._codes[filters], self._add(changed)
+        values = ArrayWeight(steps.astype(kind))
+        changed = replace(given, dtype=kind, values=values, quantization=quantized)
+        found = [*each.inputs[:-1], self._add(changed)]
+        found[place], found[1] = codes, self._codes[filters]
+        return tuple(found)
 
 
 def _scales(tensor: Tensor) -> list[float]:

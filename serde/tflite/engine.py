@@ -78,9 +78,10 @@ def _yields_codes(graph: Subgraph) -> bool:
 
 
 def answer_open(request: Mapping[str, AnyValue], _arrays: Sequence[Array]) -> LitertEngine:
-    """Open the interpreter in the process that was started for it."""
+    """Open the interpreter in the process that was started for it; ``tensors`` are measured."""
     own = {each.name: request[each.name] for each in fields(Interface)}
-    return LitertEngine(request["path"], Interface(**own))
+    made = _Ranges if "tensors" in request else LitertEngine
+    return made(request["path"], Interface(**own), request.get("tensors", ()))
 
 
 class LitertEngine(Engine):
@@ -91,14 +92,16 @@ class LitertEngine(Engine):
     Args:
         path: The file.
         interface: What is run of it.
+        tensors: Numbers of tensors that are measured.
 
     Raises:
         CheckError: LiteRT does not open the file.
     """
 
-    def __init__(self, path: str, interface: Interface) -> None:
+    def __init__(self, path: str, interface: Interface, tensors: Sequence[int] = ()) -> None:
         self.name = "LiteRT"
-        self.outputs = list(interface.outputs)
+        self.outputs = ["ranges"] if tensors else list(interface.outputs)
+        self._tensors = tensors
         self._interface = interface
         self._interpreters = _opened(path)
         details = self._interpreters[0].get_tensor_details(interface.subgraph)
@@ -138,6 +141,16 @@ class LitertEngine(Engine):
             else np.empty(each["shape"], each["dtype"])
             for each in wanted
         ]
+
+
+class _Ranges(LitertEngine):
+    """Runs samples; the output has of each tensor the least value, and the least negative one."""
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        super().run(inputs)
+        values = map(self._interpreters[0].get_tensor, self._tensors)
+        ends = [(x.min(), -x.max()) if x.size else (np.inf, np.inf) for x in values]
+        return [np.array(ends, np.float64)]
 
 
 def _opened(path: str) -> list[AnyValue]:

@@ -18,6 +18,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import called_name
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.transform.fold_empty import FoldEmpty
+from serde.tflite.apps import planned_facts, with_channels_last
 from serde.tflite.codes import compute_on_codes
 from serde.tflite.export_context import ExportContext
 from serde.tflite.graph import MAX_LEVEL, Value, taken
@@ -75,6 +76,8 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
         UnsupportedModelError: TFLite cannot say some of the model.
     """
     on_codes = options.write_quantized == "int8"
+    model = with_channels_last(model, options)
+    facts = planned_facts(model, options, report)
     wide = computed_wide(model)
     if wide is not None:
         model = wide
@@ -87,13 +90,15 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
     raise_if_refused(report)
     names = output_names(model.meta.outputs, model.main.body.type)
     outputs = context.outputs(results, names)
-    main = context.scope.close(inputs, (), outputs)
-    graphs = [_finished(each, report if on_codes else None) for each in (main, *context.inner)]
+    written = context.scope.close(inputs, (), outputs)
+    graphs = [_finished(each, report if on_codes else None) for each in (written, *context.inner)]
     if wide is not None:
         graphs = list(map(stored_as_halves, graphs))
+    main = graphs[0]
     named = {main.tensors[i].name: i for i in main.inputs}
-    signature = Signature("serving_default", 0, named, dict(zip(names, outputs, strict=True)))
-    return TfliteModel(graphs, [signature], model.meta.extra.get("description", ""))
+    signature = Signature("serving_default", 0, named, dict(zip(names, main.outputs, strict=True)))
+    description = model.meta.description or model.meta.extra.get("description", "")
+    return TfliteModel(graphs, [signature], description, facts=facts)
 
 
 def _finished(graph: Subgraph, report: Report | None) -> Subgraph:
@@ -101,9 +106,7 @@ def _finished(graph: Subgraph, report: Report | None) -> Subgraph:
     operators, tensors = fuse_activations(graph.operators, graph.outputs), list(graph.tensors)
     if report is not None:
         operators = compute_on_codes(operators, tensors, graph.outputs, report)
-    used = {i for each in operators for i in each.inputs}.union(graph.outputs)
-    kept = [x if i in used else replace(x, values=None) for i, x in enumerate(tensors)]
-    return replace(graph, tensors=kept, operators=operators)
+    return replace(graph, tensors=tensors, operators=operators).compact()
 
 
 def _lower(model: RelayModel, report: Report) -> RelayModel:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.relay as relay
+from serde.bridge.input_types import image_facts
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import MAX_MANIFEST_BYTES
 from serde.core.report import Report
@@ -60,13 +62,15 @@ def to_relay(model: TfliteModel, options: TfliteImportOptions, report: Report) -
     scope = Scope(source=model.path)
     graph = model.subgraphs[interface.subgraph]
     report.nodes = len(graph.operators)
-    entries = [_Input(name, graph.tensors[index], index) for name, index in walk.ordered_inputs()]
+    entries = [
+        _Input(name, graph.tensors[index], index) for name, index in interface.inputs.items()
+    ]
     walk.initialize(graph, scope)
     found = walk.read(interface.subgraph, scope)
     given = options.input_shapes, options.input_dtypes
     entries += walk.state_entries(graph)
     inputs = walk.inputs(entries, scope, *given, fixed=options.fix_inputs)
-    order = [index for _, index in walk.ordered_outputs()]
+    order = list(interface.outputs.values())
     outputs = walk.run(Graph(found.inputs, found.nodes, order), scope)
     raise_if_refused(report)
     later = walk.later_values()
@@ -74,16 +78,29 @@ def to_relay(model: TfliteModel, options: TfliteImportOptions, report: Report) -
     walk.fallback.note_unused(report)
     meta = ModelMeta(
         inputs=tuple(each.name_hint for each in inputs),
-        outputs=(*(name for name, _ in walk.ordered_outputs()), *later),
+        outputs=(*interface.outputs, *later),
         source_format="tflite",
         source_version="3",
+        description=model.description,
+        labels=tuple(model.facts.labels.get(0, ())),
         extra={
-            **({"description": model.description} if model.description else {}),
+            **model.facts.texts,
+            **_images(model, graph, interface),
             **{f"{name}.state": to for name, to in zip(walk.states, later, strict=True)},
         },
     )
     names = {graph.tensors[index].name: value for index, value in scope.expressions().items()}
     return walk.assembly.model(inputs, outputs, meta, names)
+
+
+def _images(model: TfliteModel, graph: Subgraph, interface: Interface) -> dict[str, str]:
+    """Return facts about the inputs of the first graph that are images."""
+    names = {index: name for name, index in interface.inputs.items()}
+    found: dict[str, str] = {}
+    for place, image in model.facts.images.items():
+        if interface.subgraph == 0 and place < len(graph.inputs):
+            found |= image_facts(names[graph.inputs[place]], image)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +123,6 @@ class _Walk(ImportWalk[int, Operator, Scope]):
     ) -> None:
         super().__init__(report, Assembly([*interface.inputs, *interface.outputs]), fallback)
         self._model = model
-        self._interface = interface
         self._graphs: dict[Scope, Subgraph] = {}
         self._names = UniqueNames([*interface.inputs, *interface.outputs])
         self._resources: dict[str, Expr] = {}
@@ -114,16 +130,6 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         self._is_hybrid = False
         self.is_exact = True
         self.states: dict[str, State] = {}
-
-    def ordered_inputs(self) -> list[tuple[str, int]]:
-        """Return inputs in the order of the graph."""
-        graph = self._model.subgraphs[self._interface.subgraph]
-        return _in_order(self._interface.inputs, graph.inputs)
-
-    def ordered_outputs(self) -> list[tuple[str, int]]:
-        """Return outputs in the order of the graph."""
-        graph = self._model.subgraphs[self._interface.subgraph]
-        return _in_order(self._interface.outputs, graph.outputs)
 
     def declare(
         self, entry: _Input, shape: Sequence[DimLike] | None, dtype: str | None, scope: Scope
@@ -193,7 +199,7 @@ class _Walk(ImportWalk[int, Operator, Scope]):
 
     def update(self, scope: Scope, index: int, value: Expr) -> None:
         """Give a variable tensor another value."""
-        scope.values[index] = value
+        scope.values[index] = self._coded(value, self._graphs[scope].tensors[index])
 
     def resource(self, handle: Expr) -> Expr:
         """Return the value of a resource.
@@ -225,10 +231,24 @@ class _Walk(ImportWalk[int, Operator, Scope]):
                 scope.define(index, Hole())
             elif tensor.values is not None:
                 weight = self.assembly.tensor(tensor.values, tensor.name or f"t{index}")
-                scope.define(index, weight)
+                scope.define(index, self._of_blocks(weight, tensor, found))
             elif 0 in tensor.shape and index not in given:
                 scope.define(index, Constant(np.empty(tensor.shape, numpy_dtype(tensor.dtype))))
         return Graph(found.inputs, self._nodes(found), found.outputs)
+
+    def _of_blocks(self, codes: Expr, tensor: Tensor, graph: Subgraph) -> Expr:
+        """Return the numbers of codes whose scales, of blocks along the last axis, are a tensor."""
+        block = None if tensor.quantization is None else tensor.quantization.block
+        if block is None or not 0 <= max(block[1:]) < len(graph.tensors) or min(block[1:]) < 0:
+            return codes
+        scale, zero = (graph.tensors[number] for number in block[1:])
+        *rows, columns = tensor.shape
+        pointed = block[2] and (zero.values is None or zero.values.array().any())
+        if scale.values is None or pointed or scale.shape != (*rows, columns / block[0]):
+            return codes
+        factors = relay.cast(self.assembly.tensor(scale.values, scale.name), "float32")
+        parts = relay.reshape(relay.cast(codes, "float32"), (*scale.shape, block[0]))
+        return relay.reshape(relay.multiply(parts, relay.expand_dims(factors, -1)), tensor.shape)
 
     def _nodes(self, graph: Subgraph) -> Iterator[Node[Operator]]:
         for number, each in enumerate(graph.operators):
@@ -251,7 +271,8 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         ctx = ImportContext(label, operator, given, made, self, scope)
         if self._is_exact(operator, given, made):
             return self.call(INTEGERS, ctx, operator.name, inputs, operator.options)
-        elif operator.name not in CODES and not operator.is_custom:
+        known = not operator.is_custom or TABLE.importer(operator.name, 1) is not None
+        if operator.name not in CODES and known:
             self._note_hybrid(given, made)
             inputs = [
                 each and to_numbers(each, tensor, stay_codes=not self.is_exact)
@@ -302,12 +323,6 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         if found is None:
             raise scope.fault(f"tensor {index} is read before anything gives it", label)
         return found
-
-
-def _in_order(named: Mapping[str, int], order: Sequence[int]) -> list[tuple[str, int]]:
-    """Return names and tensors in the order in which tensors stand first in a row."""
-    places = {index: place for place, index in reversed(list(enumerate(order)))}
-    return sorted(named.items(), key=lambda each: places[each[1]])
 
 
 def _has_codes(tensors: Sequence[Tensor | None]) -> bool:

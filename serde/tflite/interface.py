@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +24,7 @@ class Interface:
 
     Attributes:
         subgraph: Its number.
-        inputs: Numbers of tensors by name.
+        inputs: Numbers of tensors by name, in the order of the graph.
         outputs: Likewise.
         key: The signature that says so.
     """
@@ -47,14 +47,21 @@ def chosen_interface(model: TfliteModel, key: str | None) -> Interface:
         raise OptionError(f"signature: there is no {key!r}; there are {found}")
     own = [each for each in model.signatures if each.subgraph == 0]
     signature = known[key] if key is not None else (own[0] if len(own) == 1 else None)
-    if signature is not None and _covers(model, signature):
-        named = signature.inputs, signature.outputs
-        return Interface(signature.subgraph, *named, signature.key)
     graph = model.subgraphs[0 if signature is None else signature.subgraph]
+    if signature is not None and _covers(model, signature):
+        inputs = _in_order(signature.inputs, graph.inputs)
+        outputs = _in_order(signature.outputs, graph.outputs)
+        return Interface(signature.subgraph, inputs, outputs, signature.key)
     names = UniqueNames()
     inputs = {names.reserve(graph.tensors[i].name or "input"): i for i in graph.inputs}
     outputs = {names.reserve(graph.tensors[i].name or "output"): i for i in graph.outputs}
     return Interface(0 if signature is None else signature.subgraph, inputs, outputs)
+
+
+def _in_order(named: Mapping[str, int], order: Sequence[int]) -> dict[str, int]:
+    """Return names and tensors in the order in which tensors stand first in a row."""
+    places = {index: place for place, index in reversed(list(enumerate(order)))}
+    return dict(sorted(named.items(), key=lambda each: places[each[1]]))
 
 
 def _covers(model: TfliteModel, signature: Signature) -> bool:

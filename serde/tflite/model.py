@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 
 from serde.core.weights import Array, Weight
+from serde.tflite.facts import Facts
 
 __all__ = ["Operator", "Quantization", "Signature", "Subgraph", "Tensor", "TfliteModel"]
 
@@ -91,6 +92,22 @@ class Subgraph:
     outputs: tuple[int, ...]
     operators: Sequence[Operator]
 
+    def compact(self) -> Subgraph:
+        """Return the graph without tensors that nothing refers to."""
+        rows = (row for each in self.operators for row in (each.inputs, each.outputs))
+        used = sorted({*self.inputs, *self.outputs, *(i for row in rows for i in row)} - {-1})
+        numbers = {-1: -1, **{old: new for new, old in enumerate(used)}}
+
+        def renumbered(row: Sequence[int]) -> tuple[int, ...]:
+            return tuple(numbers[i] for i in row)
+
+        operators = [
+            replace(each, inputs=renumbered(each.inputs), outputs=renumbered(each.outputs))
+            for each in self.operators
+        ]
+        ends = renumbered(self.inputs), renumbered(self.outputs)
+        return Subgraph(self.name, [self.tensors[i] for i in used], *ends, operators)
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:
@@ -113,6 +130,7 @@ class TfliteModel:
         metadata: Bytes by name.
         path: Where it is from, for messages.
         files: The files it was read from.
+        facts: What it says to apps.
     """
 
     subgraphs: Sequence[Subgraph]
@@ -121,3 +139,4 @@ class TfliteModel:
     metadata: Mapping[str, Weight] = field(default_factory=dict)
     path: str | None = None
     files: tuple[str, ...] = ()
+    facts: Facts = field(default_factory=Facts)

@@ -16,7 +16,7 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.expr import Constant, Expr, tensor_type
 from serde.relay.ir.types import TensorType
 from serde.tflite.model import Quantization, Tensor
 
@@ -96,6 +96,8 @@ def to_numbers(x: Expr, tensor: Tensor | None, *, stay_codes: bool = False) -> E
     """Return what the codes of a tensor stand for, as float32; of weights they may stay codes."""
     if tensor is None or tensor.quantization is None or tensor.dtype not in _CODES:
         return x
+    if tensor.quantization.block is not None and tensor_type(x).dtype == "float32":
+        return x  # The blocks were widened where the tensor was read.
     scale, zero, axis = _constants(tensor)
     if stay_codes and tensor.values is not None and isinstance(zero, Constant):
         points = Constant(zero.data.astype(numpy_dtype(tensor.dtype)))

@@ -17,6 +17,7 @@ from serde.errors import FormatError
 from serde.io.contained import member_path
 from serde.io.cursor import Cursor
 from serde.io.packed import PackedWeight
+from serde.tflite.facts import METADATA_NAME, Facts, read_facts
 from serde.tflite.flatbuffer import Table, root_table
 from serde.tflite.model import Operator, Quantization, Signature, Subgraph, Tensor, TfliteModel
 from serde.tflite.schema import code_names, option_values
@@ -87,13 +88,16 @@ class _Reader:
         subgraphs = [self._subgraph(each, codes) for each in self._root.tables(8)]
         if not subgraphs:
             raise self._root.fault("a model without a subgraph")
+        metadata = {x.text(4): self._bytes(x.number(6, "I")) for x in self._root.tables(16)}
+        own = metadata.get(METADATA_NAME)
         return TfliteModel(
             subgraphs,
             [self._signature(each, subgraphs) for each in self._root.tables(18)],
             self._root.text(10),
-            {each.text(4): self._bytes(each.number(6, "I")) for each in self._root.tables(16)},
+            metadata,
             self._cursor.path,
             tuple(self._files),
+            Facts() if own is None else read_facts(own.array().tobytes(), self._cursor),
         )
 
     def _code(self, table: Table) -> tuple[str, int, bool]:

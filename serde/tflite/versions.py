@@ -1,17 +1,21 @@
 """Facts of operators that are written: the table of their options, and their versions.
 
 Versions grow with types and options; a runtime refuses one that it does not know, so that the
-lowest that holds is written (tensorflow/lite/tools/versioning/op_version.cc).
+lowest that holds is written: ``op_version.cc`` and ``runtime_version.cc`` of LiteRT say so.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
-from serde.tflite.model import Operator, Subgraph
+from serde.tflite.model import Operator, Subgraph, Tensor
 
 __all__ = [
-    "FIXED_SCALES", "KERNEL_TYPES", "MOVING_CODES", "OPTIONS", "POSITIONS", "version_of",
+    "FIXED_SCALES", "HYBRID", "KERNEL_TYPES", "MOVING_CODES", "OPTIONS", "POSITIONS",
+    "least_runtime", "version_of",
 ]  # fmt: skip
 
 _WITH_OPTIONS: Final = (
@@ -40,50 +44,17 @@ OPTIONS: Final = {
 }
 """Names of the tables of options."""
 
-_FLOAT: Final = ("float32",)
-_WIDE: Final = ("float32", "int32", "int64")
-_ORDERED: Final = (*_WIDE, "int8", "int16", "uint8")
+_FACTS: Final = json.loads(Path(__file__).with_name("versions.json").read_text("utf-8"))
+"""By operator: ``types`` of the operand which counts, and numbers of ``axes``, from which versions
+on there are kernels; the ``runtimes`` that came with its versions, from the first on; and
+``kernels``.
+"""
 
-KERNEL_TYPES: Final = {
-    **dict.fromkeys(
-        (
-            "ABS", "ATAN2", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CEIL", "CONV_2D", "CONV_3D", "COS",
-            "DEPTHWISE_CONV_2D", "ELU", "EXP", "FLOOR", "FULLY_CONNECTED", "GELU", "HARD_SWISH",
-            "LEAKY_RELU", "LOCAL_RESPONSE_NORMALIZATION", "LOG", "LOGISTIC", "LOG_SOFTMAX",
-            "MEAN", "POW", "PRELU", "RELU", "RELU6", "RELU_N1_TO_1",
-            "RESIZE_BILINEAR", "ROUND", "RSQRT", "SIN", "SOFTMAX", "SQRT", "TANH", "TRANSPOSE_CONV",
-        ),
-        _FLOAT,
-    ),
-    **dict.fromkeys(
-        ("ADD", "CUMSUM", "MUL", "NEG", "REDUCE_PROD", "SUB", "SUM", "ZEROS_LIKE"), _WIDE
-    ),
-    **dict.fromkeys(("ARG_MAX", "ARG_MIN", "SIGN"), ("float32", "int32")),
-    **dict.fromkeys(
-        ("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "MAXIMUM", "MINIMUM", "PACK"), _ORDERED
-    ),
-    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN"), (*_WIDE, "int8", "uint8")),
-    **dict.fromkeys(("EQUAL", "NOT_EQUAL"), (*_ORDERED, "bool")),
-    **dict.fromkeys(
-        ("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "REDUCE_ALL", "REDUCE_ANY"), ("bool",)
-    ),
-    "MAX_POOL_2D": ("float32", "int8", "uint8"),
-    "BITWISE_XOR": ("int8", "int16", "int32", "uint8", "uint32"),
-    "DIV": ("float32", "int32"),
-    "FLOOR_DIV": ("float32", "int32", "int8", "int16"),
-    "FLOOR_MOD": (*_WIDE, "int8", "int16"),
-    "RESIZE_NEAREST_NEIGHBOR": ("float32", "int8", "int16", "uint8"),
-    "RIGHT_SHIFT": ("int8", "int16", "int32", "uint8", "uint32"),
-    "SPLIT_V": ("float32", "int32", "int64", "int8", "int16", "uint8"),
-    "TOPK_V2": ("float32", "int32", "int64", "int8", "int16", "uint8"),
-}  # fmt: skip
+KERNEL_TYPES: Final[Mapping[str, Sequence[str]]] = _FACTS["kernels"]
 """Types that the kernels of LiteRT 2.3 compute, where these are not all; found by running them."""
 
-POSITIONS: Final = {"TRANSPOSE_CONV": 2}
+POSITIONS: Final = {"FILL": 1, "SPLIT": 1, "TRANSPOSE_CONV": 2}
 """Which operand has the type that counts, if not the first."""
-
-_CODED: Final = {"CONV_2D": 3, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 4, "MUL": 3}
-"""Versions from which kernels take codes of int8, where that is not 2."""
 
 MOVING_CODES: Final = frozenset(
     (
@@ -97,30 +68,75 @@ MOVING_CODES: Final = frozenset(
 FIXED_SCALES: Final = {"LOGISTIC": (256, -128), "SOFTMAX": (256, -128), "TANH": (128, 0)}
 """How many steps of int8 a unit has, and the zero point, where kernels give no other."""
 
-_LEAST: Final = {"BROADCAST_TO": 2, "BATCH_MATMUL": 1, "SELECT_V2": 1, "TRANSPOSE_CONV": 1}
-"""Versions below which no runtime knows an operator."""
+_QUANTIZED_SHORTS: Final = {"ABS": 3, "ADD": 3, "MUL": 4}
+"""Versions with codes of int16, where integers came later."""
+
+HYBRID: Final = {"CONV_2D": (2, 5), "DEPTHWISE_CONV_2D": (4, 6), "FULLY_CONNECTED": (3, 12)}
+"""Versions from which floats are computed on with weights of int8: of one scale, of several."""
 
 
 def version_of(operator: Operator, graph: Subgraph) -> int:
     """Return the version that an operator needs."""
+    given = [graph.tensors[i] for i in operator.inputs if i >= 0]
     place = POSITIONS.get(operator.name, 0)
-    dtype = graph.tensors[operator.inputs[place]].dtype if len(operator.inputs) > place else ""
-    of_numbers = dtype not in KERNEL_TYPES.get(operator.name, dtype)
-    coded = _CODED.get(operator.name, 2) if dtype == "int8" and of_numbers else 1
-    return max(coded, _version_of_numbers(operator))
+    if len(given) <= place:
+        return 1
+    dtype = given[place].dtype
+    found = _FACTS["types"].get(operator.name, {}).get(dtype, 1)
+    if dtype == "int16" and given[place].quantization is not None:
+        found = _QUANTIZED_SHORTS.get(operator.name, found)
+    axes = max(len(each.shape) for each in given)
+    is_broadcast = len(given) < 2 or given[0].shape != given[1].shape
+    for least, version in _FACTS["axes"].get(operator.name, ()):
+        if axes >= least and is_broadcast:
+            found = max(found, version)
+    return max(found, _version_by_options(operator, given), _version_by_scales(operator, graph))
 
 
-def _version_of_numbers(operator: Operator) -> int:
-    options = operator.options
-    dilated = any(options.get(f"dilation_{axis}_factor", 1) != 1 for axis in "wh")
-    if operator.name == "DEPTHWISE_CONV_2D" and dilated:
-        return 2
-    if operator.name == "FULLY_CONNECTED":
-        return 5 if options.get("keep_num_dims") else 6 if len(operator.inputs) < 3 else 1
-    if operator.name == "TRANSPOSE_CONV" and len(operator.inputs) > 3:
-        return 3
-    if operator.name == "RESIZE_BILINEAR" and options.get("half_pixel_centers"):
-        return 3
-    if operator.name == "RESIZE_NEAREST_NEIGHBOR" and options.get("half_pixel_centers"):
-        return 3
-    return _LEAST.get(operator.name, 1)
+def _version_by_options(operator: Operator, given: Sequence[Tensor]) -> int:
+    name, options = operator.name, operator.options
+    if name == "DEPTHWISE_CONV_2D":
+        return 1 + any(options.get(f"dilation_{axis}_factor", 1) != 1 for axis in "wh")
+    if name == "CONV_2D" and len(given) > 1:
+        return 6 if given[0].shape[-1] != given[1].shape[-1] else 1
+    if name == "FULLY_CONNECTED":
+        return 6 if len(given) < 3 else 5 if options.get("keep_num_dims") else 1
+    if name == "TRANSPOSE_CONV":
+        return 4 if options.get("fused_activation_function") else 3 if len(given) > 3 else 1
+    if name in ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"):
+        aligned = options.get("align_corners") and name == "RESIZE_NEAREST_NEIGHBOR"
+        return 3 if options.get("half_pixel_centers") or aligned else 1
+    if name == "GATHER":
+        return 5 if options.get("batch_dims") else 1
+    if name == "STRIDED_SLICE":
+        return 6 if options.get("ellipsis_mask") or options.get("new_axis_mask") else 1
+    return 2 if name == "BROADCAST_TO" else 1
+
+
+def _version_by_scales(operator: Operator, graph: Subgraph) -> int:
+    """Return the version that what codes stand for needs, or the types of other operands."""
+    read = [graph.tensors[i] for i in operator.inputs if i >= 0]
+    made = [graph.tensors[i] for i in operator.outputs]
+    kinds = {each.dtype for each in (*read[:1], *made)}
+    several = [each.quantization is not None and len(each.quantization.scales) > 1 for each in read]
+    if operator.name == "CAST":
+        return 3 if "int8" in kinds else 2 if "uint32" in kinds else 1
+    if operator.name == "QUANTIZE":
+        return 2 if made[0].dtype == "int16" else 1
+    if operator.name == "DEQUANTIZE":
+        return 5 if several[0] else 1
+    if operator.name in HYBRID and read[0].dtype == "float32" and read[1].dtype == "int8":
+        return HYBRID[operator.name][several[1]]
+    scales = [each.quantization.scales[0] for each in (*read, *made) if each.quantization]
+    if operator.name == "MUL" and len(scales) == 3:
+        return 3 if scales[0] * scales[1] >= scales[2] else 1
+    return 1
+
+
+def least_runtime(versions: Iterable[tuple[str, int]]) -> str:
+    """Return the first runtime that has operators in some versions, as three numbers."""
+    found = [[1, 5]]
+    for op, version in versions:
+        texts = _FACTS["runtimes"].get(op, [])[version - 1 : version]
+        found += [[int(part) for part in text.split(".")] for text in texts]
+    return ".".join(map(str, [*max(found), 0][:3]))

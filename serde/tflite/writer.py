@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
@@ -21,10 +21,11 @@ from serde.core.progress import expect
 from serde.core.weights import Weight
 from serde.io.atomic import atomic_write, write_all, write_weight
 from serde.io.packed import PackedBytes
+from serde.tflite.facts import METADATA_NAME, metadata_bytes, write_labels
 from serde.tflite.model import Operator, Signature, Subgraph, Tensor, TfliteModel
 from serde.tflite.reader import IDENTIFIER
 from serde.tflite.schema import camel_case, load_schema
-from serde.tflite.versions import OPTIONS, version_of
+from serde.tflite.versions import OPTIONS, least_runtime, version_of
 
 __all__ = ["file_bytes", "save"]
 
@@ -44,21 +45,24 @@ def save(
     is_inside = 2**16 + sum(each.nbytes + _ALIGNMENT for each in weights) < _MOST
     head, places = _pack(model, len(weights), is_inside)
     at, gaps = len(head), list[int]()
-    for field, weight in zip(places, weights, strict=True):
+    for fields, weight in zip(places, weights, strict=True):
         start = -(-(at + 4) // _ALIGNMENT) * _ALIGNMENT
         gaps.append(start - at)
         if is_inside:
-            struct.pack_into("<I", head, field, start - 4 - field)
+            struct.pack_into("<I", head, fields[0], start - 4 - fields[0])
         else:
-            struct.pack_into("<QQ", head, field, start, weight.nbytes)
+            struct.pack_into("<Q", head, fields[0], start)
+            struct.pack_into("<Q", head, fields[1], weight.nbytes)
         at = start + weight.nbytes
     expect("bytes", at)
     with atomic_write(path, sources=sources, before_commit=before_commit) as file:
         fd = file.fileno()
         write_all(fd, head)
         for gap, weight in zip(gaps, weights, strict=True):
-            write_all(fd, bytes(gap - 4) + struct.pack("<I", weight.nbytes))
+            length = struct.pack("<I", weight.nbytes) if is_inside else bytes(4)
+            write_all(fd, bytes(gap - 4) + length)
             write_weight(weight, fd, "a buffer")
+        write_labels(model.facts, file)
     return path
 
 
@@ -80,8 +84,8 @@ def _stored(weight: Weight) -> Weight:
     return weight if bits is None else PackedBytes(weight, bits)
 
 
-def _pack(model: TfliteModel, count: int, is_inside: bool) -> tuple[bytearray, list[int]]:
-    """Return the tables, and where the field of each buffer lies that tells its values."""
+def _pack(model: TfliteModel, count: int, is_inside: bool) -> tuple[bytearray, list[list[int]]]:
+    """Return the tables, and where the fields of each buffer lie that tell its values."""
     schema = load_schema()
     flatbuffers = require("flatbuffers")
     made = schema.ModelT()
@@ -98,13 +102,32 @@ def _pack(model: TfliteModel, count: int, is_inside: bool) -> tuple[bytearray, l
     numbers: dict[int, int] = {}
     made.subgraphs = [_subgraph(schema, each, codes, numbers) for each in model.subgraphs]
     made.operatorCodes = [_code(schema, *each) for each in codes]
+    made.metadata = [_metadata(schema, made.buffers, *each) for each in _own(model, codes)]
     made.signatureDefs = [_signature(schema, each) for each in model.signatures]
     builder = flatbuffers.Builder(2**16)
     builder.Finish(made.Pack(builder), IDENTIFIER)
     head = bytearray(builder.Output())
     root = schema.Model.GetRootAs(head, 0)
     tables = [root.Buffers(i + 1)._tab for i in range(count)]
-    return head, [each.Pos + int(each.Offset(4 if is_inside else 6)) for each in tables]
+    slots = (4,) if is_inside else (6, 8)
+    return head, [[each.Pos + int(each.Offset(slot)) for slot in slots] for each in tables]
+
+
+def _own(model: TfliteModel, codes: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
+    """Yield metadata by name; of the least runtime there are 16 bytes by rule."""
+    yield "min_runtime_version", least_runtime(codes).encode().ljust(16, b"\0")
+    if model.facts:
+        main = model.subgraphs[0]
+        names = ([main.tensors[i].name for i in row] for row in (main.inputs, main.outputs))
+        yield METADATA_NAME, metadata_bytes(model.facts, *names)
+
+
+def _metadata(schema: AnyValue, buffers: list[AnyValue], name: str, data: bytes) -> AnyValue:
+    made, buffer = schema.MetadataT(), schema.BufferT()
+    made.name, made.buffer = name, len(buffers)
+    buffer.data = np.frombuffer(data, np.uint8)
+    buffers.append(buffer)
+    return made
 
 
 def _code(schema: AnyValue, name: str, version: int) -> AnyValue:

@@ -117,3 +117,10 @@ def test_an_attribute_without_meaning_is_none_of_the_builder() -> None:
     assert list(inspect.signature(relay.sort).parameters) == ["data", "axis", "is_ascend"]
     with pytest.raises(TypeInferenceError, match="unexpected keyword"):
         relay.sort(IMAGE, dtype="float16")  # type: ignore[call-arg]
+
+
+def test_what_no_index_names_is_zero() -> None:
+    values = relay.const(np.array([5, 6], "int32"))
+    dense = relay.sparse_to_dense(relay.const(np.array([0, 2])), (4,), values)
+    found = relay.create_executor(mod=relay.IRModule.from_expr(dense)).evaluate()()
+    np.testing.assert_array_equal(found.numpy(), [5, 0, 6, 0])

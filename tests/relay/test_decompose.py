@@ -107,3 +107,23 @@ def test_operators_that_are_made_of_each_other_end_with_what_the_target_has() ->
     back = Decompose(lambda node: node.op.name != "serde.non_max_suppression").transform(made)
     assert "vision.all_class_non_max_suppression" in _calls(back)
     assert "serde.non_max_suppression" not in _calls(back)
+
+
+@pytest.mark.parametrize("known", [frozenset(), frozenset({"serde.resize"})])
+@pytest.mark.parametrize("dtype", ["uint8", "int32"])
+def test_resized_integers_are_rounded_to_even(dtype: str, known: frozenset[str]) -> None:
+    rows = np.array([[0, 1], [1, 2], [2, 3], [7, 6]], dtype)
+    x = relay.var("x", shape=rows.shape, dtype=dtype)
+    node = call("serde.resize", x, None, None, None, size=(3,), axes=(1,), method="linear")
+    function = Decompose(known).transform(relay.Function([x], node))
+    assert ("serde.resize" in _calls(function)) == bool(known)
+    middle = np.rint(rows.mean(1)).astype(dtype)
+    expected = np.stack([rows[:, 0], middle, rows[:, 1]], 1)
+    np.testing.assert_array_equal(run(function, [rows]), expected)
+
+
+def test_only_images_of_fixed_lengths_are_resized_by_parts() -> None:
+    x = relay.var("x", shape=(relay.Any(), 2))
+    node = call("serde.resize", x, None, None, None, size=(3,), axes=(1,), method="linear")
+    with pytest.raises(TypeInferenceError, match="needs a fixed shape to resize, found"):
+        decompose(node)

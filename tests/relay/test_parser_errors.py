@@ -321,3 +321,12 @@ def test_tuples_that_double_on_every_line_are_refused_at_once() -> None:
     with pytest.raises(TypeInferenceError, match="unfolds to more than 50000 tensors"):
         relay.fromtext(f"{HEADER}def @main(%x: float32) {{\n{body}\n}}")
     assert time.perf_counter() - start < 2
+
+
+@pytest.mark.parametrize(("levels", "message"), [(100, "expected"), (102, "nested too deeply")])
+def test_levels_of_an_attribute(levels: int, message: str) -> None:
+    value = "[" * levels + "1" + "]" * levels
+    head = '#[version = "0.0.5"]\n'
+    text = f"{head}def @main(%x: Tensor[(2), float32]) {{ squeeze(%x, axis={value}) }}"
+    with pytest.raises(RelayError, match=message):
+        relay.fromtext(text)

@@ -58,7 +58,12 @@ def make_graph(
         operator = schema.OperatorT()
         operator.opcodeIndex = len(model.operatorCodes)
         operator.inputs, operator.outputs = list(node.inputs), list(node.outputs)
-        if node.kind:
+        if hasattr(schema.BuiltinOptions2, node.kind):
+            operator.builtinOptions2Type = getattr(schema.BuiltinOptions2, node.kind)
+            operator.builtinOptions2 = getattr(schema, f"{node.kind}T")()
+            for name, value in node.options.items():
+                setattr(operator.builtinOptions2, name, value)
+        elif node.kind:
             operator.builtinOptionsType = getattr(schema.BuiltinOptions, node.kind)
             operator.builtinOptions = getattr(schema, f"{node.kind}T")()
             for name, value in node.options.items():

@@ -12,9 +12,9 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
+from serde.bridge.input_types import Image
 from serde.core.weights import numpy_dtype
 from serde.coreml.interface.description import Interface
-from serde.coreml.interface.input_types import Image
 from serde.coreml.interface.interface import tensors_of
 from serde.coreml.interface.planning import layout_of
 from serde.coreml.mlprogram.states import later_names
@@ -134,9 +134,9 @@ def expected_of(
     outputs = [each.name for each in tensors_of(description)]
     outputs += later_names(changed, [*inputs, *outputs])
     names = {param.name_hint: name for param, name in zip(model.inputs(), inputs, strict=True)}
-    facts = {
-        f"{names[name]}.color_space": image.color_layout for name, image in interface.images.items()
-    }
+    facts = dict[str, str]()
+    for name, image in interface.images.items():
+        facts |= {f"{names[name]}.color_space": image.color_layout, f"{names[name]}.scale": ""}
     facts |= {
         f"{symbol}.range": f"{each.lower}:{each.upper}:{each.default}"
         for symbol, each in interface.ranges.items()

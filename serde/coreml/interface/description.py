@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
 from serde._version import __version__
-from serde.coreml.interface.input_types import COLORS, DEFAULT_RANGE, Image, Range
+from serde.bridge.input_types import COLORS, DEFAULT_RANGE, Image, Range
 from serde.coreml.interface.interface import ARRAY_DTYPES
 from serde.errors import OptionError
 from serde.relay.ir import Dim, SymDim, TensorType, substitute

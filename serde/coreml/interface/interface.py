@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from serde.bridge.input_types import COLORS
 from serde.bridge.summary import TensorSummary
-from serde.coreml.interface.input_types import COLORS
 from serde.coreml.mlprogram.constants import NonTensor, read_value
 from serde.coreml.model import CoremlModel, operations
 from serde.errors import Unsupported

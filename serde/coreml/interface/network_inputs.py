@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.interface.input_types import COLORS
+from serde.bridge.input_types import COLORS
 from serde.coreml.interface.interface import ARRAY_DTYPES, color_space
 from serde.errors import OptionError, Unsupported
 from serde.relay.ir import DimLike, Expr, Span, TensorType, Var

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any as AnyValue
 
+from serde.bridge.input_types import DEFAULT_RANGE, Image, Range, known_image
 from serde.coreml.interface.description import Classifier, Interface
-from serde.coreml.interface.input_types import COLORS, DEFAULT_RANGE, Image, Range
 from serde.coreml.versions import Target
 from serde.errors import OptionError
 from serde.relay.ir import Dim, RelayModel, SymDim, TensorType, TupleType, substitute
@@ -211,9 +211,7 @@ def _images(
     _check_known(option, asked, types, "input" if option == "images" else "output")
     found = {}
     for name, type_ in types.items():
-        layout = extra.get(f"{name}.color_space", "")
-        known = Image(layout, bias=(0.0,) * len(COLORS[layout])) if layout in COLORS else None
-        image = asked.get(name, known)
+        image = asked.get(name, known_image(extra, name))
         if image is None:
             continue
         fault = _misfit(image, type_, target, option == "images")

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any as AnyValue
 
+from serde.bridge.input_types import DEFAULT_RANGE
 from serde.core import Report, Weight
 from serde.core.lossy import FLOAT64_AS_FLOAT32, INT64_AS_INT32
 from serde.coreml.interface.adapters import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.description import Classifier, Interface
-from serde.coreml.interface.input_types import DEFAULT_RANGE
 from serde.coreml.interface.planning import plan
 from serde.coreml.lowering import as_floats, ask, features, with_layers
 from serde.coreml.mlprogram.builder import ProgramBuilder, set_text

@@ -1,9 +1,9 @@
 """Archives that hold a model and what a server needs besides: SageMaker's and model servers'.
 
-``model.tar.gz`` of SageMaker, ``.mar`` of Multi Model Server and TorchServe (also as a folder) and
-``.model`` of MXNet Model Server are taken as they are. The model in them is found by the manifest
-or by the names of its files, the files that it needs are copied out, and what others say of its
-inputs and classes becomes options of the conversion.
+``model.tar.gz`` of SageMaker, ``.mar`` of Multi Model Server and TorchServe (also as a folder),
+``.model`` of MXNet Model Server and ``.task`` of MediaPipe are taken as they are. The model in them
+is found by the manifest or by the names of its files, the files that it needs are copied out, and
+what others say of its inputs and classes becomes options of the conversion.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from serde.io.zips import is_zip, zip_copy
 __all__ = ["Unpacked", "is_archive", "unpack"]
 
 _TARS: Final = (".tar", ".tar.gz", ".tgz")
-_ZIPS: Final = (".mar", ".model", ".zip")
+_ZIPS: Final = (".mar", ".model", ".task", ".zip")
 _MANIFESTS: Final = ("MAR-INF/MANIFEST.json", "MANIFEST.json")
 _PASSED_OVER: Final = frozenset({"MAR-INF", "__MACOSX", "code"})
 """Folders without models: of a server, of macOS, and of scripts for inference."""
@@ -146,7 +146,7 @@ class _Box:
         """Whether there is more to the archive than its format sees: facts, or other archives."""
         known = any(name in _MANIFESTS or is_fact(Path(name).name) for name in self._sizes)
         others = not self._models() and self.inner_archive() is not None
-        return known or others or self.path.suffix in (".mar", ".model")
+        return known or others or self.path.suffix in (".mar", ".model", ".task")
 
     def inner_archive(self) -> str | None:
         """Return the archive in an archive that holds no model itself."""

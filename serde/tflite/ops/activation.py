@@ -9,8 +9,8 @@ from serde.walk.pairs import pair, reads
 
 OPS.pairs(
     pair("RELU", "nn.relu"),
-    pair("LOGISTIC", "sigmoid"),
-    pair("TANH", "tanh"),
+    pair(("LOGISTIC", "STABLEHLO_LOGISTIC"), "sigmoid"),
+    pair(("TANH", "STABLEHLO_TANH"), "tanh"),
     pair("HARD_SWISH", "serde.hard_swish"),
     pair("LEAKY_RELU", "nn.leaky_relu", alpha=0.0),
     pair("LOG_SOFTMAX", "nn.log_softmax"),

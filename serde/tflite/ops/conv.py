@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any as AnyValue
+from typing import Any as AnyValue, TypeAlias
 
 import serde.relay as relay
 from serde.core.allocation import zeros
@@ -113,24 +113,6 @@ def _finish(ctx: ImportContext, found: Expr, bias: Expr | None, function: int) -
     return ctx.activated(found, function)
 
 
-@OPS.imports("CONV_2D", ignored=("quantized_bias_type",))
-def import_conv_2d(
-    ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
-) -> Expr:
-    weight, attributes = _direct(ctx, x, filter_, conv)
-    found = relay.nn.conv2d(x, weight, **attributes)
-    return _finish(ctx, found, bias, conv.fused_activation_function)
-
-
-@OPS.imports("DEPTHWISE_CONV_2D", ignored=("depth_multiplier",))
-def import_depthwise_conv_2d(
-    ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
-) -> Expr:
-    weight, attributes = _depthwise(ctx, x, filter_, conv)
-    found = relay.nn.conv2d(x, weight, **attributes)
-    return _finish(ctx, found, bias, conv.fused_activation_function)
-
-
 def _codes_of(
     ctx: ImportContext,
     x: Expr,
@@ -151,20 +133,31 @@ def _codes_of(
     return rescaled(sums, scale, made, function, twice=made.dtype == "uint8")
 
 
-@INTEGERS.imports("CONV_2D", ignored=("quantized_bias_type",))
-def import_integer_conv_2d(
-    ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
-) -> Expr:
-    weight, attributes = _direct(ctx, x, filter_, conv)
-    return _codes_of(ctx, x, weight, bias, attributes, conv.fused_activation_function)
+_Reading: TypeAlias = Callable[
+    [ImportContext, Expr, Expr, ConvOptions], tuple[Expr, dict[str, AnyValue]]
+]
+"""Returns a filter, and attributes of a convolution."""
 
 
-@INTEGERS.imports("DEPTHWISE_CONV_2D", ignored=("depth_multiplier",))
-def import_integer_depthwise_conv_2d(
-    ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
-) -> Expr:
-    weight, attributes = _depthwise(ctx, x, filter_, conv)
-    return _codes_of(ctx, x, weight, bias, attributes, conv.fused_activation_function)
+def _reader(read: _Reading, *, on_codes: bool = False) -> Callable[..., Expr]:
+    def convolve(
+        ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
+    ) -> Expr:
+        weight, attributes = read(ctx, x, filter_, conv)
+        function = conv.fused_activation_function
+        if on_codes:
+            return _codes_of(ctx, x, weight, bias, attributes, function)
+        return _finish(ctx, relay.nn.conv2d(x, weight, **attributes), bias, function)
+
+    return convolve
+
+
+for _op, _option, _read in (
+    ("CONV_2D", "quantized_bias_type", _direct),
+    ("DEPTHWISE_CONV_2D", "depth_multiplier", _depthwise),
+):
+    OPS.imports(_op, ignored=(_option,))(_reader(_read))
+    INTEGERS.imports(_op, ignored=(_option,))(_reader(_read, on_codes=True))
 
 
 @OPS.imports("CONV_3D")
@@ -216,51 +209,37 @@ def _shape_of(ctx: ImportContext, shape: Expr) -> tuple[int, ...]:
     return ctx.ints(shape) if ctx.is_constant(shape) else ctx.result().shape
 
 
-@OPS.imports("TRANSPOSE_CONV", ignored=("quantized_bias_type",))
-def import_transpose_conv(
-    ctx: ImportContext,
-    output_shape: Expr,
-    filter_: Expr,
-    x: Expr,
-    bias: Expr | None = None,
-    *,
-    conv: ConvOptions,
-) -> Expr:
-    channels, *kernel, _ = ctx.static_shape(filter_, 4)
-    window = _transposed(ctx, x, _shape_of(ctx, output_shape), tuple(kernel), conv)
-    found = relay.nn.conv2d_transpose(x, filter_, **window, channels=channels, kernel_layout="OHWI")
-    return _finish(ctx, found, bias, conv.fused_activation_function)
+def _transposed_reader(*, on_codes: bool) -> Callable[..., Expr]:
+    def convolve(
+        ctx: ImportContext,
+        output_shape: Expr,
+        filter_: Expr,
+        x: Expr,
+        bias: Expr | None = None,
+        *,
+        conv: ConvOptions,
+    ) -> Expr:
+        channels, *kernel, _ = ctx.static_shape(filter_, 4)
+        window = _transposed(ctx, x, _shape_of(ctx, output_shape), tuple(kernel), conv)
+        window |= {"channels": channels, "kernel_layout": "OHWI"}
+        function = conv.fused_activation_function
+        if not on_codes:
+            found = relay.nn.conv2d_transpose(x, filter_, **window)
+            return _finish(ctx, found, bias, function)
+        given, filters, one = ctx.tensor(2), ctx.tensor(1), ctx.const(1.0, "float32")
+        window["out_dtype"] = "int64" if given.dtype == "int16" else "int32"
+        points = zero_point(given), zero_point(filters)
+        sums = relay.qnn.op.conv2d_transpose(x, filter_, *points, one, one, **window)
+        sums = sums if bias is None else relay.nn.bias_add(sums, bias, axis=-1)
+        return rescaled(sums, scale_product(given, filters), ctx.result(), function)
+
+    return convolve
 
 
-@INTEGERS.imports("TRANSPOSE_CONV", ignored=("quantized_bias_type",))
-def import_integer_transpose_conv(
-    ctx: ImportContext,
-    output_shape: Expr,
-    filter_: Expr,
-    x: Expr,
-    bias: Expr | None = None,
-    *,
-    conv: ConvOptions,
-) -> Expr:
-    channels, *kernel, _ = ctx.static_shape(filter_, 4)
-    given, filters = ctx.tensor(2), ctx.tensor(1)
-    wide = "int64" if given.dtype == "int16" else "int32"
-    one = ctx.const(1.0, "float32")
-    sums = relay.qnn.op.conv2d_transpose(
-        x,
-        filter_,
-        zero_point(given),
-        zero_point(filters),
-        one,
-        one,
-        **_transposed(ctx, x, _shape_of(ctx, output_shape), tuple(kernel), conv),
-        channels=channels,
-        kernel_layout="OHWI",
-        out_dtype=wide,
-    )
-    sums = sums if bias is None else relay.nn.bias_add(sums, bias, axis=-1)
-    scale = scale_product(given, filters)
-    return rescaled(sums, scale, ctx.result(), conv.fused_activation_function)
+OPS.imports("TRANSPOSE_CONV", ignored=("quantized_bias_type",))(_transposed_reader(on_codes=False))
+INTEGERS.imports("TRANSPOSE_CONV", ignored=("quantized_bias_type",))(
+    _transposed_reader(on_codes=True)
+)
 
 
 @OPS.imports("CONV_3D_TRANSPOSE")

@@ -20,35 +20,35 @@ from serde.walk.takes import FLOATS, RESULT, Takes, dtypes
 _NO_ACTIVATION = {"fused_activation_function": 0}
 
 OPS.pairs(
-    pair("ABS", "abs"),
+    pair(("ABS", "STABLEHLO_ABS"), "abs"),
     pair("BITWISE_XOR", "bitwise_xor"),
     pair("CEIL", "ceil"),
-    pair("COS", "cos"),
+    pair(("COS", "STABLEHLO_COSINE"), "cos"),
     pair("EQUAL", "equal"),
-    pair("EXP", "exp"),
-    pair("FLOOR", "floor"),
+    pair(("EXP", "STABLEHLO_EXPONENTIAL"), "exp"),
+    pair(("FLOOR", "STABLEHLO_FLOOR"), "floor"),
     pair("FLOOR_DIV", "floor_divide"),
     pair("FLOOR_MOD", "floor_mod"),
     pair("GREATER", "greater"),
     pair("GREATER_EQUAL", "greater_equal"),
     pair("LESS", "less"),
     pair("LESS_EQUAL", "less_equal"),
-    pair("LOG", "log"),
-    pair("LOGICAL_AND", "logical_and"),
+    pair(("LOG", "STABLEHLO_LOG"), "log"),
+    pair(("LOGICAL_AND", "STABLEHLO_AND"), "logical_and"),
     pair("LOGICAL_NOT", "logical_not"),
-    pair("LOGICAL_OR", "logical_or"),
-    pair("MAXIMUM", "maximum"),
-    pair("MINIMUM", "minimum"),
-    pair("NEG", "negative"),
+    pair(("LOGICAL_OR", "STABLEHLO_OR"), "logical_or"),
+    pair(("MAXIMUM", "STABLEHLO_MAXIMUM"), "maximum"),
+    pair(("MINIMUM", "STABLEHLO_MINIMUM"), "minimum"),
+    pair(("NEG", "STABLEHLO_NEGATE"), "negative"),
     pair("NOT_EQUAL", "not_equal"),
-    pair("POW", "power"),
+    pair(("POW", "STABLEHLO_POWER"), "power"),
     pair("RIGHT_SHIFT", "right_shift"),
     pair("ROUND", "serde.round_even"),
-    pair("RSQRT", "rsqrt"),
+    pair(("RSQRT", "STABLEHLO_RSQRT"), "rsqrt"),
     pair("SIGN", "sign"),
     pair("SIN", "sin"),
     pair("SQRT", "sqrt"),
-    reads("SELECT_V2", "where"),
+    reads(("SELECT_V2", "STABLEHLO_SELECT"), "where"),
     reads("ZEROS_LIKE", "zeros_like"),
     writes("ADD", "add", constants=_NO_ACTIVATION),
     writes("SUB", "subtract", constants=_NO_ACTIVATION),
@@ -66,12 +66,13 @@ def _arithmetic_reader(build: Callable[[Expr, Expr], Expr]) -> Callable[..., Exp
     return read
 
 
-OPS.imports("ADD", ignored=("pot_scale_int16",))(_arithmetic_reader(relay.add))
-OPS.imports("SUB", ignored=("pot_scale_int16",))(_arithmetic_reader(relay.subtract))
-OPS.imports("MUL")(_arithmetic_reader(relay.multiply))
+_SHORTS = ("pot_scale_int16",)
+OPS.imports("ADD", "STABLEHLO_ADD", ignored=_SHORTS)(_arithmetic_reader(relay.add))
+OPS.imports("SUB", "STABLEHLO_SUBTRACT", ignored=_SHORTS)(_arithmetic_reader(relay.subtract))
+OPS.imports("MUL", "STABLEHLO_MULTIPLY")(_arithmetic_reader(relay.multiply))
 
 
-@OPS.imports("DIV")
+@OPS.imports("DIV", "STABLEHLO_DIVIDE")
 def import_div(ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
     """Integers are divided towards zero."""
     divide = relay.divide if is_float(ctx.type(x).dtype) else relay.trunc_divide
@@ -102,7 +103,7 @@ def import_atan2(ctx: ImportContext, y: Expr, x: Expr) -> Expr:
     return arctan2(y, x)
 
 
-@OPS.imports("CAST")
+@OPS.imports("CAST", "STABLEHLO_CONVERT")
 def import_cast(
     ctx: ImportContext, x: Expr, *, in_data_type: int = 0, out_data_type: int = 0
 ) -> Expr:

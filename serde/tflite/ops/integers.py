@@ -68,37 +68,6 @@ def import_integer_mul(
     return rescaled(found, scale, ctx.result(), fused_activation_function)
 
 
-@INTEGERS.imports(
-    "FULLY_CONNECTED", ignored=("asymmetric_quantize_inputs", "quantized_bias_type", "quant_spec")
-)
-def import_integer_fully_connected(
-    ctx: ImportContext,
-    x: Expr,
-    weights: Expr,
-    bias: Expr | None = None,
-    *,
-    weights_format: int = 0,
-    keep_num_dims: bool = False,
-    fused_activation_function: int = 0,
-) -> Expr:
-    if weights_format != 0:
-        raise Unsupported("weights whose bytes are shuffled")
-    units, columns = ctx.type(weights).shape[-2:]
-    leading = ctx.type(x).shape[:-1]
-    is_matrix = len(leading) == 1 and ctx.dim_at(x, -1) == columns
-    flat = x if is_matrix else relay.reshape(x, (-1, columns))
-    one = ctx.const(1.0, "float32")
-    zeros = zero_point(ctx.tensor(0)), zero_point(ctx.tensor(1))
-    wide = "int64" if ctx.result().dtype == "int16" else "int32"
-    sums = relay.qnn.op.dense(flat, weights, *zeros, one, one, units=units, out_dtype=wide)
-    if bias is not None:
-        sums = relay.nn.bias_add(sums, bias, axis=-1)
-    scale = scale_product(ctx.tensor(0), ctx.tensor(1))
-    made = ctx.result()
-    found = rescaled(sums, scale, made, fused_activation_function)
-    return relay.reshape(found, (*leading, units)) if keep_num_dims and len(leading) != 1 else found
-
-
 @INTEGERS.imports("AVERAGE_POOL_2D")
 def import_integer_average_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
     """Codes are averaged as they are, ties away from zero."""

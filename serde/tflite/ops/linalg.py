@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import serde.relay as relay
@@ -9,36 +10,50 @@ from serde.core.allocation import zeros
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.op.attention import decompose_attention, has_any
-from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.tflite.ops.table import INTEGERS, OPS, ExportContext, ImportContext, Value
+from serde.tflite.quantization import rescaled, scale_product, zero_point
 from serde.walk.pairs import writes
 from serde.walk.takes import ANY, Takes
 
 
-@OPS.imports(
-    "FULLY_CONNECTED", ignored=("asymmetric_quantize_inputs", "quantized_bias_type", "quant_spec")
-)
-def import_fully_connected(
-    ctx: ImportContext,
-    x: Expr,
-    weights: Expr,
-    bias: Expr | None = None,
-    *,
-    weights_format: int = 0,
-    keep_num_dims: bool = False,
-    fused_activation_function: int = 0,
-) -> Expr:
-    """Weights are [outputs, inputs]; the input is made a matrix of so many columns."""
-    if weights_format != 0:
-        raise Unsupported("weights whose bytes are shuffled")
-    units, columns = ctx.type(weights).shape[-2:]
-    leading = ctx.type(x).shape[:-1]
-    flat = x
-    if not keep_num_dims and (len(leading) != 1 or ctx.dim_at(x, -1) != columns):
-        flat = relay.reshape(x, (-1, columns))
-    found = relay.nn.dense(flat, weights, units=units)
-    if bias is not None:
-        found = relay.nn.bias_add(found, bias, axis=-1)
-    return ctx.activated(found, fused_activation_function)
+def _dense_reader(*, on_codes: bool) -> Callable[..., Expr]:
+    def read(
+        ctx: ImportContext,
+        x: Expr,
+        weights: Expr,
+        bias: Expr | None = None,
+        *,
+        weights_format: int = 0,
+        keep_num_dims: bool = False,
+        fused_activation_function: int = 0,
+    ) -> Expr:
+        """Weights are [outputs, inputs]; the input is made a matrix of so many columns."""
+        if weights_format != 0:
+            raise Unsupported("weights whose bytes are shuffled")
+        units, columns = ctx.type(weights).shape[-2:]
+        leading, flat = ctx.type(x).shape[:-1], x
+        is_matrix = len(leading) == 1 and ctx.dim_at(x, -1) == columns
+        if not is_matrix and (on_codes or not keep_num_dims):
+            flat = relay.reshape(x, (-1, columns))
+        if not on_codes:
+            found = relay.nn.dense(flat, weights, units=units)
+            found = found if bias is None else relay.nn.bias_add(found, bias, axis=-1)
+            return ctx.activated(found, fused_activation_function)
+        factors, made, one = (ctx.tensor(0), ctx.tensor(1)), ctx.result(), ctx.const(1.0, "float32")
+        points = zero_point(factors[0]), zero_point(factors[1])
+        wide = "int64" if made.dtype == "int16" else "int32"
+        sums = relay.qnn.op.dense(flat, weights, *points, one, one, units, wide)
+        sums = sums if bias is None else relay.nn.bias_add(sums, bias, axis=-1)
+        found = rescaled(sums, scale_product(*factors), made, fused_activation_function)
+        keeps = keep_num_dims and len(leading) != 1
+        return relay.reshape(found, (*leading, units)) if keeps else found
+
+    return read
+
+
+_IGNORED = ("asymmetric_quantize_inputs", "quantized_bias_type", "quant_spec")
+OPS.imports("FULLY_CONNECTED", ignored=_IGNORED)(_dense_reader(on_codes=False))
+INTEGERS.imports("FULLY_CONNECTED", ignored=_IGNORED)(_dense_reader(on_codes=True))
 
 
 @OPS.imports("BATCH_MATMUL", ignored=("asymmetric_quantize_inputs",))

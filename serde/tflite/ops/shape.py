@@ -29,6 +29,7 @@ OPS.pairs(
         takes=Takes(mode=Literal["DCR", ""]), block_size=0,
     ),
     reads("PACK", "stack", axis=0, ignored="values_count"),
+    reads("STABLEHLO_CONCATENATE", "concatenate", renamed={"dimension": "axis"}, dimension=0),
     reads("MATRIX_SET_DIAG", "matrix_set_diag"),
     reads(
         "REVERSE_SEQUENCE", "reverse_sequence", seq_dim=0, batch_dim=0,
@@ -43,7 +44,7 @@ def pairs_of(ctx: ImportContext, x: Expr) -> list[tuple[int, int]]:
     return [(int(before), int(after)) for before, after in ctx.constant(x).reshape(-1, 2)]
 
 
-@OPS.imports("RESHAPE")
+@OPS.imports("RESHAPE", "STABLEHLO_RESHAPE")
 def import_reshape(
     ctx: ImportContext, x: Expr, shape: Expr | None = None, *, new_shape: AnyValue = None
 ) -> Expr:

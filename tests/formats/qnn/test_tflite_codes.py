@@ -98,6 +98,12 @@ def depthwise(x: Expr) -> Expr:
     return relay.nn.bias_add(found, const(RNG.normal(size=4)), axis=3)
 
 
+def transposed(x: Expr) -> Expr:
+    kind = {**CONV, "strides": (2, 2)}
+    found = relay.nn.conv2d_transpose(x, weight((6, 3, 3, 4), 0), **kind)
+    return relay.nn.bias_add(found, const(RNG.normal(size=6)), axis=3)
+
+
 ONE: dict[str, tuple[tuple[int, ...], Callable[[Expr], Expr], list[str]]] = {
     "conv": (IMAGE, lambda x: conv(x, 0, True), ["CONV_2D"]),
     "conv of one scale": (IMAGE, lambda x: conv(x, None, False), ["CONV_2D"]),
@@ -120,6 +126,12 @@ ONE: dict[str, tuple[tuple[int, ...], Callable[[Expr], Expr], list[str]]] = {
     "sigmoid": (IMAGE, relay.sigmoid, ["LOGISTIC", "QUANTIZE"]),
     "tanh": (IMAGE, relay.tanh, ["TANH", "QUANTIZE"]),
     "twice": (IMAGE, lambda x: relay.add(x, x), ["ADD"]),
+    "abs": (IMAGE, relay.abs, ["ABS"]),
+    "exp": (IMAGE, lambda x: relay.exp(x), ["EXP"]),
+    "gelu": (IMAGE, relay.serde.gelu, ["GELU"]),
+    "hard_swish": (IMAGE, relay.serde.hard_swish, ["HARD_SWISH"]),
+    "prelu": (IMAGE, lambda x: relay.nn.prelu(x, weight((4,)), axis=3), ["PRELU"]),
+    "transposed": (IMAGE, lambda x: transposed(x), ["TRANSPOSE_CONV"]),
 }  # fmt: skip
 """Operators of one operand: its shape, the operator, and what is written between codes."""
 
@@ -131,6 +143,49 @@ def test_one_operand(name: str) -> None:
     x = relay.var("x", shape=shape, dtype="int8")
     body = quantize(build(dequantize(x, X)), Y if "relu" not in name else (0.03, -100))
     assert check(body, [x]) == [f"{each} int8" for each in wanted]
+
+
+SHORT_X, SHORT_Y = (0.0002, 0), (0.0005, 0)
+SHORTS = (
+    "conv", "conv of one scale", "conv and relu", "conv that is padded", "depthwise", "dense",
+    "mean", "relu", "relu6", "leaky", "twice", "transposed",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHORTS)
+def test_codes_of_16_bits(name: str) -> None:
+    """Weights are of 8 bits, biases of 64, and no code has a zero point."""
+    shape, build, wanted = ONE[name]
+    x = relay.var("x", shape=shape, dtype="int16")
+    body = quantize(build(dequantize(x, SHORT_X)), SHORT_Y, "int16")
+    assert check(body, [x]) == [f"{each} int16" for each in wanted]
+
+
+@pytest.mark.parametrize("name", ["softmax", "sigmoid", "tanh", "exp", "gelu", "hard_swish"])
+def test_tables_of_16_bits_are_further_off(name: str) -> None:
+    """LiteRT's are up to four steps off, or there are none: computed on numbers."""
+    shape, build, _ = ONE[name]
+    x = relay.var("x", shape=shape, dtype="int16")
+    body = quantize(build(dequantize(x, SHORT_X)), SHORT_Y, "int16")
+    found = check(body, [x])
+    assert (found[0], found[-1]) == ("DEQUANTIZE float32", "QUANTIZE int16")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+@pytest.mark.parametrize("op", ["maximum", "minimum"])
+def test_greater_of_two_scales(op: str, dtype: str) -> None:
+    pair = [relay.var(each, shape=(2, 3, 8), dtype=dtype) for each in "ab"]
+    scales = (X, Z) if dtype == "int8" else (SHORT_X, SHORT_Y)
+    real = call(op, *map(dequantize, pair, scales))
+    found = check(quantize(real, scales[1], dtype), pair)
+    assert found == [f"QUANTIZE {dtype}", f"{op.upper()} {dtype}"]
+
+
+@pytest.mark.parametrize("op", ["max", "min"])
+def test_greatest_of_codes(op: str) -> None:
+    x = relay.var("x", shape=IMAGE, dtype="int8")
+    body = quantize(call(op, dequantize(x, X), axis=(1, 2)), X)
+    assert check(body, [x], steps=0) == [f"REDUCE_{op.upper()} int8"]
 
 
 @pytest.mark.parametrize("op", ["add", "subtract", "multiply"])
@@ -178,6 +233,14 @@ def test_what_keeps_the_scale(name: str, dtype: str) -> None:
     assert found == [*ends[:1], *(f"{each} int8" for each in wanted), *ends[1:]]
 
 
+@pytest.mark.parametrize("name", SAME)
+def test_codes_of_16_bits_keep_the_scale(name: str) -> None:
+    build, wanted = SAME[name]
+    x = relay.var("x", shape=IMAGE, dtype="int16")
+    body = quantize(build(dequantize(x, SHORT_X)), SHORT_X, "int16")
+    assert check(body, [x]) == [f"{each} int16" for each in wanted]
+
+
 def test_numbers_of_uint8_are_codes_of_int8() -> None:
     x = relay.var("x", shape=(3, 5))
     inner = dequantize(quantize(x, (0.05, 131), "uint8"), (0.05, 131))
@@ -190,12 +253,12 @@ def test_numbers_of_uint8_are_codes_of_int8() -> None:
     assert np.abs(found - run(relay.Function([x], body), [feed])).max() <= 0.0801
 
 
-@pytest.mark.parametrize("why", ["filter with a zero point", "average of another scale", "exp"])
+@pytest.mark.parametrize("why", ["filter with a zero point", "average of another scale", "sin"])
 def test_what_no_kernel_holds_is_computed_on_numbers(why: str) -> None:
     x = relay.var("x", shape=IMAGE, dtype="int8")
     real = dequantize(x, X)
-    if why == "exp":
-        real = relay.exp(real)
+    if why == "sin":
+        real = relay.sin(real)
     elif why == "average of another scale":
         real = relay.nn.avg_pool2d(real, (2, 2), (2, 2), layout="NHWC")
     else:

@@ -1,26 +1,27 @@
 """What app developers ask of inputs and outputs: images, class labels, lengths.
 
-The options of export hold what is defined here, made of what a caller of the API or of the
-command line gives.
+The options of Core ML and TFLite hold what is defined here, made of what a caller of the API or
+of the command line gives.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from pathlib import Path
-from typing import Any, SupportsIndex, TypeVar
+from typing import Any, Final, SupportsIndex, TypeVar
 
 from serde.errors import FormatError, OptionError
 from serde.io.contained import read_small
 
 __all__ = [
-    "COLORS", "DEFAULT_RANGE", "Image", "Range", "enumerated_from", "image_from", "images_from",
-    "labels_from", "output_images_from", "parse_enumerated", "parse_file", "parse_images",
-    "parse_layouts", "parse_ranges", "parse_texts", "ranges_from", "texts_from",
+    "CLASS_LABELS", "COLORS", "DEFAULT_RANGE", "IMAGES", "Image", "Range", "enumerated_from",
+    "image_facts", "image_from", "images_from", "known_image", "labels_from", "output_images_from",
+    "parse_enumerated", "parse_file", "parse_images", "parse_layouts", "parse_ranges",
+    "parse_texts", "ranges_from", "texts_from",
 ]  # fmt: skip
 
 COLORS = {
@@ -68,6 +69,35 @@ class Image:
     def is_plain(self) -> bool:
         """Whether the network takes the pixels as they are."""
         return set(self.scale) == {1.0} and not any(self.bias)
+
+
+def known_image(extra: Mapping[str, str], name: str) -> Image | None:
+    """Return what facts of a model say of an input or output, if it is an image.
+
+    ``NAME.color_space`` is its colour layout; ``NAME.scale`` and ``NAME.bias`` are there where the
+    model takes no pixels but ``scale * pixels + bias``.
+    """
+    layout = extra.get(f"{name}.color_space", "")
+    if layout not in COLORS:
+        return None
+    plain = Image(layout, bias=(0.0,) * len(COLORS[layout]))
+    try:
+        scale, bias = (
+            tuple(map(float, extra[f"{name}.{fact}"].split(","))) for fact in ("scale", "bias")
+        )
+    except (KeyError, ValueError):
+        return plain
+    return Image(layout, scale, bias) if len(scale) == len(bias) == plain.channels else plain
+
+
+def image_facts(name: str, image: Image) -> dict[str, str]:
+    """Return the facts that :func:`known_image` reads."""
+    facts = {f"{name}.color_space": image.color_layout}
+    if not image.is_plain:
+        scale = image.scale * (image.channels // len(image.scale))
+        facts[f"{name}.scale"] = ",".join(map(repr, scale))
+        facts[f"{name}.bias"] = ",".join(map(repr, image.bias))
+    return facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +254,12 @@ def enumerated_from(given: Any) -> dict[str, tuple[tuple[int, ...], ...]]:
     return found
 
 
-def labels_from(given: Any) -> tuple[str | int, ...] | None:
+def labels_from(given: Any, *, once: str = "") -> tuple[str | int, ...] | None:
     """Return class labels: those of a list, or those of a file with one on each line.
+
+    Args:
+        given: The list, or the path.
+        once: Why no label may occur twice, if none may.
 
     Raises:
         OptionError: The file cannot be read as text, or labels are neither all text nor all
@@ -251,10 +285,9 @@ def labels_from(given: Any) -> tuple[str | int, ...] | None:
         raise OptionError(f"{where}: expected text or integers, found both")
     places: dict[str | int, int] = {}
     for place, label in enumerate(labels):
-        if label in places:
+        if once and label in places:
             raise OptionError(
-                f"{where}: {label!r} is the label of classes {places[label]} and {place}; "
-                "Core ML gives scores by label, so that one of them would be lost"
+                f"{where}: {label!r} is the label of classes {places[label]} and {place}; {once}"
             )
         places[label] = place
     return tuple(labels)
@@ -387,3 +420,22 @@ def _add(found: dict[str, Value], name: str, value: Value, flag: str) -> None:
     if name in found:
         raise OptionError(f"{flag}: {name} is given twice")
     found[name] = value
+
+
+IMAGES: Final = {
+    "accepts": Mapping[str, Image | str | Mapping[str, Any]] | Sequence[str],
+    "flag": "--image",
+    "parse": parse_images,
+    "metavar": "NAME:LAYOUT,...",
+    "help": "Input that is an image: data:BGR,scale=0.017,red_bias=-2.1 (RGB, BGR, "
+    "GRAYSCALE, GRAYSCALE_FLOAT16; also bias for all channels).",
+}
+"""What is said of the option for images."""
+
+CLASS_LABELS: Final = {
+    "accepts": Sequence[str | int] | os.PathLike[str] | None,
+    "parse": parse_file,
+    "metavar": "FILE",
+    "help": "File with a class label on each line; makes a classifier.",
+}
+"""What is said of the option for class labels."""
