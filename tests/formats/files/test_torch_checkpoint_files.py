@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 from support.checkpoints import write_folder, write_safetensors
 
-from serde.errors import FormatError
+import serde
+from serde.errors import FormatError, MissingDependency
 from serde.torch.checkpoint.files import is_checkpoint, open_checkpoint, sidecars
 
 ONE = {"model-1.safetensors": {"a": [1.0, 2.0]}, "model-2.safetensors": {"b": [[3.0]]}}
@@ -115,3 +117,11 @@ def test_files_of_a_tokenizer_and_no_others_are_copied(tmp_path: Path) -> None:
     for name in ("tokenizer.json", "modeling_own.py", "pytorch_model.bin"):
         (folder / name).write_text("{}")
     assert sorted(sidecars(folder)) == ["config.json", "tokenizer.json"]
+
+
+def test_a_package_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(MissingDependency, match=r"serde-relay\[transformers\]"):
+        serde.to_relay(write_folder(tmp_path / "net", ONE), task="text-generation")
