@@ -26,10 +26,10 @@ import numpy as np
 import serde
 import serde.relay as relay
 from fuzz.case import Case
+from serde.bridge.input_types import labels_from
 from serde.bridge.summary import ServedFile
 from serde.checking.data import as_check_data
 from serde.core.report import Nearness, OutputAccuracy, OutputVerdict, Report
-from serde.bridge.input_types import labels_from
 from serde.errors import SerdeError
 from serde.fleet.batching.findings import Findings
 from serde.fleet.batching.ledger import Ledger, read_outcomes

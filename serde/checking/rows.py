@@ -212,7 +212,7 @@ def _are_distinct(rows: Array) -> bool:
 
 
 def _find_rows(
-    pool: Array, rows: Array, places: Array, limits: Array, *, anywhere: bool = True
+    pool: Array, rows: Array, positions: Array, limits: Array, *, anywhere: bool = True
 ) -> Array:
     """Return, for each row, the place of the pool's row that is near in every column, or -1.
 
@@ -221,9 +221,9 @@ def _find_rows(
     """
     if not len(pool) or not len(rows):
         return np.full(len(rows), -1)
-    there = np.clip(places, 0, len(pool) - 1)
-    at_home = _are_near(pool[there], rows, limits) & (places < len(pool))
-    found = np.where(at_home, places, -1)
+    there = np.clip(positions, 0, len(pool) - 1)
+    at_home = _are_near(pool[there], rows, limits) & (positions < len(pool))
+    found = np.where(at_home, positions, -1)
     away = np.flatnonzero(~at_home)
     if not len(away) or not anywhere:
         return found
@@ -237,7 +237,7 @@ def _find_rows(
         fits = candidates[_are_near(pool[candidates], rows[at], limits)]
         if len(fits):
             apart = np.nan_to_num(np.abs(pool[fits] - rows[at]) / np.maximum(limits, _TINY))
-            found[at] = fits[np.lexsort((np.abs(fits - places[at]), apart.max(axis=-1)))[0]]
+            found[at] = fits[np.lexsort((np.abs(fits - positions[at]), apart.max(axis=-1)))[0]]
     return found
 
 

@@ -45,9 +45,9 @@ def make_spread(framework: Framework, lengths: Sequence[AnyValue]) -> Callable[.
     def broadcast_to(x: AnyValue) -> AnyValue:
         offset = len(lengths) - len(x.shape)
 
-        def one(*places: AnyValue) -> AnyValue:
+        def one(*indices: AnyValue) -> AnyValue:
             own = []
-            for length, place in zip(x.shape, places[offset:], strict=True):
+            for length, place in zip(x.shape, indices[offset:], strict=True):
                 fixed = getattr(length, "value", None)
                 if fixed is None:
                     place = tir.Select(length == 1, tir.IntImm("int64", 0), place)
@@ -125,8 +125,8 @@ def make_fallback(framework: Framework, op: str) -> Callable[..., AnyValue]:
         for each in lengths[1:]:
             none = tir.Or(none, each == 0)
 
-        def one(*places: AnyValue) -> AnyValue:
-            return tir.Select(none, neutral(str(x.dtype)), x(*places))
+        def one(*indices: AnyValue) -> AnyValue:
+            return tir.Select(none, neutral(str(x.dtype)), x(*indices))
 
         return te.compute(x.shape, one, name="reduced")
 

@@ -54,7 +54,7 @@ def test_what_a_conversion_raises_is_told(name: str) -> None:
     assert {each for each in named if not hasattr(errors, each)} == set()
     wanted = {"LimitError", "MissingDependency", "OptionError"}
     wanted |= set() if function.reads is None else {"FormatError"}
-    wanted |= set() if function.places is None else {"StoreError"}
+    wanted |= set() if function.locations is None else {"StoreError"}
     assert wanted <= named
 
 

@@ -31,9 +31,9 @@ def _in_one_dtype(expand: Callable[..., Expr]) -> Callable[..., Expr]:
     """Return an expansion that computes places in the dtype of the images, if that is wide."""
     expand = gather(expand)
 
-    def expand_places(data: Expr, *places: Expr, **attrs: AnyValue) -> Expr:
+    def expand_places(data: Expr, *indices: Expr, **attrs: AnyValue) -> Expr:
         wide = "float64" if tensor_type(data).dtype == "float64" else "float32"
-        return expand(wide, wide, data, *places, **attrs)
+        return expand(wide, wide, data, *indices, **attrs)
 
     return expand_places
 
@@ -156,12 +156,12 @@ def _find_form(lengths: Sequence[int], size: Sequence[int], how: Interpolation) 
     return None
 
 
-def _read_whole(places: Array, length: int, how: Interpolation) -> Array | None:
+def _read_whole(positions: Array, length: int, how: Interpolation) -> Array | None:
     """Return which elements are read, where it is one for each place."""
     if how.method == "nearest_neighbor":
-        return how.taps(places, length)[0][0]
-    if how.method == "linear" and np.array_equal(places, np.floor(places)):
-        return np.clip(places, 0, length - 1)
+        return how.taps(positions, length)[0][0]
+    if how.method == "linear" and np.array_equal(positions, np.floor(positions)):
+        return np.clip(positions, 0, length - 1)
     return None
 
 
@@ -169,9 +169,9 @@ def _find_upsampling(
     axes: Sequence[tuple[int, int]],
     factor: tuple[int, ...],
     how: Interpolation,
-    places: Sequence[Array],
+    positions: Sequence[Array],
 ) -> _Form | None:
-    pairs = list(zip(places, axes, strict=True))
+    pairs = list(zip(positions, axes, strict=True))
     if how.method == "nearest_neighbor":
         read = [_read_whole(each, n, how) for each, (n, _) in pairs]
         blocks = [allocation.arange(count) // (count // n) for n, count in axes]

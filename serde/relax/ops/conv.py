@@ -267,8 +267,8 @@ def conv_transpose(
             )
         ]
 
-        def spread(n: AnyValue, c: AnyValue, *places: AnyValue) -> AnyValue:
-            moved = [p - front for p, front in zip(places, fronts, strict=True)]
+        def spread(n: AnyValue, c: AnyValue, *indices: AnyValue) -> AnyValue:
+            moved = [p - front for p, front in zip(indices, fronts, strict=True)]
             held = [tir.floordiv(m, s) for m, s in zip(moved, strides, strict=True)]
             hits = [m >= 0 for m in moved]
             hits += [tir.floormod(m, s) == 0 for m, s in zip(moved, strides, strict=True)]
@@ -282,9 +282,9 @@ def conv_transpose(
         channel = te.reduce_axis((0, part), name="c")
         taps = [te.reduce_axis((0, kernel[i]), name=f"k{i}") for i in range(rank)]
 
-        def add_up(n: AnyValue, o: AnyValue, *places: AnyValue) -> AnyValue:
+        def add_up(n: AnyValue, o: AnyValue, *indices: AnyValue) -> AnyValue:
             source = tir.floordiv(o, outputs) * part + channel
-            read = [p + k * d for p, k, d in zip(places, taps, dilation, strict=True)]
+            read = [p + k * d for p, k, d in zip(indices, taps, dilation, strict=True)]
             turned = [length - 1 - k for length, k in zip(kernel, taps, strict=True)]
             factor = weight[(source, tir.floormod(o, outputs), *turned)].astype(dtype)
             return te.sum(wide[(n, source, *read)] * factor, axis=[channel, *taps])

@@ -52,8 +52,8 @@ class _PoolWindow:
         batch, channels, *space = data.shape
         taps = [te.reduce_axis((0, size), name=f"k{i}") for i, size in enumerate(self.size)]
 
-        def at_window(n: AnyValue, c: AnyValue, *places: AnyValue) -> AnyValue:
-            axes = zip(self._starts(places), taps, self.dilation, strict=True)
+        def at_window(n: AnyValue, c: AnyValue, *indices: AnyValue) -> AnyValue:
+            axes = zip(self._starts(indices), taps, self.dilation, strict=True)
             read = [begin + tap * step for begin, tap, step in axes]
             inside = [tir.all(r >= 0, r < end) for r, end in zip(read, space, strict=True)]
             value = data[(n, c, *read)].astype(dtype)
@@ -76,10 +76,10 @@ class _PoolWindow:
         total = dtype if is_float(dtype) else "int64"
         sums = self._reduce(data, total, tir.const(0, total), te.sum)
 
-        def divide(n: AnyValue, c: AnyValue, *places: AnyValue) -> AnyValue:
+        def divide(n: AnyValue, c: AnyValue, *indices: AnyValue) -> AnyValue:
             taps = tir.const(math.prod(self.size), "int64")
-            divisor = taps if count_include_pad else self._count(places, data.shape[2:])
-            quotient = divide_in(tir, sums[(n, c, *places)], divisor.astype(total), total)
+            divisor = taps if count_include_pad else self._count(indices, data.shape[2:])
+            quotient = divide_in(tir, sums[(n, c, *indices)], divisor.astype(total), total)
             return quotient.astype(dtype)
 
         return te.compute(sums.shape, divide, name="mean_pool")

@@ -135,8 +135,8 @@ def export_dilation2d(
             )
         ]
 
-        def reach(n: AnyValue, c: AnyValue, *places: AnyValue) -> AnyValue:
-            axes = zip(places, strides, taps, dilations, before, strict=True)
+        def reach(n: AnyValue, c: AnyValue, *indices: AnyValue) -> AnyValue:
+            axes = zip(indices, strides, taps, dilations, before, strict=True)
             read = [p * s + k * d - b for p, s, k, d, b in axes]
             inside = [tir.all(r >= 0, r < end) for r, end in zip(read, space, strict=True)]
             held = tir.if_then_else(tir.all(*inside), image[(n, c, *read)], least)

@@ -66,10 +66,10 @@ def cut(
         for axis, length in zip(axes, ctx.wide(lengths), strict=True):
             shape[axis] = length
 
-        def one(*places: AnyValue) -> AnyValue:
-            source = list(places)
+        def one(*indices: AnyValue) -> AnyValue:
+            source = list(indices)
             for axis, start, step in zip(axes, starts, by, strict=True):
-                source[axis] = start + places[axis] * step
+                source[axis] = start + indices[axis] * step
             return x(*source)
 
         return te.compute(shape, one, name="strided_slice")

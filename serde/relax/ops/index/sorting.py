@@ -46,8 +46,8 @@ def sort_keys(ctx: Export, data: Value) -> Value:
     greatest = tir.const(2 ** (bits - 1) - 1, whole)
 
     def keys(x: AnyValue) -> AnyValue:
-        def one(*places: AnyValue) -> AnyValue:
-            own = x(*places)
+        def one(*indices: AnyValue) -> AnyValue:
+            own = x(*indices)
             number = tir.reinterpret(whole, own)
             if wide == "uint64":
                 return number ^ tir.const(-(2**63), whole)

@@ -51,11 +51,11 @@ def export_reverse_sequence(
     time, batch = seq_axis % rank, batch_axis % rank
 
     def reverse_sequence(x: AnyValue, lengths: AnyValue) -> AnyValue:
-        def one(*places: AnyValue) -> AnyValue:
-            length = tir.min(lengths(places[batch]).astype("int64"), x.shape[time])
-            step = places[time]
+        def one(*indices: AnyValue) -> AnyValue:
+            length = tir.min(lengths(indices[batch]).astype("int64"), x.shape[time])
+            step = indices[time]
             source = tir.Select(step < length, length - 1 - step, step)
-            return x(*places[:time], source, *places[time + 1 :])
+            return x(*indices[:time], source, *indices[time + 1 :])
 
         return te.compute(x.shape, one, name="reverse_sequence")
 

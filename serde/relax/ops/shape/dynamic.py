@@ -105,8 +105,8 @@ def export_tile(ctx: Export, data: Value, reps: Value) -> Value:
     shape = ctx.wide(compute_lengths(ctx, rank, lengths, reps, *own))
 
     def tile(x: AnyValue) -> AnyValue:
-        def one(*places: AnyValue) -> AnyValue:
-            inner = places[rank - len(x.shape) :]
+        def one(*indices: AnyValue) -> AnyValue:
+            inner = indices[rank - len(x.shape) :]
             return x(*(tir.floormod(at, n) for at, n in zip(inner, x.shape, strict=True)))
 
         return te.compute(shape, one, name="tile")

@@ -84,8 +84,8 @@ def _part(ctx: Export, data: Value, axis: int, first: Dim, last: Dim) -> Value:
     def part(x: AnyValue, begin: AnyValue) -> AnyValue:
         shape = [*x.shape[:axis], *ctx.wide([length]), *x.shape[axis + 1 :]]
 
-        def one(*places: AnyValue) -> AnyValue:
-            return x(*places[:axis], places[axis] + begin, *places[axis + 1 :])
+        def one(*indices: AnyValue) -> AnyValue:
+            return x(*indices[:axis], indices[axis] + begin, *indices[axis + 1 :])
 
         return te.compute(shape, one, name="split")
 

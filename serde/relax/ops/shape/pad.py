@@ -36,9 +36,9 @@ def pad_with(
             length + before + after for length, (before, after) in zip(x.shape, sides, strict=True)
         ]
 
-        def one(*places: AnyValue) -> AnyValue:
+        def one(*indices: AnyValue) -> AnyValue:
             source, inside = [], []
-            for place, length, (before, after) in zip(places, x.shape, sides, strict=True):
+            for place, length, (before, after) in zip(indices, x.shape, sides, strict=True):
                 if _is_zero(before) and _is_zero(after):
                     source.append(place)
                     continue

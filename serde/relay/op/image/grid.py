@@ -60,31 +60,31 @@ def _unnormalize(grid: Array, length: int, align_corners: bool) -> Array:
     return ((grid + 1) * length - 1) / 2
 
 
-def _reflect(places: Array, length: int, align_corners: bool) -> Array:
+def _reflect(positions: Array, length: int, align_corners: bool) -> Array:
     """Fold coordinates back at the centres or the edges of the end pixels, then clip them."""
     start, span = (0.0, length - 1) if align_corners else (-0.5, length)
     if span == 0:
-        return np.zeros_like(places)
-    distance = np.abs(places - start)
+        return np.zeros_like(positions)
+    distance = np.abs(positions - start)
     turns = np.floor(distance / span)
     rest = distance - turns * span
     folded = np.where(turns % 2 == 0, rest, span - rest) + start
     return np.clip(folded, 0, length - 1)
 
 
-def _fold(places: Array, length: int, padding_mode: str, align_corners: bool) -> Array:
+def _fold(positions: Array, length: int, padding_mode: str, align_corners: bool) -> Array:
     if padding_mode == "reflection":
-        return _reflect(places, length, align_corners)
+        return _reflect(positions, length, align_corners)
     if padding_mode == "border":
-        return np.clip(places, 0, length - 1)
-    return places
+        return np.clip(positions, 0, length - 1)
+    return positions
 
 
-def _gather(flat: Array, shape: Sequence[int], places: Sequence[Array]) -> Array:
+def _gather(flat: Array, shape: Sequence[int], positions: Sequence[Array]) -> Array:
     """Return ``(N, C, P)`` of the pixels at whole ``(N, P)`` places, zero outside the image."""
-    index = np.zeros(places[0].shape, np.int64)
-    inside = np.ones(places[0].shape, bool)
-    for length, place in zip(shape, places, strict=True):
+    index = np.zeros(positions[0].shape, np.int64)
+    inside = np.ones(positions[0].shape, bool)
+    for length, place in zip(shape, positions, strict=True):
         inside &= (place >= 0) & (place <= length - 1)
         index = index * length + np.clip(place, 0, length - 1).astype(np.int64)
     return np.take_along_axis(flat, index[:, None], 2) * inside[:, None]
@@ -93,12 +93,12 @@ def _gather(flat: Array, shape: Sequence[int], places: Sequence[Array]) -> Array
 def _interpolate(
     flat: Array,
     shape: Sequence[int],
-    places: Sequence[Array],
+    positions: Sequence[Array],
     weights_of: Callable[[Array], list[tuple[int, Array]]],
     fold: Callable[[Array, int], Array],
 ) -> Array:
-    floors = [np.floor(place) for place in places]
-    weights = [weights_of(p - f) for p, f in zip(places, floors, strict=True)]
+    floors = [np.floor(place) for place in positions]
+    weights = [weights_of(p - f) for p, f in zip(positions, floors, strict=True)]
     total: Array | None = None
     for choice in product(*weights):
         pairs = zip(floors, choice, shape, strict=True)

@@ -91,17 +91,17 @@ class Interpolation:
         clipped = [np.clip(index, 0, length - 1) for index in indices]
         return list(zip(clipped, weights, strict=True))
 
-    def _nearest(self, places: Array) -> Array:
+    def _nearest(self, positions: Array) -> Array:
         rounding = self.rounding or ("round" if self.mode == "align_corners" else "floor")
         if rounding == "floor":
-            return np.floor(places + _GUARD)
+            return np.floor(positions + _GUARD)
         if rounding == "ceil":
-            return np.ceil(places - _GUARD)
+            return np.ceil(positions - _GUARD)
         if rounding == "round_prefer_floor":
-            return np.ceil(places - 0.5)
+            return np.ceil(positions - 0.5)
         if rounding == "round_prefer_ceil":
-            return np.floor(places + 0.5)
-        return np.copysign(np.floor(np.abs(places) + 0.5), places)
+            return np.floor(positions + 0.5)
+        return np.copysign(np.floor(np.abs(positions) + 0.5), positions)
 
     def apply(self, data: Array, axis: int, places: Array) -> Array:
         """Return `data` read at `places` along `axis`."""

@@ -92,12 +92,14 @@ class _Axis:
         return self.size == self.length and self.scale == 1 and (self.start, self.end) == (0, 1)
 
 
-def _nearest(places: Array, rounding: str) -> Array:
+def _nearest(positions: Array, rounding: str) -> Array:
     if rounding == "floor":
-        return np.floor(places)
+        return np.floor(positions)
     if rounding == "ceil":
-        return np.ceil(places)
-    return np.ceil(places - 0.5) if rounding == "round_prefer_floor" else np.floor(places + 0.5)
+        return np.ceil(positions)
+    return (
+        np.ceil(positions - 0.5) if rounding == "round_prefer_floor" else np.floor(positions + 0.5)
+    )
 
 
 def _triangle(distance: Array) -> Array:
@@ -111,13 +113,15 @@ def _keys(distance: Array, alpha: float) -> Array:
     return np.where(t <= 1, near, np.where(t < 2, far, 0))
 
 
-def _taps(axis: _Axis, places: Array, attrs: Mapping[str, AnyValue]) -> list[tuple[Array, Array]]:
+def _taps(
+    axis: _Axis, positions: Array, attrs: Mapping[str, AnyValue]
+) -> list[tuple[Array, Array]]:
     """Return the source indices and weights of the neighbours of each place.
 
     Against aliasing the kernel is stretched where the axis shrinks.
     """
-    whole = np.floor(places)
-    part = places - whole
+    whole = np.floor(positions)
+    part = positions - whole
     scale = min(axis.scale, 1.0) if attrs["antialias"] else 1.0
     if attrs["method"] == "linear":
         first = int(np.floor(-1 / scale)) + 1
@@ -269,11 +273,11 @@ def _decompose_resize(
         if span.is_kept:
             continue
         shape = [-1 if each == axis else 1 for each in range(type_.rank)]
-        places = span.positions(attrs["mode"])
+        positions = span.positions(attrs["mode"])
         if attrs["mode"] == "tf_crop_and_resize":
-            beyond = beyond | ((places < 0) | (places > span.length - 1)).reshape(shape)
+            beyond = beyond | ((positions < 0) | (positions > span.length - 1)).reshape(shape)
         if attrs["method"] == "nearest":
-            index = np.clip(_nearest(places, attrs["rounding"]), 0, span.length - 1)
+            index = np.clip(_nearest(positions, attrs["rounding"]), 0, span.length - 1)
             result = call("take", result, const(index, "int64"), axis=axis, mode="fast")
             continue
         parts = [
@@ -282,7 +286,7 @@ def _decompose_resize(
                 call("take", result, const(index, "int64"), axis=axis, mode="fast"),
                 const(weight.reshape(shape), work),
             )
-            for index, weight in _taps(span, places, attrs)
+            for index, weight in _taps(span, positions, attrs)
         ]
         result = parts[0]
         for part in parts[1:]:
@@ -365,14 +369,16 @@ def resize(
         if span.is_kept:
             continue
         shape = [-1 if each == axis else 1 for each in range(data.ndim)]
-        places = span.positions(resize.mode)
-        masks.append(((places < 0) | (places > span.length - 1)).reshape(shape))
+        positions = span.positions(resize.mode)
+        masks.append(((positions < 0) | (positions > span.length - 1)).reshape(shape))
         if resize.method == "nearest":
-            index = np.clip(_nearest(places, resize.rounding), 0, span.length - 1).astype(np.int64)
+            index = np.clip(_nearest(positions, resize.rounding), 0, span.length - 1).astype(
+                np.int64
+            )
             result = np.take(result, index, axis)
             continue
         total = 0
-        for index, weight in _taps(span, places, attrs):
+        for index, weight in _taps(span, positions, attrs):
             shaped = weight.reshape(shape).astype(result.dtype)
             total = total + np.take(result, index, axis) * shaped
         result = np.asarray(total)

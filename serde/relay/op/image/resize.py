@@ -74,9 +74,9 @@ def run_resize(
     outside: list[tuple[int, Array]] = []
     for index, axis in enumerate(spatial_axes(resize.layout, "NC" + SPATIAL[rank])):
         length = data.shape[axis]
-        places = how.positions(length, lengths[index], region[index], region[rank + index])
-        outside.append((axis, (places < 0) | (places > length - 1)))
-        result = how.apply(result, axis, places)
+        positions = how.positions(length, lengths[index], region[index], region[rank + index])
+        outside.append((axis, (positions < 0) | (positions > length - 1)))
+        result = how.apply(result, axis, positions)
     if how.mode == "tf_crop_and_resize":
         for axis, mask in outside:
             result[(*[slice(None)] * axis, mask)] = resize.extrapolation_value

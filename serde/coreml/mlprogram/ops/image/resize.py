@@ -199,10 +199,10 @@ _PIECE: Final = 2**16
 """Places that are compared at once."""
 
 
-def _read_alike(places: Array, wanted: Array, length: int) -> bool:
+def _read_alike(positions: Array, wanted: Array, length: int) -> bool:
     """Whether places are those that are wanted once both are cut to a length, and near it."""
-    for start in range(0, len(places), _PIECE):
-        p, w = (each[start : start + _PIECE] for each in (places, wanted))
+    for start in range(0, len(positions), _PIECE):
+        p, w = (each[start : start + _PIECE] for each in (positions, wanted))
         if (p < -1).any() or (p > length).any():
             return False
         if not np.allclose(np.clip(p, 0, length - 1), np.clip(w, 0, length - 1), 0, 1e-9):
