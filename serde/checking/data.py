@@ -370,7 +370,7 @@ class _Sample:
         if layout == "BGR":
             pixels = pixels[..., ::-1]
         known = known_image(self._model.meta.extra, name)
-        if known is not None and not known.is_plain:
+        if known is not None and numpy_dtype(input_type(self._inputs[name]).dtype).kind == "f":
             scale, bias = (np.array(each, np.float32) for each in (known.scale, known.bias))
             pixels = pixels * scale + bias
         value = pixels[None] if channels_last else pixels.transpose(2, 0, 1)[None]

@@ -20,6 +20,7 @@ from support.tflite_models import T, make_model, run_litert
 
 import serde
 import serde.relay as relay
+from serde.checking.data import as_check_data
 from serde.command.cli import main
 from serde.engine.interpreter import RelayEngine
 from serde.errors import FormatError, OptionError
@@ -134,6 +135,20 @@ def test_pictures_become_what_the_network_takes(tmp_path: Path) -> None:
     scale = float(graph.tensors[first.outputs[0]].quantization.scales[0])
     numbers = (pixels - MEAN) / STD
     assert scale == pytest.approx((numbers.max() - numbers.min()) / 255, rel=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_pixels_of_quantised_inputs_are_their_codes(tmp_path: Path, dtype: str) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    pixels = RNG.integers(0, 256, (4, 4, 3)).astype(np.uint8)
+    pillow.fromarray(pixels).save(tmp_path / "photo.png")
+    x = relay.var("data", shape=(1, 4, 4, 3), dtype=dtype)
+    module = IRModule({"main": relay.Function([x], x)})
+    extra = {"data.color_space": "RGB", "data.scale": "0.5,0.5,0.5", "data.bias": "1.0,2.0,3.0"}
+    model = RelayModel(module, {}, ModelMeta(("data",), ("y",), extra=extra))
+    (sample,) = as_check_data(tmp_path / "photo.png").samples(model, {}, serde.Report())
+    wanted = pixels if dtype == "uint8" else pixels * 0.5 + np.array([1, 2, 3])
+    np.testing.assert_array_equal(sample["data"][0], wanted)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
