@@ -42,7 +42,6 @@ _MAGICS: Final = (
      "of, as a module of PyTorch or exported by optimum-cli export onnx"),
     (0, b"version https://git-lfs", "a pointer of Git LFS; fetch the file with git lfs pull"),
     (0, b"\x93NUMPY", "an array of NumPy, which is no model"),
-    (4, b"TFL3", f"a model of TensorFlow Lite; {_TF2ONNX.format('--tflite FILE')}"),
     (4, b"ORTM", f"a model in ONNX Runtime's own format; {_ORIGIN}, an .onnx file"),
 )  # fmt: skip
 """How files begin: offset, bytes, and what they are."""

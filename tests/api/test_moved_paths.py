@@ -33,7 +33,10 @@ def forgotten() -> Iterator[None]:
     aliases = [name for name, each in sys.modules.items() if _is_alias(name, each)]
     for name in aliases:
         parent, _, child = name.rpartition(".")
-        vars(sys.modules[parent]).pop(child, None)
+        # A package by a path of before is the package itself, which keeps its modules.
+        home = f"{sys.modules[parent].__name__}.{child}"
+        if home == name or home not in sys.modules:
+            vars(sys.modules[parent]).pop(child, None)
     for name in aliases:
         del sys.modules[name]
 

@@ -105,7 +105,7 @@ def test_editors_find_documentation() -> None:
 
 def test_the_stub_says_shared_options_once() -> None:
     text = (ROOT / "serde" / "__init__.pyi").read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 1200
+    assert len(text.splitlines()) < 1300
     assert text.count("    minimum_deployment_target: ") == 1
     assert text.count("    input_shapes: ") == 1
 

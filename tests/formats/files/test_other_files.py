@@ -57,7 +57,6 @@ def arrays() -> bytes:
         ("net.onnx", HDF5, "expected a file of format onnx, found an HDF5 file"),
         ("net.gguf", GGUF, r"a GGUF file of llama\.cpp.*without a graph"),
         ("net.keras", zipped("metadata.json", "config.json", "model.weights.h5"), "Keras; in"),
-        ("net.tflite", b"\x1c\0\0\0TFL3" + bytes(20), r"TensorFlow Lite; .*tf2onnx.*--tflite"),
         ("net.ort", b"\x1c\0\0\0ORTM" + bytes(20), "ONNX Runtime's own format"),
         ("net.onnx", PAGE, r"net\.onnx: .* found a web page \(HTML\)"),
         ("net.mlmodel", PAGE, r"expected a file of format coreml, found a web page"),
