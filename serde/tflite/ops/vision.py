@@ -8,6 +8,7 @@ from struct import error
 
 import numpy as np
 
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.optional import require
 from serde.errors import Unsupported
@@ -24,9 +25,9 @@ def _selected(
     rows, count = relay.vision.all_class_non_max_suppression(*of_images, most, overlap, least)
     column = relay.squeeze(relay.strided_slice(rows, [2], [3], axes=[1]), [1])
     places = relay.cast(column, "int32")
-    room = relay.concatenate([places, ctx.const(np.zeros(limit), "int32")], axis=0)
+    room = relay.concatenate([places, ctx.const(allocation.zeros(limit), "int32")], axis=0)
     number = relay.cast(relay.reshape(count, ()), "int32")
-    stays = relay.less(ctx.const(np.arange(limit), "int32"), number)
+    stays = relay.less(ctx.const(allocation.arange(limit), "int32"), number)
     zero = ctx.const(0, "int32")
     return relay.where(stays, relay.strided_slice(room, [0], [limit]), zero), stays, number
 
