@@ -164,6 +164,7 @@ def _ends() -> list[relay.Constant]:
     return [relay.const(1.0), relay.const(0.0)]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("format", ["coreml", "mxnet", "nnef", "onnx"])
 @pytest.mark.parametrize("kind", BIG)
 def test_small_models_of_large_tensors_take_little(kind: str, format: str) -> None:

@@ -93,6 +93,7 @@ def bisected(tmp_path: Path, model: onnx.ModelProto) -> Any:
     return serde.bisect(NETWORK, tmp_path / "target.onnx")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("change", "name", "first"),
     [
@@ -135,6 +136,7 @@ def test_outputs_that_are_swapped(tmp_path: Path) -> None:
     assert found.first is None
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("target", ["t-symbol.json", "t.relay", "t.mlpackage"])
 def test_every_format_can_be_compared(tmp_path: Path, target: str) -> None:
     source = tmp_path / "source.onnx"
@@ -157,6 +159,7 @@ def test_models_without_an_output_in_common(tmp_path: Path) -> None:
         bisected(tmp_path, helper.make_model(graph, opset_imports=opsets, ir_version=8))
 
 
+@pytest.mark.wide
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, target = str(tmp_path / "source.onnx"), str(tmp_path / "target.onnx")
     onnx.save(NETWORK, source)
@@ -280,6 +283,7 @@ def test_an_output_that_is_missing_is_a_difference(tmp_path: Path) -> None:
 HALF = {"float16": True, "keep_io_types": True}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("name", "by", "options", "first"),
     [

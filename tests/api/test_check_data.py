@@ -112,6 +112,7 @@ def test_a_file_that_is_no_array_is_one_line(tmp_path: Path, data: bytes, kind: 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.wide
 def test_an_archive_that_unpacks_to_far_more_than_it_has_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("x.npy", npy(described(shape="(2000000, 6)")) + bytes(48_000_000))

@@ -65,6 +65,7 @@ def absent(_name: str) -> bool:
 X = np.array([[0.5, -1.0, 2.0]], "float32")
 
 
+@pytest.mark.wide
 def test_onnx_runtime_runs_an_onnx_file(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     engine = engine_for_path(get_bridge("onnx"), write_onnx(tmp_path / "m.onnx"))
@@ -81,6 +82,7 @@ def test_without_onnx_runtime_the_reference_runs_it(
     np.testing.assert_allclose(engine.run({"x": X})[0], np.tanh(X), rtol=1e-6)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("runtime", [True, False])
 def test_a_file_that_the_engine_refuses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runtime: bool

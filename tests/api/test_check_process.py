@@ -150,6 +150,7 @@ def test_an_engine_without_memory_says_so(stand_in: Any, failure: str, message: 
     assert not is_there(pid)
 
 
+@pytest.mark.wide
 def test_a_crashed_engine_leaves_no_process(stand_in: Any) -> None:
     stand_in(run="os.abort()")
     engine = opened()
@@ -160,6 +161,7 @@ def test_a_crashed_engine_leaves_no_process(stand_in: Any) -> None:
     assert not is_there(pid)
 
 
+@pytest.mark.wide
 def test_an_engine_that_refuses_an_input_goes_on(stand_in: Any) -> None:
     stand_in(run="assert fed['x'].shape == (1, 3), 'shape'")
     engine = opened()
@@ -169,12 +171,14 @@ def test_an_engine_that_refuses_an_input_goes_on(stand_in: Any) -> None:
     engine.close()
 
 
+@pytest.mark.wide
 def test_an_output_that_is_no_tensor_is_named(stand_in: Any) -> None:
     stand_in(run="return [[{1: 0.5}]]")
     with pytest.raises(CheckError, match="output x: expected numbers, found list"):
         run_engine(opened(), {"x": X})
 
 
+@pytest.mark.wide
 def test_a_closed_engine_runs_no_more(stand_in: Any) -> None:
     stand_in()
     engine = opened()
@@ -196,6 +200,7 @@ def test_a_closed_engine_waits_for_the_next_model_alone(stand_in: Any) -> None:
     np.testing.assert_array_equal(run_engine(third, {"x": X})[0], X)
 
 
+@pytest.mark.wide
 def test_an_engine_that_failed_at_last_does_not_wait(stand_in: Any) -> None:
     stand_in(run="assert fed['x'].shape == (1, 3), 'shape'")
     engine = opened()
@@ -256,6 +261,7 @@ def test_a_process_that_waits_for_long_ends(
     assert not is_there(pid)
 
 
+@pytest.mark.wide
 def test_an_engine_that_nobody_holds_ends(stand_in: Any) -> None:
     stand_in()
     pid = opened()._worker.pid
@@ -368,6 +374,7 @@ def test_an_engine_that_hangs_ends_with_the_command(
         assert_nothing_left(tmp_path)
 
 
+@pytest.mark.wide
 def test_an_interrupt_during_imports_prints_nothing(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     found = os.environ.get("PYTHONPATH", "")

@@ -206,6 +206,7 @@ def written(tmp_path: Path, *shape: Any) -> Path:
     return path
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("options", "checked"),
     [

@@ -138,6 +138,7 @@ SPELLINGS = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("command", "keyword", "flag", "value"), SPELLINGS)
 def test_a_flag_is_understood_as_its_keyword_is_spelled(
     command: str, keyword: str, flag: str, value: str | None

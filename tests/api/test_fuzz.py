@@ -113,6 +113,7 @@ def test_a_case_is_unpacked_as_it_was() -> None:
     assert case.main == "m"
 
 
+@pytest.mark.wide
 def test_a_seed_gives_the_same_changes_again() -> None:
     def made(seed: int) -> Case:
         pool, rng = Pool(), random.Random(seed)
@@ -194,6 +195,7 @@ def test_endless_work_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert found.kind == "slow"
 
 
+@pytest.mark.wide
 def test_memory_is_seen(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     if not judge.memory:
         pytest.skip("the peak of memory cannot be told here")
@@ -315,6 +317,7 @@ def test_lines_that_no_file_reaches_are_there_and_have_a_reason() -> None:
             assert unreached_lines(ROOT / module, {begin: reasons[begin]})
 
 
+@pytest.mark.wide
 def test_every_reader_is_named_once() -> None:
     pytest.importorskip("coverage")
     from fuzz.lines import READERS, modules

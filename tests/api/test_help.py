@@ -50,6 +50,7 @@ def test_every_example_parses(name: str, line: str) -> None:
         reading_options(made.params)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_short_help_is_a_screen_and_names_all_that_there_is(
     name: str, capsys: pytest.CaptureFixture[str]

@@ -42,6 +42,7 @@ def test_a_step_is_a_gap_until_it_is_allowed() -> None:
     assert [i.node for i in report.allowed] == ["d"]
 
 
+@pytest.mark.wide
 def test_names_stand_in_the_code_in_one_place() -> None:
     quoted = re.compile("|".join(f"['\"]{name}['\"]" for name in lossy_steps()))
     sources = [each for each in (ROOT / "serde").rglob("*.py") if each.name != "lossy.py"]

@@ -77,6 +77,7 @@ def test_everything_is_found_through_the_index(code: str) -> None:
     run_python("-c", code)
 
 
+@pytest.mark.wide
 def test_a_builder_loads_the_module_of_its_operator_only() -> None:
     code = (
         "import sys; from serde import relay; relay.nn.softmax(relay.var('x', shape=(2, 3)))\n"
@@ -88,6 +89,7 @@ def test_a_builder_loads_the_module_of_its_operator_only() -> None:
     assert len(loaded) <= 6
 
 
+@pytest.mark.wide
 def test_an_operator_of_another_package_may_not_take_a_name_that_is_not_loaded_yet() -> None:
     code = (
         "from serde.errors import RelayError\n"

@@ -54,6 +54,7 @@ def test_a_pytorch_before_those_that_are_taken_is_named(monkeypatch: pytest.Monk
         require("torch")
 
 
+@pytest.mark.wide
 def test_a_missing_mxnet_says_how_to_install_it_on_python_3_13() -> None:
     code = (
         "import sys; sys.modules['mxnet'] = None\n"

@@ -220,6 +220,7 @@ def test_the_ledger_is_no_target_under_other_capitals() -> None:
         Trust().check(Entry("line", ("a.onnx",), f".SERDE{os.sep}ledger.sqlite"))
 
 
+@pytest.mark.wide
 def test_a_clock_ends_what_parses_where_the_system_bounds_nothing() -> None:
     script = (
         "import sys, time; sys.modules['resource'] = None; "

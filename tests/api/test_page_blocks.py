@@ -129,6 +129,7 @@ def extras() -> dict[str, list[str]]:
     return dict(found["extras_require"])
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     "block", [each for each in every_block() if each.values[0].language == "sh"]
 )

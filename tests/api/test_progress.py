@@ -87,6 +87,7 @@ def test_more_than_was_expected_is_a_larger_total() -> None:
     assert [(each.done, each.total) for each in told] == [(1, 0), (3, 3)]
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("suffix", ["onnx", "mlpackage", "relay", "nnef.tgz"])
 def test_a_callback_hears_of_nodes_and_of_the_bytes_of_weights(
@@ -161,6 +162,7 @@ def test_a_terminal_shows_a_bar(net: Path, tmp_path: Path, monkeypatch: pytest.M
     assert "save" in text
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
     ("flags", "terminal"), [(["--json"], True), (["--quiet"], True), ([], False)]

@@ -120,6 +120,7 @@ def test_no_other_schema_is_published() -> None:
     assert {path.stem for path in PUBLISHED.iterdir()} == set(COMMANDS)
 
 
+@pytest.mark.wide
 def test_a_report_file_is_what_convert_prints(printed: Any, tmp_path: Path) -> None:
     printed("convert m.toy o.relay --report r.json")
     jsonschema.validate(json.loads((tmp_path / "r.json").read_text()), schema_for("convert"))
@@ -136,6 +137,7 @@ def test_what_is_otherwise_is_refused(printed: Any, change: str, value: object) 
         jsonschema.validate(found, schema_for("convert"))
 
 
+@pytest.mark.wide
 def test_numbers_that_are_not_finite_are_text(printed: Any) -> None:
     found = printed("check m.toy m.toy")[1]
     found["verdicts"][0]["max_rel"] = "inf"

@@ -385,6 +385,7 @@ def test_a_wrong_row_fails_beside_a_near_tie(monkeypatch: pytest.MonkeyPatch, fa
     assert verdict_of(ranked_model(40), lambda i: [ranked(i)], target).failed
 
 
+@pytest.mark.wide
 def test_the_largest_of_equal_ones_may_be_either() -> None:
     x = relay.var("x", shape=(2, 8, 50))
     model = model_of(relay.argmax(relay.tanh(relay.multiply(x, relay.const(100.0))), axis=1), x)

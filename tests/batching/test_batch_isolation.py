@@ -36,12 +36,14 @@ def call(isolation: Isolation, function: str, request: object, **limits: object)
     return isolation.call(tuple(function.rsplit(".", 1)), request, **given)
 
 
+@pytest.mark.wide
 def test_a_call_answers(isolation: Isolation) -> None:
     found = call(isolation, "operator.length_hint", [1, 2, 3])
     assert (found.answer, found.code, found.in_time) == (3, 0, True)
     assert 10**6 < found.memory < 10**9
 
 
+@pytest.mark.wide
 def test_an_error_is_an_exit_code_and_its_last_line(isolation: Isolation) -> None:
     found = call(isolation, "json.loads", "[")
     assert (found.answer, found.code) == (None, 1)
@@ -55,11 +57,13 @@ def test_a_process_that_takes_too_long_is_killed(isolation: Isolation) -> None:
     assert time.monotonic() - start < 30
 
 
+@pytest.mark.wide
 def test_a_crash_is_told_by_its_signal(isolation: Isolation) -> None:
     found = call(isolation, "signal.raise_signal", int(signal.SIGABRT))
     assert (found.answer, found.code) == (None, -signal.SIGABRT)
 
 
+@pytest.mark.wide
 def test_what_is_printed_is_no_answer(isolation: Isolation) -> None:
     found = call(isolation, "builtins.print", '{"answer": 1}')
     assert (found.answer, found.code) == (None, 0)
@@ -100,6 +104,7 @@ def test_closing_ends_what_runs(isolation: Isolation) -> None:
         call(isolation, "operator.length_hint", [])
 
 
+@pytest.mark.wide
 @linux_only
 def test_memory_is_limited_beyond_what_a_process_begins_with(server: ForkServer) -> None:
     assert call(server, "builtins.bytearray", 2**27, memory=2**26).answer is None
@@ -109,6 +114,7 @@ def test_memory_is_limited_beyond_what_a_process_begins_with(server: ForkServer)
     assert "JSON" in call(server, "builtins.bytearray", 2**27, memory=2**28).said
 
 
+@pytest.mark.wide
 @linux_only
 def test_processes_of_a_process_end_with_it(server: ForkServer, tmp_path: Path) -> None:
     script = tmp_path / "sleeper.py"
@@ -117,6 +123,7 @@ def test_processes_of_a_process_end_with_it(server: ForkServer, tmp_path: Path) 
     wait_for(lambda: not running(str(script)))
 
 
+@pytest.mark.wide
 @linux_only
 def test_a_server_that_is_killed_is_started_again(server: ForkServer) -> None:
     assert call(server, "operator.length_hint", [1]).answer == 1

@@ -120,6 +120,7 @@ def test_a_second_run_does_only_what_is_new(tmp_path: Path) -> None:
     assert [known[each.name].content for each in first] == [each.content for each in first]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("change", ["bytes", "options", "target", "gone", "version"])
 def test_what_has_changed_is_done_again(
     tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch

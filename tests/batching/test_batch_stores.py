@@ -141,6 +141,7 @@ def test_parameters_that_change_beside_a_symbol_are_fetched(
     )
 
 
+@pytest.mark.wide
 def test_a_target_that_is_gone_is_made_again(client: Any, tmp_path: Path, batch: Any) -> None:
     client.upload_file(str(write_net(tmp_path / "b.onnx")), "nets", "in/b.onnx")
     batch("s3://nets/in")
@@ -202,6 +203,7 @@ def pair(tmp_path: Path) -> dict[str, bytes]:
     return {**files, "n-shapes.json": json.dumps(shapes).encode()}
 
 
+@pytest.mark.wide
 def test_archives_of_a_bucket_are_unpacked_in_the_process_of_the_model(
     client: Any, tmp_path: Path, batch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,6 +280,7 @@ def test_hostile_archives_neither_stop_nor_slow_the_others(
     assert all(each.reused for each in again.values())
 
 
+@pytest.mark.wide
 def test_an_archive_is_held_to_the_memory_of_its_model(
     client: Any, tmp_path: Path, batch: Any
 ) -> None:

@@ -57,11 +57,13 @@ BINARY = (
 )  # fmt: skip
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", BINARY)
 def test_operands_of_one_rank_come_in_one_layout(name: str) -> None:
     _check(f"{name}(%9, %v)", f"%10 = [NHWC>NCHW %v]; %11 = {name}(%9, %10); [NCHW>NHWC %11]")
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", ["add", "maximum", "multiply", "subtract", "less"])
 @pytest.mark.parametrize(
     ("operand", "moved"),
@@ -108,6 +110,7 @@ REDUCED = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "prod"])
 @pytest.mark.parametrize(("before", "after", "old", "new"), REDUCED)
 def test_a_reduction_keeps_the_order_of_what_is_left(

@@ -240,6 +240,7 @@ def values_of(
     return arg, aux
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("outputs", "internals"),
     [
@@ -291,6 +292,7 @@ def test_a_head_of_an_mxnet_net_from_its_features(mxnet: Any, tmp_path: Path) ->
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.wide
 def test_a_part_is_checked_against_the_same_part(mxnet: Any, tmp_path: Path) -> None:
     symbol = net(mxnet)
     arg, aux = values_of(mxnet, symbol, (2, 3, 9, 9))

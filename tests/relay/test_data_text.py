@@ -256,6 +256,7 @@ def test_verify_looks_at_types() -> None:
 # Cases and kinds.
 
 
+@pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize(
     ("patterns", "missing"),

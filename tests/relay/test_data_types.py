@@ -228,6 +228,7 @@ ERRORS = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("text", "message"), ERRORS)
 def test_type_errors(text: str, message: str) -> None:
     with pytest.raises(IllTypedError, match=message):

@@ -162,6 +162,7 @@ def test_natural_positions(text: str, expected: int) -> None:
     assert value_of(f"@nat_nth({text})", "nat.rly") == expected
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("left", "right", "product", "total"),
     [

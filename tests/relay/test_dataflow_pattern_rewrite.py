@@ -459,6 +459,7 @@ PARTITIONS: dict[str, tuple[DFPattern, str, str]] = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", PARTITIONS)
 def test_partition(name: str) -> None:
     pattern, before, after = PARTITIONS[name]

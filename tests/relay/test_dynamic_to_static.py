@@ -167,6 +167,7 @@ def _bound(params: dict[str, str], values: dict[str, object], body: str) -> rela
     return InferType()(relay.IRModule.from_expr(bind_params_by_name(mod["main"], ready)))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("case", CASES)
 def test_a_shape_that_is_known_becomes_an_attribute(case: str) -> None:
     params, values, before, after = CASES[case]
@@ -216,6 +217,7 @@ def test_constants_are_folded_on_the_way() -> None:
     assert_same_numbers(mod, found)
 
 
+@pytest.mark.wide
 def test_a_deep_program() -> None:
     x = relay.var("x", shape=(2, 3))
     y = x

@@ -40,6 +40,7 @@ def _params(rank: int, last: bool) -> str:
     return f"%x: {tensor(*_shape(rank, last))}, %w: {tensor(*weight)}"
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("width", [[0, 0], [1, 1], [1, 0], [0, 2]])

@@ -18,6 +18,7 @@ def test_gaps_name_cases() -> None:
     assert unknown_gaps(SUITE, {call.name for call in CALLS}) == []
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("call", [case(SUITE, call.name, call) for call in CALLS])
 def test_inferred_type(call: GoldenCall) -> None:
     assert repr(call.build().body.checked_type) == call.type_text

@@ -126,6 +126,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any], Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     ("name", "operands", "attrs", "expected"),
     [pytest.param(*given, id=f"{given[0]}-{index}") for index, given in enumerate(CASES)],

@@ -116,6 +116,7 @@ def _reference(data: np.ndarray, source: str, target: str) -> np.ndarray:
     return result
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("shape", "source", "target", "wanted"), SHAPES)
 def test_numbers_and_shapes_change_layout(
     shape: tuple[int, ...], source: str, target: str, wanted: tuple[int, ...]

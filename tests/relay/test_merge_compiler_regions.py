@@ -152,6 +152,7 @@ def test_regions_are_joined(case: str) -> None:
     check(MergeCompilerRegions()(program(before)), after)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("case", CASES)
 def test_joining_changes_no_result(case: str) -> None:
     mod = program(CASES[case][0])

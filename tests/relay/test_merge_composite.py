@@ -259,12 +259,14 @@ def _merge(names: list[str], mod: relay.IRModule) -> relay.IRModule:
     return MergeComposite([(name, PATTERNS[name]) for name in names])(mod)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("case", CASES)
 def test_composites(case: str) -> None:
     names, before, after = CASES[case]
     check(_merge(names, program(before)), after)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("case", CASES)
 def test_composites_change_no_result(case: str) -> None:
     names, before, _after = CASES[case]

@@ -112,6 +112,7 @@ def test_behind_a_convolution(op: str, follows: bool, dtype: str) -> None:
     _same(_convert(_mod(before), dtype), f"{head} {{ {narrow} {end} }}")
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("op", "follows"), _cases(MATRIX))
 def test_behind_a_softmax_nothing_changes(op: str, follows: bool) -> None:
     before = f"""def @main(%x: Tensor[(4, 8), float32]) {{
@@ -119,6 +120,7 @@ def test_behind_a_softmax_nothing_changes(op: str, follows: bool) -> None:
     _same(_convert(_mod(before)), before)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("op", "follows"), _cases(MATRIX))
 def test_of_a_variable(op: str, follows: bool) -> None:
     head = "def @main(%x: Tensor[(4, 8), float32])"

@@ -197,12 +197,14 @@ ANNOTATED: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("case", ANNOTATED)
 def test_functions_of_regions(case: str) -> None:
     before, after = ANNOTATED[case]
     check(PartitionGraph()(program(before)), after)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("bind", [True, False])
 @pytest.mark.parametrize("case", ANNOTATED)
 def test_functions_of_regions_change_no_result(case: str, bind: bool) -> None:
@@ -210,6 +212,7 @@ def test_functions_of_regions_change_no_result(case: str, bind: bool) -> None:
     check_same_results(mod, PartitionGraph(bind_constants=bind)(mod))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("case", ANNOTATED)
 def test_what_is_partitioned_stays_legal_text(case: str) -> None:
     mod = PartitionGraph()(program(ANNOTATED[case][0]))
@@ -270,6 +273,7 @@ def test_functions_for_external_compilers_are_named_again() -> None:
     )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", [5, 28, 104])
 def test_bodies_of_loops_call_functions_by_their_new_names(seed: int) -> None:
     """In these random programs, a loop calls a function that an external compiler runs."""
@@ -420,6 +424,7 @@ def test_fusion_leaves_regions_alone() -> None:
     )
 
 
+@pytest.mark.wide
 def test_a_module_of_many_regions() -> None:
     count = 300
     x = relay.var("x", shape=(2, 3))

@@ -233,6 +233,7 @@ def _net(name: str) -> tuple[IRModule, list[np.ndarray]]:
     return mod, [_random(rng, param) for param in mod["main"].params]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("net", NETS)
 @pytest.mark.parametrize("each", PASSES)
 def test_nets_keep_their_numbers(each: str, net: str) -> None:

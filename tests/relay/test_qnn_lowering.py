@@ -392,6 +392,7 @@ GRID = list(
 )
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("layouts", "zeros", "attrs"), GRID)
 def test_convolutions_in_all_layouts(
     layouts: tuple[str, str], zeros: tuple[int, Any], attrs: dict[str, Any]

@@ -124,6 +124,7 @@ def _run(mod: relay.IRModule, args: list[np.ndarray]) -> np.ndarray:
     return relay.create_executor("vm", mod=mod).evaluate()(*args).numpy()
 
 
+@pytest.mark.thin(2)
 @pytest.mark.sparse(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_all_forms_of_a_net_agree(seed: int) -> None:

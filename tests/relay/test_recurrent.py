@@ -200,6 +200,7 @@ def test_gru_that_resets_after_the_product(direction: str, mode: str) -> None:
     _judge("gru", arrays, direction=direction, linear_before_reset=True, clip=1.5)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("absent", ["", "p"])
 @pytest.mark.parametrize("clip", [None, 0.5])
 def test_lstm_with_coupled_gates(absent: str, clip: float | None) -> None:
@@ -253,6 +254,7 @@ def test_symbolic_batch_of_a_known_length_exports_decomposed(kind: str) -> None:
     _assert_all_close(_runtime(plain, given), _runtime(_function(kind, arrays), given))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("strict", [False, True], ids=["dialect", "strict"])
 @pytest.mark.parametrize("dims", [None, _symbolic], ids=["known", "symbolic"])
 @pytest.mark.parametrize("kind", list(GATES))

@@ -74,6 +74,7 @@ def drawn(seed: int) -> tuple[IRModule, Any, list[float]]:
     return InferType()(mod), wanted, inputs
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_interpreter_runs_what_shares_across_scopes(seed: int) -> None:
     mod, wanted, inputs = drawn(seed)

@@ -69,6 +69,7 @@ CLASSES = [
 TEXTS = [(row, text) for row, texts in enumerate(CLASSES) for text in texts]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.thin(4)
 @pytest.mark.parametrize(("row", "text"), TEXTS)
 def test_equal_to_those_of_its_row_alone(row: int, text: str) -> None:
@@ -236,6 +237,7 @@ def test_recursive_let() -> None:
     assert numbers[0] == numbers[1] != numbers[2]
 
 
+@pytest.mark.wide
 def test_hash_is_the_same_in_another_process() -> None:
     text = f"fn (%x: {T}) {{ let %y = sum(add(%x, 1f), axis=[0]); (%y, %x) }}"
     code = (

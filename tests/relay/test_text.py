@@ -144,6 +144,7 @@ def test_text_that_tvm_cannot_read_is_refused() -> None:
 # Round trips.
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("strict", [False, True], ids=["dialect", "strict"])
 @pytest.mark.parametrize("name", sorted(programs()))
 def test_program_round_trip(name: str, strict: bool) -> None:
@@ -441,6 +442,7 @@ def test_long_chain_of_lets() -> None:
     relay.verify(found)
 
 
+@pytest.mark.wide
 def test_nothing_depends_on_the_recursion_limit() -> None:
     mod = chain(3000)
     limit = sys.getrecursionlimit()

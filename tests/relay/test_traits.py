@@ -482,6 +482,7 @@ def _applied(name: str, x: Expr) -> Expr:
     return call(name, *operands, **built.call.attrs)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_the_layout_of_images_goes_through_elementwise_operators(name: str) -> None:
     """One transpose in front of the net, one behind it, and none between."""
@@ -500,6 +501,7 @@ def test_the_layout_of_images_goes_through_elementwise_operators(name: str) -> N
     assert len(moved) == 2
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_elementwise_weights_are_computed_in_pieces(name: str) -> None:
     w = Var("w", TensorType((12, 4), "float32"))

@@ -182,6 +182,7 @@ FOLLOWERS: dict[str, Body] = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("case", FOLLOWERS)
 def test_an_operator_between_two_convolutions_follows(case: str) -> None:
     values: Weights = {}

@@ -38,6 +38,7 @@ def _samples() -> list[Any]:
     ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("definition", "given"), _samples())
 def test_samples_keep_their_numbers(definition: OpDef, given: Sample) -> None:
     built = build(definition, given)

@@ -82,6 +82,7 @@ def test_from_a_bucket_into_a_bucket(
     judge(tmp_path / "net.onnx")
 
 
+@pytest.mark.wide
 def test_nothing_is_lost_or_left_by_a_server_that_fails(
     net: str, bucket: Any, tmp_path: Path, temporary_files: Path
 ) -> None:
@@ -93,6 +94,7 @@ def test_nothing_is_lost_or_left_by_a_server_that_fails(
     assert os.listdir(temporary_files) == []
 
 
+@pytest.mark.wide
 def test_a_pair_is_published_whole(net: str, bucket: Any) -> None:
     serde.convert(net, f"{bucket.url}/out/net-symbol.json")
     assert [key for key in bucket.names() if key.startswith("out/")] == [
@@ -100,6 +102,7 @@ def test_a_pair_is_published_whole(net: str, bucket: Any) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.wide
 def test_parameters_that_are_there_are_not_replaced(net: str, bucket: Any) -> None:
     bucket.put("out/net-0000.params", b"original")
     with pytest.raises(OptionError, match=r"net-0000\.params: would be replaced"):
@@ -122,6 +125,7 @@ def test_progress_is_told_in_bytes(net: str, bucket: Any, monkeypatch: pytest.Mo
     assert fetched[-1].done == fetched[-1].total > WEIGHT.nbytes
 
 
+@pytest.mark.wide
 def test_two_models_in_buckets_are_compared(net: str, bucket: Any) -> None:
     serde.convert(net, f"{bucket.url}/out.onnx")
     assert serde.check(net, f"{bucket.url}/out.onnx").passed

@@ -53,6 +53,7 @@ def content(bucket: Any, folder: str = "m/net.mlpackage/") -> dict[str, bytes]:
     return {name.removeprefix(folder): bucket.get(name) for name in names}
 
 
+@pytest.mark.wide
 def test_a_replaced_folder_ends_with_exactly_the_new_files(
     bucket: Any, old: str, package: Path
 ) -> None:
@@ -130,6 +131,7 @@ def test_what_a_killed_run_had_begun_to_replace_is_finished_by_the_next(
     assert [name for name in bucket.names() if "/." in name] == []
 
 
+@pytest.mark.wide
 def test_names_are_no_patterns(bucket: Any, tmp_path: Path) -> None:
     (tmp_path / "net").mkdir()
     (tmp_path / "net" / "a1.dat").write_bytes(b"new")
@@ -206,6 +208,7 @@ def test_an_object_in_the_place_of_a_folder_stays(bucket: Any, tmp_path: Path) -
     assert bucket.get("net.mlpackage") == b"original"
 
 
+@pytest.mark.wide
 def test_a_file_is_not_put_in_the_place_of_a_folder(bucket: Any, tmp_path: Path) -> None:
     bucket.put("models/a.onnx")
     source = serde.from_relay(dense(2), format="onnx", path=tmp_path / "n.onnx")
@@ -214,6 +217,7 @@ def test_a_file_is_not_put_in_the_place_of_a_folder(bucket: Any, tmp_path: Path)
     assert bucket.names() == ["models/a.onnx"]
 
 
+@pytest.mark.wide
 def test_a_folder_of_far_more_files_than_a_model_has_is_not_read(
     bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

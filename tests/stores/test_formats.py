@@ -29,6 +29,7 @@ def net(tmp_path: Path) -> Path:
     return tmp_path / "net.onnx"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("name", "options", "files"),
     [

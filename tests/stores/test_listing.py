@@ -67,6 +67,7 @@ def names(tree: str, pattern: str, **options: Any) -> list[str]:
     return [found.url.removeprefix(tree) for found in expand(tree + pattern, **options)]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("folder", ["a/", "a"])
 def test_a_folder_gives_its_models_once_each(tree: str, folder: str) -> None:
     assert sorted(names(tree, folder)) == MODELS
@@ -82,6 +83,7 @@ def test_a_glob_gives_what_its_names_match(tree: str) -> None:
     assert names(tree, "nothing*") == []
 
 
+@pytest.mark.wide
 def test_two_asterisks_stand_for_any_number_of_folders(tree: str) -> None:
     assert sorted(names(tree, "**/*.onnx")) == ["a/b/one.onnx", "a/b/two[1].onnx", "z.onnx"]
     assert sorted(names(tree, "a/**")) == MODELS
@@ -96,6 +98,7 @@ def test_globs_of_files_are_those_of_python(tree: str, tmp_path: Path) -> None:
         assert sorted(names(tree, pattern)) == sorted(theirs)
 
 
+@pytest.mark.wide
 def test_a_package_has_the_size_of_all_its_files(tree: str) -> None:
     (glob_found,) = expand(f"{tree}a/b/*.mlpackage")
     (named,) = expand(f"{tree}a/b/pack.mlpackage")
@@ -104,11 +107,13 @@ def test_a_package_has_the_size_of_all_its_files(tree: str) -> None:
     assert glob_found.checksum == named.checksum == below.checksum != ""
 
 
+@pytest.mark.wide
 def test_what_is_not_there_is_left_to_who_reads_it(tree: str) -> None:
     (found,) = expand(f"{tree}a/prefix")
     assert (found.url, found.size, found.checksum) == (f"{tree}a/prefix", None, "")
 
 
+@pytest.mark.wide
 def test_a_file_changes_its_checksum_with_its_content(tree: str, tmp_path: Path) -> None:
     (before,) = expand(f"{tree}z.onnx")
     if tree.startswith("/"):
@@ -123,12 +128,14 @@ def test_a_file_changes_its_checksum_with_its_content(tree: str, tmp_path: Path)
     assert after.checksum != before.checksum
 
 
+@pytest.mark.wide
 def test_the_limit_ends_a_listing_in_one_line(tree: str) -> None:
     found = expand(f"{tree}a/**", 3)
     with pytest.raises(OptionError, match=r"more than 3 names to look at; narrow the pattern"):
         list(found)
 
 
+@pytest.mark.wide
 def test_a_large_bucket_is_listed_page_by_page(bucket: Any, monkeypatch: Any) -> None:
     """What a million keys take: a page is asked for when the one before was used up."""
     pages: list[str] = []
@@ -149,6 +156,7 @@ def test_a_large_bucket_is_listed_page_by_page(bucket: Any, monkeypatch: Any) ->
     assert len(pages) == 11
 
 
+@pytest.mark.wide
 def test_only_what_is_below_the_fixed_part_is_listed(bucket: Any) -> None:
     for number in range(30):
         bucket.put(f"other/{number}.onnx")
@@ -160,6 +168,7 @@ def test_only_what_is_below_the_fixed_part_is_listed(bucket: Any) -> None:
     assert len(bucket.faults.requests) == 1
 
 
+@pytest.mark.wide
 def test_the_names_of_a_flat_folder_are_asked_for_by_their_beginning(bucket: Any) -> None:
     for number in range(30):
         bucket.put(f"flat/{number:02d}.onnx")

@@ -24,6 +24,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publishing, "_PART", 5 * 2**20)
 
 
+@pytest.mark.wide
 def test_a_large_file_goes_in_parts(bucket: Any, tmp_path: Path) -> None:
     (tmp_path / "net.onnx").write_bytes(RANDOM)
     assert publish(tmp_path / "net.onnx", f"{bucket.url}/out/other.onnx") == len(RANDOM)
@@ -32,6 +33,7 @@ def test_a_large_file_goes_in_parts(bucket: Any, tmp_path: Path) -> None:
     assert head["ETag"].endswith('-3"')
 
 
+@pytest.mark.wide
 def test_a_server_that_fails_now_and_then_keeps_all(bucket: Any, tmp_path: Path) -> None:
     bucket.faults.errors = 0.3
     (tmp_path / "net.onnx").write_bytes(RANDOM)
@@ -79,6 +81,7 @@ def test_a_disk_that_cannot_be_read_completes_no_upload(
     assert "Uploads" not in uploads
 
 
+@pytest.mark.wide
 def test_what_others_refer_to_goes_first(bucket: Any, tmp_path: Path) -> None:
     bucket.faults.requests.clear()
     with published(f"{bucket.url}/out/net.mlpackage", tmp_path) as place:

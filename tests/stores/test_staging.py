@@ -57,6 +57,7 @@ def test_local_files_are_used_where_they_lie(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["net.bin"]
 
 
+@pytest.mark.wide
 def test_an_object_is_fetched_in_ranges(bucket: Any, tmp_path: Path) -> None:
     bucket.put("net.bin", RANDOM)
     bucket.faults.requests.clear()
@@ -329,6 +330,7 @@ def test_what_a_killed_run_left_goes_with_the_next(bucket: Any, tmp_path: Path) 
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.wide
 @pytest.mark.filterwarnings("ignore:This process.*fork:DeprecationWarning")
 def test_a_forked_child_reads_what_its_parent_staged(bucket: Any, tmp_path: Path) -> None:
     bucket.put("net.bin", RANDOM)
@@ -394,6 +396,7 @@ def test_another_file_system_is_asked_as_fsspec_does(tmp_path: Path) -> None:
     assert "hf_other_token" not in str(found.value)
 
 
+@pytest.mark.wide
 def test_a_range_that_comes_short_is_asked_for_again(
     bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

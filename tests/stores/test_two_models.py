@@ -114,6 +114,7 @@ def test_view_shows_models_and_weights_of_a_bucket(
     assert os.listdir(temporary_files) == []
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("where", ["bucket", "here"])
 def test_weights_lie_apart_from_their_model(where: str, bucket: Any, tmp_path: Path) -> None:
     (tmp_path / "n.onnx").write_bytes(net(WEIGHT))
@@ -176,6 +177,7 @@ def test_a_split_keeps_the_weights_that_it_needs(
     assert os.listdir(temporary_files) == []
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "command", ["diff", pytest.param("bisect", marks=pytest.mark.wide), "view", "check"]
 )

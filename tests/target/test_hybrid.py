@@ -317,6 +317,7 @@ def test_tuples_go_in_field_by_field() -> None:
     np.testing.assert_allclose(found[0], np.exp(INNER), rtol=1e-6)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("length", [1, 4])
 def test_named_dimensions_have_the_length_of_each_run(length: int) -> None:
     x = relay.var("x", shape=("N", 3, 2))

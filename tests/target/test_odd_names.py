@@ -69,6 +69,7 @@ def call_region(name: str, times: int = 1) -> relay.IRModule:
     return relay.IRModule({callee: region, relay.GlobalVar("main"): main})
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     "name",
     [*("../../outside", "a/b", "host", "host_0", "x" * 300, "é"), "a b", "\n", "\0", ".onnx"],

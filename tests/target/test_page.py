@@ -101,6 +101,7 @@ def test_the_page_runs_from_top_to_bottom(
     assert (folder / "split.svg").read_text().count('<rect class="n"') == 12
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("count", [1, 200, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_a_drawing_has_every_node_once(count: int) -> None:
     x = relay.var("x", shape=(2, 3))

@@ -208,6 +208,7 @@ CASES: dict[str, tuple[str, Any, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", CASES)
 def test_a_module_is_partitioned(name: str) -> None:
     source, supported, expected = CASES[name]
@@ -216,6 +217,7 @@ def test_a_module_is_partitioned(name: str) -> None:
     relay.verify(found)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", CASES)
 def test_a_partitioned_module_gives_what_the_whole_gives(name: str) -> None:
     source, supported, _ = CASES[name]

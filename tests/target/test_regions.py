@@ -113,6 +113,7 @@ def test_what_is_too_small_leaves_no_gap_in_the_numbers() -> None:
     assert found == [None, None, None, 0, 0, None, 1, 1]
 
 
+@pytest.mark.wide
 def test_many_rounds_end() -> None:
     rng = np.random.default_rng(5)
     count = 3_000

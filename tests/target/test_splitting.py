@@ -99,6 +99,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_read(tmp_pat
         split(tmp_path / "missing.onnx", supported=["Reluu"])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("suffix", [".onnx", "-symbol.json", ".relay", ".mlpackage", ".nnef.tgz"])
 def test_any_format_is_split(suffix: str, tmp_path: Path) -> None:
     x = relay.var("data", shape=(1, 3, 6, 6))

@@ -116,6 +116,7 @@ def test_small_int8_net(quantized_net: Any, opset: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6 * np.abs(expected).max())
 
 
+@pytest.mark.wide
 def test_layers_of_a_small_int8_net(quantized_net: Any) -> None:
     symbol, params, data = quantized_net
     layers_agree(symbol, params, data, NEWEST)

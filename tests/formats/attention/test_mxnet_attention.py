@@ -94,6 +94,7 @@ def test_range_as_long_as_an_axis(dtype: str, attrs: dict[str, Any]) -> None:
     agree(sym.contrib.arange_like(x, **attrs), {"x": np.zeros((2, 3, 5), dtype)})
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("attrs", RANGES, ids=str)
 def test_range_as_long_as_an_open_axis(attrs: dict[str, Any]) -> None:
     (x,) = named("x")
@@ -234,6 +235,7 @@ def test_window_scores(w: int, symmetric: bool, open_: bool) -> None:
     compared(model, {"query": query, "key": key, "dilation": DILATION}, wanted)
 
 
+@pytest.mark.wide
 @WINDOWS
 def test_window_context(w: int, symmetric: bool, open_: bool) -> None:
     places = reached(6, DILATION, w, symmetric)

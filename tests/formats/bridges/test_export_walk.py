@@ -290,6 +290,7 @@ def test_an_input_that_is_refused_is_one_line() -> None:
     assert gaps(relay.tanh(relay.negative(x))) == [("x", "the toy has no float64")]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("depth", [3, 3000])
 def test_depth_costs_no_recursion(depth: int) -> None:
     c, x = relay.var("c", shape=(), dtype="bool"), vector()

@@ -76,6 +76,7 @@ def test_without_anything_it_is_refused(folder: Path) -> None:
         serde.to_relay(folder)
 
 
+@pytest.mark.wide
 def test_a_function_converts_it(folder: Path) -> None:
     report = Report()
     found = serde.to_relay(folder, converters={"wobble": wobble}, report=report)
@@ -83,6 +84,7 @@ def test_a_function_converts_it(folder: Path) -> None:
     assert [(each.op, each.node) for each in report.fallbacks] == [("wobble", "a")]
 
 
+@pytest.mark.wide
 def test_what_custom_convert_map_gives_stays(folder: Path) -> None:
     def old(inputs: list[Any], attributes: dict[str, Any]) -> Any:
         return relay.multiply(relay.add(inputs[0], inputs[1]), relay.const(np.float32(1.5)))
@@ -91,6 +93,7 @@ def test_what_custom_convert_map_gives_stays(folder: Path) -> None:
     np.testing.assert_allclose(run(found.mod["main"], [X]), WANT, rtol=1e-6)
 
 
+@pytest.mark.wide
 def test_kept_it_needs_types(folder: Path) -> None:
     with pytest.raises(UnsupportedModelError, match="the types of its results are not known"):
         serde.to_relay(folder, keep_unknown=True)
@@ -106,6 +109,7 @@ def test_kept_it_is_run_by_a_kernel(folder: Path, name: str, kernel: None) -> No
     assert node.plain_attributes == {"gain": 1.5, "mode": "fast", "axes": (1, 2), "exact": True}
 
 
+@pytest.mark.wide
 def test_without_a_kernel_nothing_runs_it(folder: Path) -> None:
     found = serde.to_relay(folder, keep_unknown=True, result_types=TOLD)
     with pytest.raises(RelayError, match="nothing here runs operators of nnef"):
@@ -150,6 +154,7 @@ def test_a_fragment_with_a_body_is_expanded_unless_the_user_has_one(tmp_path: Pa
     np.testing.assert_allclose(run(own.mod["main"], [X]), np.exp(np.tanh(X)), rtol=1e-6)
 
 
+@pytest.mark.wide
 def test_a_function_takes_the_place_of_a_fragment_of_the_standard(folder: Path) -> None:
     found = serde.to_relay(
         folder, converters={"wobble": wobble, "tanh": lambda ctx, x: relay.negative(x)}
@@ -157,6 +162,7 @@ def test_a_function_takes_the_place_of_a_fragment_of_the_standard(folder: Path) 
     np.testing.assert_array_equal(run(found.mod["main"], [X]), np.zeros_like(X))
 
 
+@pytest.mark.wide
 def test_several_results_are_kept(tmp_path: Path, kernel: None) -> None:
     text = (
         HEAD + "fragment pair(x: tensor<scalar>) -> (y: tensor<scalar>, z: tensor<logical>);\n"
@@ -180,6 +186,7 @@ def foreign(**changes: Any) -> relay.IRModule:
     return relay.IRModule.from_expr(relay.Function([x], call))
 
 
+@pytest.mark.wide
 def test_an_operator_of_onnx_becomes_a_fragment(tmp_path: Path) -> None:
     mod = foreign(attributes={"gain": 0.5, "axes": (1, 2), "mode": "fast", "flag": False})
     with pytest.raises(UnsupportedModelError, match="an operator of onnx"):

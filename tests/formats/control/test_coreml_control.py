@@ -294,6 +294,7 @@ def suppressed(
     return found
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("by_class", [True, False])
 @pytest.mark.parametrize(("least", "most"), [(-100.0, 12), (0.25, 5), (100.0, 4), (0.0, 30)])
 @pytest.mark.parametrize("target", ["iOS15", "iOS17"])

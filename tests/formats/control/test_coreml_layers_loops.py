@@ -172,6 +172,7 @@ def test_loop(most: int, bound: float | None, expected: int) -> None:
     check_layers(build, data, np.array([0.5 + 2 * expected], F32), exact=True)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("below", [None, 6.0, 2.0])
 @pytest.mark.parametrize("most", [0, 3, 9])
 @pytest.mark.parametrize("name", BODIES)

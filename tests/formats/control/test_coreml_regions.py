@@ -15,6 +15,7 @@ REGIONS = np.float32(
 )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("target", ["iOS15", "iOS17"])
 @pytest.mark.parametrize("scale", [1.0, 0.5])
 @pytest.mark.parametrize("count", [len(REGIONS), "N"], ids=["fixed", "open"])

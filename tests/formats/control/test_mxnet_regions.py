@@ -81,6 +81,7 @@ def test_regions_of_no_image(mx: Any, aligned: bool) -> None:
     same(run_onnx(proto, inputs)[1], [expected], 1e-5)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("image", [0, -1])
 @pytest.mark.parametrize("scale", [1.0, 0.5])
 def test_pooled_regions(mx: Any, scale: float, image: int) -> None:
@@ -134,6 +135,7 @@ def test_proposals(mx: Any, attrs: dict[str, Any], name: str, batch: int, scored
     agree(symbol, inputs, tolerance=2e-5, returns=True, opsets=[13, 21])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("scale", [1.0, 0.5])
 @pytest.mark.parametrize("ratio", [-1, 1, 2])
 def test_turned_regions(mx: Any, ratio: int, scale: float) -> None:
@@ -150,6 +152,7 @@ def test_turned_regions(mx: Any, ratio: int, scale: float) -> None:
     agree(symbol, inputs, tolerance=5e-5, opsets=[13, 21], returns=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("ratio", [0, 2])
 @pytest.mark.parametrize("rows", [5, 1])
 def test_any_number_of_turned_regions(mx: Any, rows: int, ratio: int) -> None:
@@ -164,6 +167,7 @@ def test_any_number_of_turned_regions(mx: Any, rows: int, ratio: int) -> None:
     agree(symbol, inputs, tolerance=5e-5, opsets=[13, 21], shapes=shapes)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("pooled", "group", "scale"), [(2, 0, 1.0), (3, 3, 0.5), (4, 2, 0.7)])
 def test_position_sensitive_regions(mx: Any, pooled: int, group: int, scale: float) -> None:
     inputs = regions(2 * (group or pooled) ** 2)
@@ -215,6 +219,7 @@ def test_position_sensitive_regions_of_a_greater_scale(mx: Any, scale: float) ->
     np.testing.assert_allclose(found, run_mxnet(symbol, {}, inputs)[0], atol=1e-5)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("scale", "deviation"), [(2.0, 0.3), (1.0, 1.5), (2.0, 1.5)])
 def test_moved_bins_of_greater_factors(mx: Any, scale: float, deviation: float) -> None:
     inputs = regions(8)

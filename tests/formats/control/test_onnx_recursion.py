@@ -36,6 +36,7 @@ def in_numpy(a: np.ndarray) -> np.ndarray:
     return a
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("is_global", [False, True])

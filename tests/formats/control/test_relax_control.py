@@ -196,6 +196,7 @@ def test_scans_along_axes_and_backwards(length: int | str) -> None:
     np.testing.assert_allclose(found[2], values.T)
 
 
+@pytest.mark.wide
 def test_conditionals_with_several_results() -> None:
     x, flag = relay.var("x", shape=(2,)), relay.var("flag", shape=(), dtype="bool")
     inner = relay.If(

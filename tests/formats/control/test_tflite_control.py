@@ -82,6 +82,7 @@ def check(model: RelayModel, feeds: list[tuple[Any, ...]], folder: Path) -> None
             np.testing.assert_allclose(read, expected, rtol=1e-5)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", BRANCHES)
 def test_branches(case: str, tmp_path: Path) -> None:
     parameters, feeds = BRANCHES[case]

@@ -34,6 +34,7 @@ CONV: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
 SAME = [("image", [1, 1]), ("image", [2, 3]), ("line", [1]), ("line", [2]), ("volume", [2, 1, 2])]
 
 
+@pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("target", ["iOS15", "iOS17"])
 @pytest.mark.parametrize("bias", [True, False])
@@ -51,6 +52,7 @@ def test_conv(name: str, bias: bool, target: str) -> None:
     check_import("conv", {"x": x}, attrs | constants, target=target, expected=[wanted])
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("pad_type", ["same", "same_lower"])
 @pytest.mark.parametrize(("name", "strides"), SAME)
 @pytest.mark.parametrize("dilation", [1, 2])

@@ -75,6 +75,7 @@ def test_deformable_convolution(groups: int, parts: int, symbolic: bool, opset: 
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("multiply", [False, True], ids=["difference", "product"])

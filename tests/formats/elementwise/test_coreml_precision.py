@@ -83,6 +83,7 @@ NETS: dict[str, tuple[Callable[[], RelayModel], str]] = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("target", ["iOS15", "iOS17"])
 @pytest.mark.parametrize("name", NETS)
 def test_norms_means_and_resizing_are_float16(name: str, target: str) -> None:

@@ -71,6 +71,7 @@ def run(net: Any, params: Any, report: Report, **options: Any) -> tuple[str, np.
 ALL, BUT_NORM = ("conv", "bn", "fc"), ("conv", "fc")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("names", "options"),
     [

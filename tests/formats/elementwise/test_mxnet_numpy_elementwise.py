@@ -106,6 +106,7 @@ def test_functions_of_integers(name: str, dtype: str) -> None:
     check(f"_npi_{name}", np.array(values, dtype))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["exp", "expm1", "cosh", "sinh", "sqrt", "degrees", "cbrt", "sin"])
 def test_large_integers_keep_their_digits(name: str) -> None:
     check(f"_npi_{name}", np.array([20, 18, 21], "int32"))
@@ -133,6 +134,7 @@ def test_halves_infinities_and_no_numbers(name: str, dtype: str) -> None:
         check(f"_npi_{name}", ODD.astype(dtype))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("value", [1e-7, -1e-7, 3e-5, 2e-3, -2e-3])
 @pytest.mark.parametrize("name", ["_npi_log1p", "_npi_expm1", "log1p", "expm1"])
 def test_small_arguments_keep_their_digits(name: str, value: float) -> None:
@@ -193,6 +195,7 @@ DIVIDED = [(lhs, rhs) for lhs, rhs in ALL if lhs == rhs or (lhs in FLOATS) != (r
 """Pairs of dtypes that MXNet combines."""
 
 
+@pytest.mark.thin(2)
 @pytest.mark.thin(3)
 @pytest.mark.parametrize(("lhs", "rhs"), MIXED)
 @pytest.mark.parametrize("name", ["add", "multiply", "power"])
@@ -200,6 +203,7 @@ def test_promotion(name: str, lhs: str, rhs: str) -> None:
     check(f"_npi_{name}", LEFT.astype(lhs), RIGHT.astype(rhs))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.thin(3)
 @pytest.mark.parametrize(("lhs", "rhs"), UNMIXED)
 @pytest.mark.parametrize("name", ["subtract", "mod"])
@@ -207,6 +211,7 @@ def test_promotion_without_integers_of_two_kinds(name: str, lhs: str, rhs: str) 
     check(f"_npi_{name}", LEFT.astype(lhs), RIGHT.astype(rhs))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.thin(3)
 @pytest.mark.parametrize(("lhs", "rhs"), DIVIDED)
 def test_true_division(lhs: str, rhs: str) -> None:
@@ -248,6 +253,7 @@ def test_scalars(name: str, dtype: str, scalar: float, is_int: bool) -> None:
     check(f"_npi_{name}_scalar", x.astype(dtype), attrs={"scalar": scalar, "is_int": is_int})
 
 
+@pytest.mark.wide
 @NUMBERS
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", COMPARED)
@@ -256,6 +262,7 @@ def test_comparison_with_scalars(name: str, dtype: str, scalar: float, is_int: b
     check(f"_npi_{name}_scalar", x, attrs={"scalar": scalar, "is_int": is_int})
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("scalar", [-1, 300, -2.7])
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
 @pytest.mark.parametrize("name", ["add", "multiply", "bitwise_and", "less", "mod"])
@@ -343,6 +350,7 @@ def test_copysign_of_integers(dtype: str) -> None:
     check("_npi_copysign", np.array([5, 3, 0, 9], dtype), signs)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", [*INTEGERS, "bool"])
 def test_lcm(dtype: str) -> None:
     lhs = np.array([[1, 3, 4, 0], [12, 6, 5, 8]]).astype(dtype)
@@ -362,6 +370,7 @@ def test_lcm_with_a_scalar(scalar: int) -> None:
 CONDITION = np.array([[1, 0, 0.5], [0, 1, 0]])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", ["float32", "int32", "bool"])
 def test_where(kind: str, dtype: str) -> None:
@@ -370,12 +379,14 @@ def test_where(kind: str, dtype: str) -> None:
           np.array([[4], [0]]).astype(dtype))  # fmt: skip
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["_npi_where_lscalar", "_npi_where_rscalar"])
 def test_where_with_a_scalar(name: str, dtype: str) -> None:
     check(name, CONDITION.astype("f"), np.array([0, 1, 3]).astype(dtype), attrs={"scalar": 2.7})
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_where_of_scalars(dtype: str) -> None:
     check("_npi_where_scalar2", CONDITION.astype(dtype), attrs={"x": 2.7, "y": -3})
@@ -388,6 +399,7 @@ def test_full_like(to: str | None, dtype: str) -> None:
     check("_npi_full_like", np.zeros((2, 3), dtype), attrs=attrs)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("batch", [1, 2, 5])
 def test_a_batch_of_unknown_length(batch: int) -> None:
     """Promotion, scalars, a loop and choices."""

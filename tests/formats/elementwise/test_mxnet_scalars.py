@@ -118,6 +118,7 @@ def test_angles_take_a_factor_of_float32(name: str) -> None:
     agree(node(name, mx.sym.var("x")), {"x": np.array([1.0, -123.456, 1e5])})
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "name", ["exp", "sqrt", "log", "sinh", "tan", "sigmoid", "cbrt", "radians"]
 )

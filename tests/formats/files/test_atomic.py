@@ -191,6 +191,7 @@ def _unsupported(*args: object) -> int:
     raise OSError(errno.EXDEV, "not here")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("without", [(), ("copy_file_range",), ("copy_file_range", "sendfile")])
 def test_ranges_are_copied_by_whatever_means(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: tuple[str, ...]

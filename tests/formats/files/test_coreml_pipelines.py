@@ -230,6 +230,7 @@ def weights(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((16, 16)).astype(np.float32) / 4
 
 
+@pytest.mark.wide
 def test_a_chain_of_programs(tmp_path: Path) -> None:
     """Coremltools keeps the weights of each in a file of its own; names occur in both."""
     ct = tools()

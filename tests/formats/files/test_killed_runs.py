@@ -188,6 +188,7 @@ def test_old_or_new_is_left_whole(
     assert len(os.listdir(tmp_path)) == names
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["mxnet", "relay"])
 def test_another_run_into_the_folder_finishes_the_renames(
     kind: str, tmp_path: Path, kill_at: Callable[[int, Callable[[], Any]], bool]
@@ -379,12 +380,14 @@ def write_other(folder: Path) -> None:
         file.write(b"other")
 
 
+@pytest.mark.wide
 def test_a_running_process_is_left_alone(tmp_path: Path, running: subprocess.Popen[bytes]) -> None:
     write_other(tmp_path)
     (hidden,) = [path for path in tmp_path.iterdir() if path.name.startswith(".serde-")]
     assert (hidden / "new" / "slow").read_bytes() == b"half"
 
 
+@pytest.mark.wide
 def test_the_folder_of_a_killed_process_goes(
     tmp_path: Path, running: subprocess.Popen[bytes]
 ) -> None:
@@ -395,6 +398,7 @@ def test_the_folder_of_a_killed_process_goes(
     assert names_of(tmp_path) == ["other"]
 
 
+@pytest.mark.wide
 def test_the_next_package_removes_it_too(tmp_path: Path, running: subprocess.Popen[bytes]) -> None:
     running.send_signal(signal.SIGKILL)
     running.wait()
@@ -403,6 +407,7 @@ def test_the_next_package_removes_it_too(tmp_path: Path, running: subprocess.Pop
     assert names_of(tmp_path) == ["d"]
 
 
+@pytest.mark.wide
 def test_without_locks_it_is_left_alone(
     tmp_path: Path, running: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -314,6 +314,7 @@ def test_bad_parameter_files_are_refused(read, case):
     assert offset in (None, caught.value.offset)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("length", range(0, len(listing([GOOD, legacy(ONES)], "ab")), 5))
 def test_every_truncation_is_refused(read, length):
     with pytest.raises(FormatError):

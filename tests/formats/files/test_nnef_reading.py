@@ -383,6 +383,7 @@ def test_params_beside_a_model_are_refused(tmp_path: Path) -> None:
         serde.to_relay(write_folder(tmp_path), {"w": WEIGHT})
 
 
+@pytest.mark.wide
 def test_commands_take_nnef(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from serde.command.cli import main
 
@@ -396,6 +397,7 @@ def test_commands_take_nnef(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["check", str(folder), target]) == 0
 
 
+@pytest.mark.wide
 def test_the_parser_is_loaded_only_for_texts(tmp_path: Path) -> None:
     import subprocess
     import sys

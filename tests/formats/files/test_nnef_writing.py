@@ -307,6 +307,7 @@ def test_a_weight_of_4_gib_is_refused_before_anything_is_written(tmp_path: Path)
 # Labels.
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     ("name", "label"),
     [

@@ -146,6 +146,7 @@ def test_parameters_of_each_version_and_type(
     )
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", sorted(CODES))
 def test_each_type_of_onnx(dtype: str, tmp_path: Path) -> None:
     array = values(dtype)
@@ -180,6 +181,7 @@ def test_small_and_empty_tensors_lie_in_the_model(tmp_path: Path) -> None:
         assert same_bits(numpy_helper.to_array(kept), arrays[kept.name])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("opset", [11, 13, 17, 21, "auto"])
 def test_each_opset(opset: int | str, tmp_path: Path) -> None:
     source = write(tmp_path / "n-symbol.json", "mxnet")

@@ -154,6 +154,7 @@ UNDECIDED = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", UNDECIDED)
 def test_what_sequences_cannot_do_stays(case: str) -> None:
     mod = program(UNDECIDED[case])

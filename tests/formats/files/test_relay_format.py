@@ -325,6 +325,7 @@ def test_text_without_parameters_gets_no_old_ones(tmp_path: Path) -> None:
 # ---- Programs of TVM's.
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", [n for n, p in programs().items() if p["reads_back"] is True])
 def test_programs_of_tvm(name: str, tmp_path: Path) -> None:
     (tmp_path / "in.relay").write_text(programs()[name]["typed"])
@@ -498,6 +499,7 @@ def test_to_onnx_is_called_as_tvms(tmp_path: Path) -> None:
     assert relay.to_onnx(module(), PARAMS, "net") == proto
 
 
+@pytest.mark.wide
 def test_command_line(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, target = str(files / "net.relay"), str(files / "net.onnx")
     assert main(["convert", source, target, "--check"]) == 0
@@ -538,6 +540,7 @@ def mxnet_net(folder: Path) -> Path:
     return folder / "m-symbol.json"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("strict", [False, True])
 def test_mxnet_through_files_to_onnx(tmp_path: Path, strict: bool) -> None:
     """Equal but for the names of nodes, which text does not hold."""

@@ -78,6 +78,7 @@ def test_text_with_slips(seed: int) -> None:
     check(mutate_text(texts()[rng.randrange(len(texts()))], rng), _PLACE)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", first_of(range(COUNT), range(60)))
 def test_json_with_slips(seed: int) -> None:
     rng = random.Random(seed)

@@ -130,6 +130,7 @@ def test_coremltools_writes_the_same(case: str, precision: str) -> None:
     assert found == expected
 
 
+@pytest.mark.wide
 def test_a_gray_image_of_float16() -> None:
     layout = {"color_layout": "GRAYSCALE_FLOAT16", "scale": 0.5, "bias": -0.25}
     given = image((1, 1, 8, 8), "GRAYSCALE_FLOAT16", scale=0.5, bias=-0.25)
@@ -224,6 +225,7 @@ def test_numbers_of_mxnet_on_an_image(tmp_path: Path) -> None:
     assert model.meta.outputs == ("classLabel_probs",)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("layout", ["RGB", "GRAYSCALE", "GRAYSCALE_FLOAT16"])
 def test_images_come_out_as_coremltools_writes_them(layout: str) -> None:
     ct = tools()

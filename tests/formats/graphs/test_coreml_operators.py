@@ -27,6 +27,7 @@ ANY = (
 )  # fmt: skip
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("target", ["iOS15", "iOS17"])
 @pytest.mark.parametrize(
     ("op", "low", "high"),
@@ -51,6 +52,7 @@ ARITHMETIC = ("add", "floor_div", "maximum", "minimum", "mod", "mul", "pow", "re
 COMPARISON = ("equal", "greater", "greater_equal", "less", "less_equal", "not_equal")
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("op", [*ARITHMETIC, *COMPARISON])
 def test_pair(op: str) -> None:
     x = draw(op, 3, 1, 5, low=0.25 if op == "pow" else -3.0)
@@ -59,6 +61,7 @@ def test_pair(op: str) -> None:
     check_import(op, {"x": x, "y": y}, {})
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("op", ["add", "floor_div", "maximum", "mod", "mul", "sub", *COMPARISON])
 def test_pair_of_integers(op: str) -> None:
     x = np.array([[-7, -3, 0, 5, 8]], np.int32)
@@ -132,6 +135,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", CASES)
 def test_operator(name: str) -> None:
     op, tensors, attrs = CASES[name]

@@ -35,6 +35,7 @@ def of(dtype: str) -> np.ndarray:
     return np.abs(HALVES).astype(dtype) if dtype == "uint8" else np.array(HALVES).astype(dtype)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("op", ["round_ste", "sign_ste", "gradientmultiplier"])
 def test_straight_through(op: str, dtype: str) -> None:
@@ -49,6 +50,7 @@ def test_quadratic(attrs: dict[str, float], dtype: str) -> None:
     agree(sym.contrib.quadratic(x, **attrs), {"x": of(dtype)})
 
 
+@pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("attrs", [{}, {"rtol": 0.5, "atol": 0.1}], ids=str)
@@ -77,6 +79,7 @@ def test_allclose_of_no_numbers(left: float, right: float, equal_nan: bool) -> N
     agree(sym.contrib.allclose(x, y, equal_nan=equal_nan), inputs)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("rank", [2, 3, 4])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64", "uint8"])

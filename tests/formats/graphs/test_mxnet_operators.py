@@ -83,6 +83,7 @@ def draw(name: str, shape: tuple[int, ...], low: float, high: float) -> np.ndarr
     return values
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     ("name", "low", "high"),
     [
@@ -115,18 +116,21 @@ def pair(name: str, left: tuple[int, ...], right: tuple[int, ...]) -> dict[str, 
     return {"x": np.round(x * 2) / 2 if "equal" in name else x, "y": y}
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", [*BINARY, "elemwise_add", "elemwise_div", "_grad_add"])
 def test_binary_of_one_shape(mx: Any, name: str) -> None:
     symbol = operator(mx, name)(mx.sym.var("x"), mx.sym.var("y"))
     check(mx, symbol, pair(name, (3, 5), (3, 5)))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", BROADCAST)
 def test_binary_that_broadcasts(mx: Any, name: str) -> None:
     symbol = operator(mx, f"broadcast_{name}")(mx.sym.var("x"), mx.sym.var("y"))
     check(mx, symbol, pair(name, (3, 1, 5), (1, 4, 5)))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 @pytest.mark.parametrize("name", SCALAR)
 def test_scalar(mx: Any, name: str, dtype: str) -> None:

@@ -68,12 +68,14 @@ def test_targets(mx: Any, attrs: dict[str, Any], counts: list[int], grid: int | 
     agree(target(mx, **attrs), scene(40, counts, 1, grid=grid), opsets=[13, 21], returns=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", range(4))
 def test_more_objects_than_anchors(mx: Any, seed: int) -> None:
     """An object that no anchor is left for goes without."""
     agree(target(mx), scene(3, [6, 4], seed, grid=4), returns=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("classes", [1, 2, 9])
 def test_numbers_of_classes(mx: Any, classes: int) -> None:
     inputs = scene(30, [3, 2], 3, classes=max(classes, 2))
@@ -107,6 +109,7 @@ def test_wide_labels_and_classes_that_are_no_number(mx: Any) -> None:
     agree(target(mx, overlap_threshold=0.2), inputs, returns=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("ratio", [-1.0, 3.0])
 @pytest.mark.parametrize(("anchors", "objects"), [(40, 5), ("a", 5), (40, "k"), ("a", "k")])
 def test_any_batch(mx: Any, anchors: Any, objects: Any, ratio: float) -> None:

@@ -107,6 +107,7 @@ def _fused(mod: IRModule) -> list[Function]:
     return [n for n in nodes if isinstance(n, Function) and n.attrs.get("Primitive")]
 
 
+@pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("net", NETS)
@@ -143,6 +144,7 @@ def test_fused_functions_that_are_equal_are_one(net: str, names: list[str], call
     assert len([node for node in proto.graph.node if node.domain == "serde"]) == calls
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("opset", [15, 17, 20, newest_runtime_opset()])
 @pytest.mark.parametrize("net", NETS)
 def test_regions_of_a_target_are_local_functions(net: str, opset: int) -> None:

@@ -262,6 +262,7 @@ def test_svm_classifier(kernel: str, classes: int, probable: bool) -> None:
     )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("transform", "classes"), [*((name, 3) for name in TRANSFORMS), ("LOGISTIC", 2)]
 )
@@ -334,6 +335,7 @@ def weighted(
     }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("modes", [[mode] for mode in MODES] + [MODES[:4], MODES])
 def test_branches_of_trees(modes: list[str], missing: bool) -> None:
@@ -408,6 +410,7 @@ def test_a_deep_tree_is_walked_by_a_loop() -> None:
     assert len(serde.export_model(model, format="onnx").graph.node) < 30
 
 
+@pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("targets", [[[0, 1, 2]] * 3, [[0], [1], [2]], [[0, 1], [2], [1]]])
@@ -471,6 +474,7 @@ def ensemble(**changes: Any) -> dict[str, Any]:
     return {**{n: numpy_helper.from_array(t) for n, t in tensors.items()}, **lists}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("aggregate", [0, 1])
 @pytest.mark.parametrize("missing", [[], [1, 1, 0, 0]])
 def test_tree_ensemble(aggregate: int, missing: list[int]) -> None:

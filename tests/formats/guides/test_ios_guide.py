@@ -64,6 +64,7 @@ IMAGE = "data:BGR,scale=1/58,red_bias=-2.1,green_bias=-2.0,blue_bias=-1.8"
 CONVERT = ["convert", "net-symbol.json", "Net.mlpackage", "--input-shape", "data:1,3,224,224"]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("precision", ["float16", "float32"])
 def test_a_check_knows_of_images_and_labels(
     precision: str, folder: Path, capsys: pytest.CaptureFixture[str]

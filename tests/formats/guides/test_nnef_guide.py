@@ -60,6 +60,7 @@ def test_the_text_of_the_page_is_what_is_written(made: Path) -> None:
         assert line.strip() == "..." or line in text.splitlines()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("code", PYTHON, ids=range(len(PYTHON)))
 def test_the_code_of_the_page_runs(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

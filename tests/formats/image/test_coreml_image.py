@@ -301,6 +301,7 @@ def test_crop_resize_whose_ends_are_not_told_is_refused(mode: str) -> None:
 GRID = np.random.default_rng(3).uniform(-1.4, 1.4, (2, 3, 4, 2)).astype(np.float32)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("target", ["iOS15", "iOS16", "iOS17"])
 @pytest.mark.parametrize("align", [True, False])
 @pytest.mark.parametrize("sampling", ["bilinear", "nearest"])

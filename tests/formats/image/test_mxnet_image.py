@@ -80,6 +80,7 @@ def test_lighting(mx: Any, dtype: str) -> None:
 FACTORS = [(1.0, 1.0), (0.3, 0.3), (1.7, 1.7)]
 
 
+@pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", [*DTYPES, "int32"])
 @pytest.mark.parametrize(("low", "high"), FACTORS)
@@ -95,6 +96,7 @@ def test_one_factor(mx: Any, name: str, low: float, high: float, dtype: str) -> 
     agree(symbol, image(6, 7, 3, dtype=dtype), tolerance=bound, opsets=RUN)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("turn", [0.0, 0.25, 0.5, 0.9, 1.3])
 def test_one_hue(mx: Any, turn: float, dtype: str) -> None:

@@ -97,6 +97,7 @@ def test_affine_grid_is_that_of_onnx(opset: int) -> None:
     np.testing.assert_allclose(found, np.moveaxis(expected[0], -1, 1), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners", "asymmetric"])
 @pytest.mark.parametrize(("shape", "size"), [((1, 2, 5), (8,)), ((1, 2, 3, 4, 5), (5, 3, 7))])
@@ -169,6 +170,7 @@ def cropped(
     return out
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("size", [(4, 3), (1, 5)])
 def test_boxes_are_cut_out(size: tuple[int, int], opset: int) -> None:

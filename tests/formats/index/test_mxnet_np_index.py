@@ -69,6 +69,7 @@ PICKED: list[tuple[np.ndarray, np.ndarray, Attrs]] = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize(("data", "index", "attrs"), PICKED)
 def test_pick(data: np.ndarray, index: np.ndarray, attrs: Attrs) -> None:
@@ -326,6 +327,7 @@ BY_INDEX: list[tuple[np.ndarray, list[np.ndarray], Attrs]] = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("data", "values", "attrs"), BY_INDEX)
 def test_insert_at_an_index(data: np.ndarray, values: list[np.ndarray], attrs: Attrs) -> None:
     check("_npi_insert_scalar", [data, *values], attrs)
@@ -404,6 +406,7 @@ def test_histogram_of_given_bins(data: np.ndarray, bins: np.ndarray) -> None:
     check("_npi_histogram", [data, bins], {}, 2)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "int8"])
 @pytest.mark.parametrize("least", [0, 2, 6])
 @pytest.mark.parametrize("data", [[0, 3, 1, 3], []])

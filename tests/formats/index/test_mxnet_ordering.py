@@ -42,6 +42,7 @@ def check(
 RETURNED = [("value", 1), ("indices", 1), ("mask", 1), ("both", 2)]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("kind", "outputs"), RETURNED)
 @pytest.mark.parametrize(
     "attrs",
@@ -88,6 +89,7 @@ SORTED: list[tuple[np.ndarray, Attrs]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("op", ["sort", "argsort"])
 @pytest.mark.parametrize(("data", "attrs"), SORTED)
 def test_sort(op: str, data: np.ndarray, attrs: Attrs) -> None:
@@ -158,6 +160,7 @@ UNDER_NUMPY: list[tuple[str, list[np.ndarray], Attrs]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.thin(2)
 @pytest.mark.thin(3)
 @pytest.mark.parametrize(("op", "arrays", "attrs"), UNDER_NUMPY)
 def test_under_numpy(op: str, arrays: list[np.ndarray], attrs: Attrs) -> None:

@@ -58,6 +58,7 @@ def _add(one: Sequence[Dim], other: Sequence[Dim]) -> relay.Function:
     return relay.Function([x, y], relay.add(x, y))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("one", "other", "lines"),
     [

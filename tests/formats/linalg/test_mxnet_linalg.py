@@ -62,6 +62,7 @@ def flat(mx: Any, found: Any) -> Any:
     return whole.as_np_ndarray() if isinstance(found[0], mx.sym.np._Symbol) else whole
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("transpose_a", [False, True])
@@ -88,6 +89,7 @@ def test_gemm2_along_another_axis(mx: Any, axis: int, transpose_a: bool) -> None
     agree(symbol, {"a": numbers(*a), "b": numbers(*b)})
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("axis", [-2, 0])
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 1.0), (2.0, 0.5), (-1.0, 0.0)])
@@ -128,6 +130,7 @@ def test_triangles(
     agree(symbol, {"a": triangular(*batch, 4, 4), "b": b}, tolerance=TOLERANCE["float32"])
 
 
+@pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", [1, 2, 5, 12])
@@ -148,6 +151,7 @@ def test_cholesky_reads_the_lower_triangle(mx: Any) -> None:
     agree(mx.sym.np.linalg.cholesky(var(mx)), {"x": data}, numpy=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1, 4), (3, 3), (2, 5), (2, 4, 6), (2, 2, 3, 3)])
 def test_lq(mx: Any, shape: tuple[int, ...], dtype: str) -> None:
@@ -164,6 +168,7 @@ def test_signs_of_lq(mx: Any, rows: list[list[float]]) -> None:
     agree(symbol, {"a": np.array(rows, np.float32)})
 
 
+@pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", [1, 2, 5, 12])
@@ -176,6 +181,7 @@ def test_elimination(mx: Any, name: str, batch: Any, size: int, dtype: str) -> N
     agree(symbol, {"a": data}, tolerance=TOLERANCE[dtype], returns=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("size", [1, 3])
 @pytest.mark.parametrize("batch", [(), (2,)])
 @pytest.mark.parametrize("name", ["cholesky", "inv", "det", "slogdet"])
@@ -240,6 +246,7 @@ def test_sumlogdiag(mx: Any, batch: Any) -> None:
     agree(symbol, {"a": np.abs(numbers(*batch, 4, 4)) + np.float32(0.1)})
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("offset", [-2, -1, 0, 1, 2])
 @pytest.mark.parametrize("batch", BATCHES)
@@ -286,6 +293,7 @@ def test_khatri_rao(mx: Any, rows: tuple[int, ...]) -> None:
     agree(symbol, dict(zip(names, inputs, strict=True)))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("left", "right"),
     [
@@ -401,6 +409,7 @@ def test_svd(mx: Any, shape: tuple[int, ...], dtype: str) -> None:
         serde.from_relay(model, format="onnx")
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(2, 3), (3, 2), (3, 3), (2, 4, 3), (1, 1)])
 @pytest.mark.parametrize("rcond", [1e-15, 0.4])

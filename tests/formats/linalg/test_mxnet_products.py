@@ -44,6 +44,7 @@ def compare(mx: Any, symbol: Any, *inputs: np.ndarray) -> None:
     agree(symbol, dict(zip("abcde", inputs, strict=False)), numpy=True)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize(
     ("left", "right"),
@@ -59,6 +60,7 @@ def test_dot(mx: Any, left: Any, right: Any, dtype: str) -> None:
     compare(mx, symbol, numbers(*left, dtype=dtype), numbers(*right, dtype=dtype))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize(
     ("left", "right"),
@@ -103,6 +105,7 @@ def test_tensordot(mx: Any, left: Any, right: Any, axes: Any) -> None:
     compare(mx, symbol, numbers(*left), numbers(*right))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float16", *FLOATS])
 @pytest.mark.parametrize(("count", "shape"), [(3, (2, 2)), (1, ()), (0, (2,)), (5, (3,))])
 def test_polyval(mx: Any, count: int, shape: tuple[int, ...], dtype: str) -> None:
@@ -185,6 +188,7 @@ def test_other_sums_are_not(equation: str) -> None:
     assert _as_dot(equation) is None
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("left", "right", "flags"),
     [

@@ -93,6 +93,7 @@ def test_frames_of_an_open_signal(windowed: bool, known: str) -> None:
     assert_like_numpy(proto, wanted, **{name: given[name] for name in names})
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", ["float", "float16"])
 @pytest.mark.parametrize("known", [False, True])
 def test_blocks_of_images_of_computed_lengths(known: bool, dtype: str) -> None:

@@ -20,6 +20,7 @@ ASKED = [
 ]  # fmt: skip
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("between", [lambda x: x, lambda x: relay.reshape(x, (-1,))])
 @pytest.mark.parametrize("like", [relay.zeros_like, relay.ones_like])
 @pytest.mark.parametrize("name", ASKED)

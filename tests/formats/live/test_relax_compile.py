@@ -386,6 +386,7 @@ def test_the_host_of_a_split_model_may_be_tvm() -> None:
 class TestEngine:
     """TVM as an engine of checks."""
 
+    @pytest.mark.wide
     def test_weights_are_shared_and_not_copied(self) -> None:
         from serde.core.report import Report
         from serde.relax.engine import RelaxEngine

@@ -18,6 +18,7 @@ def factors(count: int) -> dict[str, np.ndarray]:
     return {"gamma": draw(count, seed=4), "beta": draw(count, seed=5)}
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("target", ["iOS15", "iOS17"])
 @pytest.mark.parametrize("shape", [(2, 3, 5), (2, 3, 4, 5), (1, 3, 2, 4, 3)])
 @pytest.mark.parametrize("given", [(), ("gamma",), ("beta",), ("gamma", "beta")])

@@ -40,6 +40,7 @@ def pooled(op: str, attrs: dict[str, Any]) -> ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("target", ["iOS15", "iOS18"])
 @pytest.mark.parametrize("name", WINDOWS)
 def test_open_lengths_round_up(name: str, target: str) -> None:

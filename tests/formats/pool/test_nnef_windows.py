@@ -308,6 +308,7 @@ AGAIN: dict[str, tuple[Callable[..., Expr], list[tuple[int, ...]]]] = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("name", AGAIN)
 def test_windows_stay_whole(name: str, tmp_path: Path) -> None:
@@ -340,6 +341,7 @@ LAYOUTS: dict[str, tuple[Callable[..., Expr], list[tuple[int, ...]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_other_forms_are_spelled_out(name: str, tmp_path: Path) -> None:
     build, shapes = LAYOUTS[name]

@@ -49,6 +49,7 @@ def test_quantize(dtype: str, ends: tuple[float, float]) -> None:
     check("quantize", inputs, out_type=dtype)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", ["auto", "int8", "uint8"])
 @pytest.mark.parametrize("ends", [None, *RANGES])
 @pytest.mark.parametrize("positive", [False, True])
@@ -151,6 +152,7 @@ POOLING = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize("pool_type", ["max", "avg"])
 @pytest.mark.parametrize("attrs", POOLING)
@@ -174,6 +176,7 @@ def test_quantized_pooling_refuses(shape: Any, attrs: dict[str, Any], reason: st
     refuses("quantized_pooling", {"data": levels("int8", *shape), **ranged()}, reason, **attrs)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("dtypes", "ranges"), [
     (("int8", "int8"), ((-3, 2), (-1, 2))),
     (("uint8", "uint8"), ((0, 2), (0, 5))),

@@ -129,6 +129,7 @@ def test_sums_and_products(name: str, op: str, combine: Any) -> None:
     ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("opset", [13, 21])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ def _convolution(
     return body, x
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("opset", [11, 13, 17, 21])
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("bias", ["none", "bias_add", "add"])

@@ -136,6 +136,7 @@ ONE: dict[str, tuple[tuple[int, ...], Callable[[Expr], Expr], list[str]]] = {
 """Operators of one operand: its shape, the operator, and what is written between codes."""
 
 
+@pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("name", ONE)
 def test_one_operand(name: str) -> None:

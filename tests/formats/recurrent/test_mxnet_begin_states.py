@@ -54,6 +54,7 @@ def unrolled(cell: Any, steps: str = "x") -> Any:
     return group(*sym.contrib.foreach(cell, sym.var(steps), begin(cell)))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("form", [None, *FORMS])
 @pytest.mark.parametrize("cell", CELLS)
 def test_cell_in_a_loop(cell: str, form: str | None) -> None:
@@ -145,6 +146,7 @@ SINGLE: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("form", [None, *FORMS])
 @pytest.mark.parametrize("build", SINGLE)
 def test_loop(build: str, form: str | None) -> None:
@@ -187,6 +189,7 @@ INNER: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("batch", [2, "batch"])
 @pytest.mark.parametrize("build", INNER)
 def test_loop_in_a_loop(build: str, batch: int | str) -> None:
@@ -195,6 +198,7 @@ def test_loop_in_a_loop(build: str, batch: int | str) -> None:
     agree(symbol, values, tolerance=TOLERANCE, shapes={"x": (3, 6, batch, 4)})
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("batch", [2, "batch"])
 @pytest.mark.parametrize("layout", ["TNC", "NTC"])
 @pytest.mark.parametrize("lengths", [False, True])

@@ -97,6 +97,7 @@ def test_unrolled_cell_of_some_length(cell: str, batch: int | str, tmp_path: Pat
     compared(Unrolled(build()), inputs, tmp_path, shapes)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("batch", [2, "batch"])
 @pytest.mark.parametrize("cell", ["lstm", "gru", "rnn", "convolution 2d"])
 def test_cell_in_a_loop(cell: str, batch: int | str, tmp_path: Path) -> None:

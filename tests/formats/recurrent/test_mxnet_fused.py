@@ -113,6 +113,7 @@ def test_fused_conv(dtype: str, calibrated: bool, bias: bool, norm: Any, functio
     fused_conv(dtype, calibrated=calibrated, bias=bias, norm=norm, function=function)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("function", [leaky, gelu, relu6, relu1])
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize("calibrated", [False, True])
@@ -132,6 +133,7 @@ def test_fused_conv_with_a_sum(
     fused_conv(dtype, plus=plus, behind=behind, calibrated=calibrated, bias=False, reverse=reverse)
 
 
+@pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize(("channels", "attrs"), [
@@ -145,6 +147,7 @@ def test_windows_and_groups_of_a_fused_conv(
     fused_conv(dtype, channels=channels, calibrated=calibrated, **attrs)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize("function", [None, relu])
 def test_fused_conv_in_space(dtype: str, function: Any) -> None:
@@ -197,6 +200,7 @@ def test_fused_dense(dtype: str, attrs: Any, bias: bool, function: Any) -> None:
     fused_dense(dtype, function=function, bias=bias, **attrs)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize("attrs", ENDS[1:])
 @pytest.mark.parametrize("bias", [False, True])

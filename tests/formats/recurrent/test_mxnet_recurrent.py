@@ -133,6 +133,7 @@ def test_operator(
     _assert_all_close(found, expected)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("opset", [11, 14, 22])
 @pytest.mark.parametrize("mode", list(GATES))
 def test_symbolic_length_and_batch(mx: Any, tmp_path: Path, mode: str, opset: int) -> None:
@@ -145,6 +146,7 @@ def test_symbolic_length_and_batch(mx: Any, tmp_path: Path, mode: str, opset: in
     _assert_all_close(found, expected)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("layout", ["TNC", "NTC"])
 @pytest.mark.parametrize("layer", ["RNN", "LSTM", "GRU"])
 def test_gluon_layer_that_makes_its_states(

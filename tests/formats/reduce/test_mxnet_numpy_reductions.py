@@ -52,6 +52,7 @@ def test_dtypes_but_bool(mx: Any, name: str, dtype: str) -> None:
     agree(symbol, {"x": numbers(3, 4, dtype=dtype)}, numpy=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("axis", [None, 0, -1, (0, 2), (1, -1), (), (0, 1, 2)])
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "std", "var", "max", "min", "all", "any"])
@@ -63,11 +64,13 @@ def test_axes(mx: Any, name: str, axis: Any, keepdims: bool) -> None:
     agree(symbol, {"x": data}, numpy=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "std", "var", "max", "all", "argmax"])
 def test_scalars(mx: Any, name: str) -> None:
     agree(getattr(mx.sym.np, name)(var(mx)), {"x": np.array(2.5, "f4")}, numpy=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("result", [*OF_SUMS, "bool"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["sum", "prod", "mean"])
@@ -81,6 +84,7 @@ def test_results_of_another_dtype(mx: Any, name: str, dtype: str, result: str) -
     agree(symbol, {"x": data}, numpy=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("result", OF_SUMS)
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
 @pytest.mark.parametrize("name", ["std", "var"])
@@ -222,6 +226,7 @@ def average(mx: Any, *args: Any, **attrs: Any) -> Any:
     return mx.sym.Group(found) if isinstance(found, list) else found
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
 @pytest.mark.parametrize("returned", [False, True])
 @pytest.mark.parametrize("axis", [None, 1, (0, 2)])
@@ -230,6 +235,7 @@ def test_averages(mx: Any, axis: Any, returned: bool, dtype: str) -> None:
     agree(symbol, {"x": numbers(2, 3, 4, dtype=dtype)}, numpy=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
 @pytest.mark.parametrize("axis", [None, 1, (0, 2)])
 def test_weighted_averages(mx: Any, axis: Any, dtype: str) -> None:
@@ -260,6 +266,7 @@ def test_percentiles(mx: Any, keepdims: bool, axis: Any, interpolation: str) -> 
     agree(symbol, {"x": numbers(2, 3, 5), "q": shares}, numpy=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
 @pytest.mark.parametrize("interpolation", INTERPOLATIONS)
 def test_one_percentile(mx: Any, interpolation: str, dtype: str) -> None:
@@ -268,6 +275,7 @@ def test_one_percentile(mx: Any, interpolation: str, dtype: str) -> None:
     agree(symbol, {"x": numbers(3, 4, dtype=dtype)}, numpy=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
 def test_percentages_of_any_dtype(mx: Any, dtype: str) -> None:
     symbol = mx.sym.np._internal.percentile(var(mx), var(mx, "q"), axis=0)

@@ -100,6 +100,7 @@ def squares(mb: Any, most: Any, row: Any, step: int) -> Any:
     return mb.list_gather(ls=made, indices=mb.range_1d(start=0, end=count, step=1))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("step", [1, 2])
 @pytest.mark.parametrize("most", [1, 2, 6])
 def test_a_list_that_grows_in_a_loop(most: int, step: int, tmp_path: Path) -> None:

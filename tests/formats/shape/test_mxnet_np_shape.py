@@ -152,6 +152,7 @@ def test_arranged(op: str, shape: Shape, attrs: Attrs) -> None:
     check(op, [numbers(shape)], attrs, returns=True)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "uint8", "int32", "int64"])
 @pytest.mark.parametrize(
     ("op", "attrs"),
@@ -229,6 +230,7 @@ SPLIT: list[tuple[str, Shape, Attrs, int]] = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("op", "shape", "attrs", "outputs"), SPLIT)
 def test_split(op: str, shape: Shape, attrs: Attrs, outputs: int) -> None:
     check(op, [numbers(shape)], attrs, outputs, returns=True)
@@ -267,6 +269,7 @@ EDIFF: list[tuple[Shape, list[Shape], Attrs]] = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("shape", "ends", "attrs"), EDIFF)
 def test_ediff1d(shape: Shape, ends: list[Shape], attrs: Attrs) -> None:
     check(

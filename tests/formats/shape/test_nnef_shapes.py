@@ -99,6 +99,7 @@ SLICES = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", SLICES)
 def test_bounds_of_slices(tmp_path: Path, name: str) -> None:
     begin, end, stride, axes, text = SLICES[name]

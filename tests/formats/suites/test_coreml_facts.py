@@ -135,6 +135,7 @@ def test_names_that_were_changed_are_told_of() -> None:
     assert written(net).spec == written(net).spec
 
 
+@pytest.mark.wide
 def test_a_function_of_several_is_read_with_its_own_description(tmp_path: Path) -> None:
     ct = tools()
     paths = {}

@@ -49,6 +49,7 @@ def samples() -> list[Any]:
     ]
 
 
+@pytest.mark.wide
 def test_gaps_name_cases() -> None:
     assert unknown_gaps("coreml-network", {each.id for each in samples()}) == []
 

@@ -61,6 +61,7 @@ def samples() -> list[Any]:
     ]
 
 
+@pytest.mark.wide
 def test_gaps_name_cases() -> None:
     assert unknown_gaps("coreml-sample", {each.id for each in samples()}) == []
 

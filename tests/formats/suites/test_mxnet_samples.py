@@ -52,6 +52,7 @@ def _is_covered(name: str) -> bool:
     return TABLE.exporter(name, 1) is not None or made is not None or name.startswith("dyn.")
 
 
+@pytest.mark.wide
 def test_gaps_name_cases() -> None:
     assert unknown_gaps("mxnet-sample", {each.id for each in samples()}) == []
 

@@ -29,6 +29,7 @@ def khronos() -> Iterator[Khronos]:
     judge.close()
 
 
+@pytest.mark.wide
 @pytest.mark.sparse(4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_graph(seed: int, khronos: Khronos, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ def state(*words: int) -> np.ndarray:
     return np.array(words, np.uint64)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("opset", OPSETS)
 def test_bits_are_those_of_threefry(opset: int) -> None:
     """kat_vectors of Random123, for the digits of pi; it adds the key behind the rounds."""
@@ -83,6 +84,7 @@ def test_uniform_numbers_are_equal(dtype: str, opset: int) -> None:
     np.testing.assert_array_equal(found[1], expected[1])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("opset", [14, 21])
 def test_nothing_is_drawn(opset: int) -> None:
     key = threefry_key(1).data
@@ -93,6 +95,7 @@ def test_nothing_is_drawn(opset: int) -> None:
     np.testing.assert_array_equal(after, key)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("opset", OPSETS)
 def test_draws_follow_the_weights(opset: int) -> None:
     weights = np.array([[0, 3, 0, 1], [-1, 0, 5, -2]], np.float32)

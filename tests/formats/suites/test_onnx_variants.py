@@ -78,6 +78,7 @@ def compare(built: BuiltSample, opset: int, tolerance: float) -> None:
         np.testing.assert_allclose(each, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.sparse(4)
 @pytest.mark.parametrize("opset", list(OPSETS.values()), ids=list(OPSETS))
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -39,6 +39,7 @@ def fail(made: RandomGraph, problem: str, part: str) -> None:
     pytest.fail(f"seed {made.seed}, opset {made.opset}: {problem}\n{part}", pytrace=False)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", SEEDS)
 def test_runtime_agrees_with_interpreter(seed: int) -> None:
     made = graph(seed)
@@ -140,6 +141,7 @@ onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecution
 """
 
 
+@pytest.mark.wide
 @pytest.mark.xfail(reason="ONNX Runtime crashes; once it does not, random graphs may do this")
 def test_runtime_takes_product_of_transposed_float16() -> None:
     done = subprocess.run([sys.executable, "-c", CRASH], capture_output=True, check=False)
