@@ -245,6 +245,8 @@ def serde_command(start: Path, target: Path, kind: str, shape: str) -> list[str 
     """Return the command of a conversion by serde."""
     shapes = ["--input-shape", shape] if kind == "mxnet" else []
     to = ["--to", "torch"] if target.suffix == ".pt2" else []
+    # What is compared computes in float32.
+    to += ["--compute-precision", "float32"] if target.suffix == ".mlpackage" else []
     return [sys.executable, "-m", "serde", "convert", start, target, "--overwrite", "-q", *to,
             *shapes]  # fmt: skip
 
@@ -299,7 +301,9 @@ def run(names: Sequence[str], rounds: int) -> None:
                     each = figure(net, pair, tool, command, target, rounds)
                 known[net, pair, tool] = each
                 print(each)
-    FIGURES.write_text(json.dumps([asdict(each) for each in known.values()], indent=1))
+                FIGURES.write_text(
+                    json.dumps([asdict(found) for found in known.values()], indent=1)
+                )
 
 
 def stored() -> list[Figure]:
@@ -340,7 +344,8 @@ def page() -> None:
 def row(each: Figure, own: Figure) -> str:
     """A line of a table."""
     if each.cpu is None:
-        return f"| {each.tool} | fails: `{each.fault}` | | | | |"
+        told = each.fault if each.fault.startswith("not run") else f"fails: `{each.fault}`"
+        return f"| {each.tool} | {told} | | | | |"
     name = "**serde**" if each is own else each.tool
     ratio = "" if each is own or own.cpu is None else f"{each.cpu / own.cpu:.2g}"
     return (f"| {name} | {each.cpu:.2f} | {ratio} | {each.peak / 1e6:.0f} | {each.nodes or '?'} "
@@ -388,7 +393,7 @@ HEAD = (
 INTRODUCTION = """# Beside other converters
 
 What serde and the tools that people use instead take for the same files on one machine of two
-cores: medians of whole processes, which start Python and import what they need.
+cores: whole processes, which start Python and import what they need.
 `python benchmarks/peers.py install`, `run` and `page` make this page; each tool has an environment
 of its own, with the versions that its script in `benchmarks/peers` names. Tools differ in what they
 do on the way: onnx only copies, optimisers fuse nodes. Where serde takes longer, the ratio is below

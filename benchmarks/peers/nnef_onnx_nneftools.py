@@ -7,12 +7,11 @@
 # ///
 """NNEF-Tools, Khronos' converter."""
 
+import runpy
 import sys
-
-from nnef_tools import convert
 
 sys.argv[1:] = [
     "--input-format", "nnef", "--output-format", "onnx",
     "--input-model", sys.argv[1], "--output-model", sys.argv[2],
 ]  # fmt: skip
-convert.main(convert.get_args())
+runpy.run_module("nnef_tools.convert", run_name="__main__")
