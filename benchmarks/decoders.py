@@ -25,19 +25,15 @@ from typing import Any
 
 import numpy as np
 
-os.environ["HF_HUB_OFFLINE"] = "1"
-try:
-    import torchvision  # noqa: F401
-except Exception:  # One that does not fit PyTorch; transformers does without.
-    sys.modules["torchvision"] = None  # type: ignore[assignment]
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-import torch
-import transformers
-
-transformers.utils.logging.disable_progress_bar()
-transformers.utils.logging.set_verbosity_error()
+import torch  # noqa: E402
+from support.checkpoints import transformers as load_transformers  # noqa: E402
 
 import serde  # noqa: E402
+
+transformers = load_transformers()
 
 TEXT: dict[str, Any] = {
     "vocab_size": 256, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,

@@ -26,7 +26,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -111,7 +110,6 @@ class Figure:
         pair: From which format to which.
         tool: By what.
         cpu: Median of the CPU seconds of the process and its children; None where it failed.
-        wall: Median of its seconds.
         peak: Greatest resident bytes.
         nodes: Nodes of the result.
         size: Bytes of the result.
@@ -122,7 +120,6 @@ class Figure:
     pair: tuple[str, str]
     tool: str
     cpu: float | None = None
-    wall: float = 0
     peak: int = 0
     nodes: int = 0
     size: int = 0
@@ -157,11 +154,10 @@ def install(names: Sequence[str], pythons: dict[str, str]) -> None:
 
 
 def measure(command: Sequence[str | Path], target: Path, rounds: int) -> tuple[list, str]:
-    """Run a command a few times; return CPU seconds, seconds and bytes of each, or its fault."""
-    taken: list[tuple[float, float, int]] = []
+    """Run a command a few times; return CPU seconds and bytes of each, or its fault."""
+    taken: list[tuple[float, int]] = []
     for _ in range(rounds):
         remove(target)
-        start = time.perf_counter()
         with tempfile.TemporaryFile() as told:
             process = subprocess.Popen(
                 list(map(str, command)), stdout=told, stderr=told, cwd=target.parent,
@@ -174,7 +170,7 @@ def measure(command: Sequence[str | Path], target: Path, rounds: int) -> tuple[l
         if process.returncode or not target.exists():
             return [], f"exit {process.returncode}: {lines[-1][:200]}"
         cpu = usage.ru_utime + usage.ru_stime
-        taken.append((cpu, time.perf_counter() - start, usage.ru_maxrss * 1024))
+        taken.append((cpu, usage.ru_maxrss * 1024))
     return taken, ""
 
 
@@ -270,9 +266,9 @@ def figure(net: str, pair: tuple[str, str], tool: str, command: Sequence[str | P
     taken, fault = measure(command, target, rounds)
     if fault:
         return Figure(net, pair, tool, fault=fault)
-    cpu, wall, peak = zip(*taken, strict=True)
+    cpu, peak = zip(*taken, strict=True)
     median = statistics.median
-    return Figure(net, pair, tool, median(cpu), median(wall), max(peak), nodes_of(target),
+    return Figure(net, pair, tool, median(cpu), max(peak), nodes_of(target),
                   size_of(target))  # fmt: skip
 
 

@@ -15,9 +15,9 @@ from serde.bridge.summary import TensorSummary
 from serde.checking.bisection import Bisection, bisect_models
 from serde.checking.data import CheckData, as_check_data
 from serde.checking.engines import KEPT, engine_for_path, read_target, source_engine
-from serde.checking.generating import Prompts, generates, judge_generation
+from serde.checking.generating import compare_as_used
 from serde.checking.inputs import InputSets
-from serde.checking.verdict import Tolerance, compare
+from serde.checking.verdict import Tolerance
 from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model
@@ -112,10 +112,7 @@ def check(
         if not float16 and other.computes_float16:
             float16 = True
             report.notes.append("the target computes in float16, and is judged as such")
-        generating = data is None and generates(model)
-        if generating:
-            data = Prompts(model, dims).samples(own)
-        failing = compare(
+        failing = compare_as_used(
             own,
             other,
             model,
@@ -128,8 +125,6 @@ def check(
             wide_flag=wide_flag(writer.export_options),
             report=report,
         )
-        if generating:
-            judge_generation(own, other, model, report, dims)
     if yardstick and failing is not None:
         locate_difference(report, model, writer, Path(target), failing)
     return report

@@ -7,7 +7,7 @@ Then the target generates from its own cache, and the source reads all of that a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -15,13 +15,14 @@ from serde.checking.data import CheckData
 from serde.checking.distance import cosine, deviation, difference
 from serde.checking.inputs import random_inputs
 from serde.checking.sizes import input_type, resolve_dims
+from serde.checking.verdict import compare
 from serde.core import Array, Report, dtype_name
 from serde.core.report import OutputVerdict
 from serde.engine.base import Engine, run_engine
 from serde.engine.fitting import match_names
 from serde.relay.ir import RelayModel, SymDim
 
-__all__ = ["Prompts", "generates", "judge_generation"]
+__all__ = ["Prompts", "compare_as_used", "generates", "judge_generation"]
 
 TOKENS: Final = "input_ids"
 MASK: Final = "attention_mask"
@@ -133,6 +134,39 @@ class Prompts:
         found = dict(zip(engine.outputs, run_engine(engine, inputs), strict=True))
         names = match_names(self._model.meta.outputs, list(found))
         return {name: found[other] for name, other in names.items()}
+
+
+def compare_as_used(
+    reference: Engine,
+    candidate: Engine,
+    model: RelayModel,
+    *,
+    report: Report,
+    dims: Mapping[str, int] | None = None,
+    data: CheckData | None = None,
+    **options: AnyValue,
+) -> Mapping[str, Array] | None:
+    """Compare engines as :func:`serde.checking.verdict.compare` does; what generates, generates.
+
+    Args:
+        reference: Runs the source.
+        candidate: Runs the target.
+        model: The source as Relay.
+        report: Gets the verdicts.
+        dims: Lengths of further dimensions.
+        data: Inputs of a user, with which nothing is generated.
+        options: What else ``compare`` takes.
+
+    Returns:
+        What ``compare`` returns.
+    """
+    generating = data is None and generates(model)
+    if generating:
+        data = Prompts(model, dims).samples(reference)
+    failing = compare(reference, candidate, model, report=report, dims=dims, data=data, **options)
+    if generating:
+        judge_generation(reference, candidate, model, report, dims)
+    return failing
 
 
 def judge_generation(

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from serde.checking.checks import locate_difference, wide_flag
 from serde.checking.engines import engine_for_path, renamed_engine, source_engine
-from serde.checking.generating import Prompts, generates, judge_generation
+from serde.checking.generating import compare_as_used
 from serde.checking.tolerance import CheckOptions
-from serde.checking.verdict import compare, raise_if_differs
+from serde.checking.verdict import raise_if_differs
 from serde.conversion.steps import Conversion
 from serde.core.report import Report
 from serde.engine.base import Engine
@@ -73,28 +73,20 @@ class WrittenModel:
             return
         made, writer = self.conversion, self.conversion.writer
         with report.stage("check"), ExitStack() as running:
-            source = running.enter_context(closing(self.open_source()))
-            other = running.enter_context(closing(engine_for_path(writer, path)))
-            data = wanted.data
-            generating = data is None and generates(self.expected)
-            if generating:
-                data = Prompts(self.expected, wanted.dims).samples(source)
-            failing = compare(
-                source,
-                other,
+            failing = compare_as_used(
+                running.enter_context(closing(self.open_source())),
+                running.enter_context(closing(engine_for_path(writer, path))),
                 self.expected,
                 runs=wanted.runs,
                 tolerance=wanted.tolerance,
                 dims=wanted.dims,
-                data=data,
+                data=wanted.data,
                 float16=self.computes_float16,
                 yardstick=wanted.yardstick,
                 recorded=self.outputs,
                 wide_flag=wide_flag(None if made.passes.float16 else made.options),
                 report=report,
             )
-            if generating:
-                judge_generation(source, other, self.expected, report, wanted.dims)
         if wanted.yardstick and failing is not None:
             locate_difference(report, self.expected, writer, path, failing, self.outputs)
         raise_if_differs(report, target, "the source")

@@ -51,12 +51,11 @@ def convert_parts(
     def is_own(folder: Path) -> bool:
         return {*os.listdir(folder)} <= own
 
-    nodes, operators = 0, report.after
+    operators = report.after
     with atomic_directory(target, sources=sources, is_package=is_own) as folder:
         for part in parts.names:
             convert(folder / f"{part}{suffix}", part)
             interfaces[f"{part}{suffix}"] = dict(report.facts)
-            nodes += sum(report.after.values())
             operators = operators + report.after
         for name, content in {**parts.files, **runtime(parts, interfaces)}.items():
             if isinstance(content, Path):

@@ -106,8 +106,7 @@ class Draft:
 
     def inner(self) -> list[onnx.GraphProto]:
         """Return its subgraphs."""
-        graph = onnx.AttributeProto.GRAPH
-        return [each.g for each in self.attributes if each.type == graph]
+        return inner_graphs(self.attributes)
 
     def add_to(self, graph: onnx.GraphProto | onnx.FunctionProto) -> None:
         """Add the node to a graph."""
@@ -148,6 +147,11 @@ class GraphScope(Scope):
     def home(self) -> GraphScope:
         """The main graph, or the function."""
         return self._home or self
+
+
+def inner_graphs(attributes: Iterable[onnx.AttributeProto]) -> list[onnx.GraphProto]:
+    """Return the subgraphs among the attributes of a node."""
+    return [each.g for each in attributes if each.type == onnx.AttributeProto.GRAPH]
 
 
 def walk_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:

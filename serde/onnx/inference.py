@@ -9,6 +9,7 @@ from typing import Final
 import onnx
 
 from serde.errors import ConverterBug
+from serde.onnx.builder import inner_graphs
 from serde.onnx.interface import value_type_proto
 from serde.onnx.model import OnnxModel
 from serde.relay.ir.types import TensorType
@@ -103,7 +104,7 @@ class _Pieces:
             if node.op_type == "Constant":
                 self._constants[node.output[0]] = node
             elif node.attribute:
-                read |= captures(_inner(node))
+                read |= captures(inner_graphs(node.attribute))
         told = [self._told[name] for name in sorted(made & self._told.keys())]
         return _Piece(nodes, sorted(read - made), told)
 
@@ -128,10 +129,6 @@ class _Pieces:
         return model
 
 
-def _inner(node: onnx.NodeProto) -> Iterable[onnx.GraphProto]:
-    return (each.g for each in node.attribute if each.type == onnx.AttributeProto.GRAPH)
-
-
 def captures(graphs: Iterable[onnx.GraphProto]) -> set[str]:
     """Return what the nodes of subgraphs read, those of the subgraphs in them included."""
     names: set[str] = set()
@@ -141,5 +138,5 @@ def captures(graphs: Iterable[onnx.GraphProto]) -> set[str]:
         names.update(value.name for value in inner.output)
         for node in inner.node:
             names.update(node.input)
-            stack += _inner(node)
+            stack += inner_graphs(node.attribute)
     return names

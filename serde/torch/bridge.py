@@ -66,9 +66,9 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
         if getattr(model, "kind", "") == "source" and model.path is not None:
             return [model.path / name for name in (SOURCE, WEIGHTS, CONFIG)]
         if getattr(model, "kind", "") == "checkpoint" and model.path is not None:
-            from serde.torch.checkpoint.files import open_checkpoint
+            from serde.torch.checkpoint.files import checkpoint_files
 
-            return open_checkpoint(model.path).files
+            return checkpoint_files(model.path)
         return [] if model.path is None else [model.path]
 
     def parts(self, source: AnyValue, options: TorchImportOptions) -> Parts | None:

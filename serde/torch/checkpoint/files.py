@@ -14,7 +14,7 @@ from serde.io.contained import location_fault, read_small
 from serde.torch.safetensors import read_document, read_safetensors
 
 __all__ = [
-    "CONFIG", "Checkpoint", "is_checkpoint", "open_checkpoint", "read_config",
+    "CONFIG", "Checkpoint", "checkpoint_files", "is_checkpoint", "open_checkpoint", "read_config",
     "sidecars",
 ]  # fmt: skip
 
@@ -45,13 +45,11 @@ class Checkpoint:
         path: The folder.
         config: What ``config.json`` holds.
         weights: All tensors by their names on disk.
-        files: The files that they lie in, and the config's.
     """
 
     path: Path
     config: Mapping[str, AnyValue]
     weights: Mapping[str, FileWeight]
-    files: tuple[Path, ...]
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -87,8 +85,12 @@ def open_checkpoint(path: Path) -> Checkpoint:
         if missing:
             raise FormatError(f"{name} lacks {missing[0][:200]}, which {_INDEX} names", path=path)
         weights |= found
-    files = [path / CONFIG, *(path / name for name in names)]
-    return Checkpoint(path, config, weights, tuple(files))
+    return Checkpoint(path, config, weights)
+
+
+def checkpoint_files(path: Path) -> list[Path]:
+    """Return the files of a folder that a model is read from."""
+    return [path / CONFIG, *(path / name for name in _shards(path))]
 
 
 def sidecars(path: Path) -> dict[str, Path]:

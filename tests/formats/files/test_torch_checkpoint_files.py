@@ -13,7 +13,7 @@ from support.checkpoints import write_folder, write_safetensors
 
 import serde
 from serde.errors import FormatError, MissingDependency
-from serde.torch.checkpoint.files import is_checkpoint, open_checkpoint, sidecars
+from serde.torch.checkpoint.files import checkpoint_files, is_checkpoint, open_checkpoint, sidecars
 
 ONE = {"model-1.safetensors": {"a": [1.0, 2.0]}, "model-2.safetensors": {"b": [[3.0]]}}
 
@@ -27,7 +27,7 @@ def test_shards_are_ranges_of_their_files(tmp_path: Path) -> None:
         "b": [[3.0]],
     }
     assert {Path(each.source.path).name for each in found.weights.values()} == {*ONE}
-    assert [each.name for each in found.files] == ["config.json", *ONE]
+    assert [each.name for each in checkpoint_files(folder)] == ["config.json", *ONE]
 
 
 @pytest.mark.parametrize(
