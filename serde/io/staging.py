@@ -34,8 +34,8 @@ from serde.core.systems import has_descriptors, has_owners, is_plain_directory, 
 from serde.errors import OptionError
 
 __all__ = [
-    "REPEATS", "commit", "files_in", "final_directory", "is_own", "is_staged", "pending",
-    "staging_directory", "stored_bytes", "sweep",
+    "REPEATS", "clear_directory", "commit", "files_in", "final_directory", "is_own", "is_staged",
+    "pending", "staging_directory", "stored_bytes", "sweep",
 ]  # fmt: skip
 
 _PREFIX: Final = ".serde-"
@@ -116,6 +116,11 @@ def staging_directory(parent: Path) -> Iterator[Path]:
         _clear(directory, lock)
         with suppress(ValueError):  # Garbage collection may end it elsewhere.
             _ACTIVE.reset(active)
+
+
+def clear_directory(directory: Path) -> bool:
+    """Remove what is in a directory, following no link; return whether it is empty, or gone."""
+    return _insist(partial(_remove_contents, directory))
 
 
 def final_directory(path: str | os.PathLike[str]) -> str | None:
@@ -312,11 +317,15 @@ def _remove_tree(name: str, parent: _Folder) -> None:
     if not stat.S_ISDIR(_status(name, parent).st_mode):
         _unlink(name, parent)
         return
+    _remove_contents(name, parent)
+    path, within = _within(name, parent)
+    os.rmdir(path, dir_fd=within)
+
+
+def _remove_contents(name: str | Path, parent: _Folder | None = None) -> None:
     with _folder(name, parent) as opened:
         for each in _names_in(opened):
             _remove_tree(each, opened)
-    path, within = _within(name, parent)
-    os.rmdir(path, dir_fd=within)
 
 
 def _unlink(name: str | Path, parent: _Folder | None) -> None:

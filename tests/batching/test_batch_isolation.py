@@ -173,6 +173,56 @@ def test_nothing_stays_of_a_process_that_is_killed_with_its_calls(tmp_path: Path
     wait_for(lambda: not any(map(is_alive, [server, *children])))
 
 
+PID = "__import__('os').getpid()"
+
+
+@linux_only
+def test_requests_that_are_alike_share_a_process(server: ForkServer) -> None:
+    first, second = (call(server, "builtins.eval", PID, alike="a").answer for _ in range(2))
+    others = [call(server, "builtins.eval", PID, alike=each).answer for each in ("b", None, None)]
+    assert first == second
+    assert len({first, *others}) == 4
+
+
+@pytest.mark.wide
+@linux_only
+@pytest.mark.parametrize(
+    "leaves",
+    [
+        "__import__('threading').Timer(60, print).start()",
+        "__import__('subprocess').Popen(['sleep', '60']).pid",
+        "setattr(__import__('serde'), 'kept', bytearray(2**27))",
+    ],
+    ids=["a thread", "a process", "memory"],
+)
+def test_a_process_that_keeps_something_is_not_asked_again(server: ForkServer, leaves: str) -> None:
+    code = f"[{PID}, str({leaves})][0]"
+    first = call(server, "builtins.eval", code, alike="a").answer
+    assert first != call(server, "builtins.eval", PID, alike="a").answer
+
+
+@linux_only
+def test_one_that_dies_of_an_earlier_request_is_told_of_neither(server: ForkServer) -> None:
+    first = call(server, "builtins.eval", PID, alike="a").answer
+    os.kill(first, signal.SIGKILL)
+    found = call(server, "builtins.eval", PID, alike="a")
+    assert (found.code, found.answer != first) == (0, True)
+    call(server, "signal.alarm", 1, alike="a")  # Kills it, if nothing is done about it.
+    assert call(server, "time.sleep", 2, alike="a").code == 0
+    assert call(server, "signal.raise_signal", int(signal.SIGABRT), alike="a").code < 0
+
+
+@pytest.mark.wide
+@linux_only
+def test_the_memory_of_a_request_is_its_own(server: ForkServer) -> None:
+    large, small = (
+        call(server, "builtins.eval", f"[{PID}, len(bytes({size}) + b'x')]", alike="a")
+        for size in (2**27, 1)
+    )
+    assert large.answer[0] == small.answer[0]
+    assert large.memory - small.memory > 2**26
+
+
 def server_pid(server: ForkServer) -> int:
     wait_for(lambda: server._server is not None)
     return server._server._process.pid

@@ -132,7 +132,7 @@ def _properties() -> Mapping[str, Any]:
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
-    """Convert many models, each in a process of its own; go on where an earlier run ended.
+    """Convert many models in processes of their own; go on where an earlier run ended.
 
     SOURCE is a path, glob, folder or URL of models, or a manifest of these (.jsonl, .csv, .txt, or
     - for the standard input). The exit code is 0, or 100 and how many models failed (120: 20 or

@@ -85,7 +85,7 @@ def batch(
     progress: Callable[[Outcome], object] | None = None,
     **options: AnyValue,
 ) -> BatchReport:
-    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+    """Convert many models in processes of their own, and go on where an earlier run ended.
 
     Args:
         sources: Paths, globs, folders, URLs, manifests (``.jsonl``, ``.csv``, ``.txt``), and

@@ -1,11 +1,12 @@
-"""The process from which the process of each model is forked.
+"""The process from which those of the models are forked.
 
 It is a fresh interpreter that imports what conversions need, has no threads of its own and
-converts nothing that it was given. A request comes as a byte and four open files on the socket
-whose number is its argument; a child is forked that reads the request, calls the function that it
-names and writes the answer, and when it has ended the socket of that request tells how. If the
-other end of this socket is closed, or says so, the child is killed with whatever it has started;
-and all are when nobody holds the socket of requests any more.
+converts nothing that it was given. A request comes as a byte and two open sockets on the socket
+whose number is its argument, and a child is forked for it. On the second socket that child gets
+requests, each with a file for its answer and one for what is printed meanwhile, and calls the
+functions that they name, one after the other, until the other end is closed. When it has ended, the
+first socket tells how; if the other end of that is closed, or says so, the child is killed with
+whatever it has started; and all are when nobody holds the socket of requests any more.
 """
 
 from __future__ import annotations
@@ -26,11 +27,15 @@ from collections.abc import Mapping
 from typing import Any as AnyValue, Final
 
 from serde.engine.forked import fork_engines
+from serde.fleet.batching.fresh import largest_memory
 from serde.fleet.batching.isolation import PREPARE
 
 __all__ = ["main"]
 
-_FILES: Final = 4
+_FILES: Final = 3
+_MOST_CALLS: Final = 64
+_MOST_GROWTH: Final = 1 << 26
+"""What a child may answer, and by how many bytes of data it may grow, before another takes over."""
 _PR_SET_PDEATHSIG: Final = 1
 _HANDLED: Final = [
     *(signal.SIGCHLD, signal.SIGINT, signal.SIGTERM),
@@ -112,17 +117,12 @@ class _Server:
             _tell(ends, said)
             ends.close()
 
-    def _become_child(self, ends: int, request: int, answer: int, errors: int) -> None:
-        """Do in the child what was asked for, and end it."""
+    def _become_child(self, ends: int, asks: int) -> None:
+        """Answer requests in the child until there are no more, and end it."""
         code = 1
         try:
-            self._leave(ends, errors)
-            asked = json.loads(_read(request))
-            _limit_memory(asked["memory"])
-            with fork_engines():
-                said = _call(asked)
-            with os.fdopen(answer, "wb") as file:
-                file.write(json.dumps(said).encode())
+            self._leave(ends)
+            _Answering(asks).answer_all()
             code = 0
         except BaseException:
             traceback.print_exc()
@@ -131,7 +131,7 @@ class _Server:
                 sys.stderr.flush()
             os._exit(code)
 
-    def _leave(self, ends: int, errors: int) -> None:
+    def _leave(self, ends: int) -> None:
         """Let go of what belongs to the server, and be killed if that dies."""
         os.setsid()
         signal.set_wakeup_fd(-1)
@@ -140,13 +140,62 @@ class _Server:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != self._pid:  # It died before that could be asked for.
             os._exit(1)
-        os.dup2(errors, 1)
-        os.dup2(errors, 2)
-        _close([errors, ends])
+        _close([ends])
         self._selector.close()
         for each in (self._requests, self._died, self._dies, *self._children.values()):
             each.close()
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+class _Answering:
+    """What a child does: it answers requests while it is as good as a new one.
+
+    Args:
+        asks: The socket on which they come.
+    """
+
+    def __init__(self, asks: int) -> None:
+        self._asks = socket.socket(fileno=asks)
+        self._begins_with = _data_bytes()
+        # Opened before anything is forbidden.
+        self._peak = os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
+
+    def answer_all(self) -> None:
+        """Answer requests until there are no more, or another process is to answer them."""
+        for count in range(1, _MOST_CALLS + 1):
+            kind, files, _flags, _address = socket.recv_fds(self._asks, 1, _FILES)
+            if not kind:
+                return
+            self._answer(*files)
+            fit = count < _MOST_CALLS and self._is_as_new()
+            said = {"code": 0, "memory": largest_memory(), "fit": fit}
+            with contextlib.suppress(OSError):  # Nobody waits for it any more.
+                self._asks.send(json.dumps(said).encode(), socket.MSG_NOSIGNAL)
+            if not fit:
+                return
+
+    def _answer(self, request: int, answer: int, errors: int) -> None:
+        os.dup2(errors, 1)
+        os.dup2(errors, 2)
+        os.close(errors)
+        os.write(self._peak, b"5")  # The largest memory is counted from here on.
+        asked = json.loads(_read(request))
+        _limit_memory(asked["memory"])
+        with fork_engines():
+            said = _call(asked)
+        with os.fdopen(answer, "wb") as file:
+            file.write(json.dumps(said).encode())
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+
+    def _is_as_new(self) -> bool:
+        """Whether no thread, no process and not much memory is left of what was answered."""
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            return False
+        grown = _data_bytes() - self._begins_with
+        return len(os.listdir("/proc/self/task")) == 1 and grown < _MOST_GROWTH
 
 
 def _abandon(pid: int, ends: socket.socket) -> None:
@@ -196,10 +245,14 @@ def _limit_memory(extra: int | None) -> None:
     """Let the process allocate so many bytes besides what it has inherited."""
     if extra is None:
         return
-    with open("/proc/self/statm", encoding="ascii") as file:
-        pages = int(file.read().split()[5])
     most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    wanted = pages * resource.getpagesize() + extra
+    wanted = _data_bytes() + extra
     if most != resource.RLIM_INFINITY:
         wanted = min(wanted, most)
     resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
+
+
+def _data_bytes() -> int:
+    """Return what this process may write to in memory."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[5]) * resource.getpagesize()

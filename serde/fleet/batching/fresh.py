@@ -15,7 +15,7 @@ import sys
 import threading
 import traceback
 
-__all__ = ["main"]
+__all__ = ["largest_memory", "main"]
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     code = 1
     try:
         said = getattr(importlib.import_module(module), name)(asked["request"])
-        text = json.dumps({"answer": said, "memory": _largest_memory()}).encode()
+        text = json.dumps({"answer": said, "memory": largest_memory()}).encode()
         with answers:
             answers.write(text)
         code = 0
@@ -46,7 +46,7 @@ def _end_with_input() -> None:
     os._exit(1)
 
 
-def _largest_memory() -> int:
+def largest_memory() -> int:
     """Return the largest resident memory of this process in bytes, 0 where that is not known.
 
     On Linux what the process that started this one held would be counted, too, by `getrusage`.

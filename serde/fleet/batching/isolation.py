@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -18,7 +19,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import IO, Any as AnyValue, Final, Protocol
 
@@ -55,6 +56,10 @@ _SINGLE: Final = (
 """Variables that tell libraries how many threads they may start."""
 
 
+_MOST_IDLE: Final = 2 * (os.cpu_count() or 4)
+"""How many processes may wait for a request like those that they have answered."""
+
+
 class ServerEnded(Exception):
     """The process that others are forked from is gone, and with it all of these."""
 
@@ -82,7 +87,13 @@ class Isolation(Protocol):
     """What calls functions in processes of their own; may be used by several threads."""
 
     def call(
-        self, place: Place, request: AnyValue, *, seconds: float | None, memory: int | None
+        self,
+        place: Place,
+        request: AnyValue,
+        *,
+        seconds: float | None,
+        memory: int | None,
+        alike: Hashable = None,
     ) -> Ending:
         """Return how a process ended that calls a function.
 
@@ -91,6 +102,8 @@ class Isolation(Protocol):
             request: What it is given.
             seconds: After how long it is killed; never if None.
             memory: How many bytes it may allocate; any if None.
+            alike: What requests have in common that one process may answer, one after the other;
+                None if it is to have a process of its own.
 
         Raises:
             ServerEnded: Nothing can be said of it.
@@ -124,23 +137,46 @@ class ForkServer:
         self._lock = threading.Lock()
         self._server: _Server | None = None
         self._prepared: list[bytes] = []
+        self._idle: list[tuple[Hashable, _Child]] = []
         self._closed = False
+        weakref.finalize(self, _let_go, self._idle)
 
     def call(
-        self, place: Place, request: AnyValue, *, seconds: float | None, memory: int | None
+        self,
+        place: Place,
+        request: AnyValue,
+        *,
+        seconds: float | None,
+        memory: int | None,
+        alike: Hashable = None,
     ) -> Ending:
-        """Return how a process ended that calls a function."""
+        """Return how a process ended that calls a function.
+
+        One that dies after it has answered others may do so by their fault: a new one is asked.
+        """
         text = json.dumps({"function": place, "request": request, "memory": memory}).encode()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours, _memory_file(text) as asked, _memory_file() as answer, _printed() as errors:
-            with theirs:
-                files = [theirs.fileno(), asked.fileno(), answer.fileno(), errors.fileno()]
-                self._ask(FORK, files)
-            said, in_time = _wait(ours, seconds)
-            if said is None:
-                raise ServerEnded
-            answered = _answer(answer) if said["code"] == 0 else None
-            return Ending(answered, said["code"], said["memory"], last_line(errors), in_time)
+        child = self._idle_child(alike) or self._fork()
+        ending = child.call(text, seconds)
+        if ending.code != 0 and ending.in_time and child.answered:
+            child = self._fork()
+            ending = child.call(text, seconds)
+        if child.is_fit:
+            self._keep(alike, child)
+        return ending
+
+    def _idle_child(self, alike: Hashable) -> _Child | None:
+        with self._lock:
+            at = next((i for i, (key, _) in enumerate(self._idle) if key == alike), None)
+            return None if at is None else self._idle.pop(at)[1]
+
+    def _keep(self, alike: Hashable, child: _Child) -> None:
+        """Let a child wait, unless it was for one request; of too many the first is let go."""
+        with self._lock:
+            self._idle.append((alike, child))
+            if alike is None or self._closed:
+                self._idle.pop()[1].close()
+            elif len(self._idle) > _MOST_IDLE:
+                self._idle.pop(0)[1].close()
 
     def prepare(self, place: Place, request: AnyValue) -> None:
         """Have the server itself call a function before it forks again, and each new one."""
@@ -150,8 +186,8 @@ class ForkServer:
             if self._server is not None:
                 self._server.prepare(text)
 
-    def _ask(self, kind: bytes, files: list[int]) -> None:
-        """Send a request to the server; one that has died is started again.
+    def _fork(self) -> _Child:
+        """Return a new child; a server that has died is started again.
 
         Raises:
             ServerEnded: It cannot be kept alive, or is not wanted any more.
@@ -164,14 +200,16 @@ class ForkServer:
                     self._server = _Server(self._threads)
                     for text in self._prepared:
                         self._server.prepare(text)
-                if self._server.send(kind, files):
-                    return
+                child = self._server.fork()
+                if child is not None:
+                    return child
         raise ServerEnded
 
     def close(self) -> None:
         """End the server, which kills all that it has forked."""
         with self._lock:
             self._closed = True
+            _let_go(self._idle)
             if self._server is not None:
                 self._server.close()
 
@@ -198,15 +236,93 @@ class _Server:
     def prepare(self, text: bytes) -> None:
         """Have it call a function itself."""
         with _memory_file(text) as asked:
-            self.send(PREPARE, [asked.fileno()])
+            self._send(PREPARE, [asked.fileno()])
 
-    def send(self, kind: bytes, files: list[int]) -> bool:
+    def fork(self) -> _Child | None:
+        """Have it fork; return the child, None if there is nobody who does it."""
+        child = _Child()
+        with child.theirs_ends, child.theirs_asks:
+            if self._send(FORK, [child.theirs_ends.fileno(), child.theirs_asks.fileno()]):
+                return child
+        child.close()
+        return None
+
+    def _send(self, kind: bytes, files: list[int]) -> bool:
         """Send a request; return whether there is somebody who gets it."""
         try:
             socket.send_fds(self._socket, [kind], files)
         except OSError:
             return False
         return True
+
+
+class _Child:
+    """A process that the server has forked or will, and that answers one request at a time.
+
+    Attributes:
+        theirs_ends: Where the server tells how it ends, and hears that it is to be killed.
+        theirs_asks: Where it gets its requests.
+        answered: Whether it has answered a request before the last.
+        is_fit: Whether it can answer another.
+    """
+
+    def __init__(self) -> None:
+        self._ends, self.theirs_ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._asks, self.theirs_asks = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._has_begun = False
+        self.answered = False
+        self.is_fit = False
+
+    def call(self, text: bytes, seconds: float | None) -> Ending:
+        """Return how a request ended; the process with it, unless it is fit for another.
+
+        Raises:
+            ServerEnded: Nothing can be said of it.
+        """
+        self.answered, self.is_fit = self.is_fit, False
+        try:
+            with _memory_file(text) as asked, _memory_file() as answer, _printed() as errors:
+                with contextlib.suppress(OSError):  # It has ended meanwhile.
+                    files = [asked.fileno(), answer.fileno(), errors.fileno()]
+                    socket.send_fds(self._asks, [FORK], files)
+                said, in_time = self._wait(seconds)
+                if said is None:
+                    raise ServerEnded
+                self.is_fit = said.get("fit", False)
+                found = _answer(answer) if said["code"] == 0 else None
+                return Ending(found, said["code"], said["memory"], last_line(errors), in_time)
+        finally:
+            if not self.is_fit:
+                self.close()
+
+    def _wait(self, seconds: float | None) -> tuple[AnyValue, bool]:
+        """Return what is said of a request, None if nothing is, and whether its time was not up.
+
+        The time begins when the process does, which may be some time after it was asked for.
+        """
+        if not self._has_begun:
+            self._has_begun = True
+            if not _receive(self._ends):
+                return None, True
+        listening = select.poll()
+        for each in (self._asks, self._ends):
+            listening.register(each, select.POLLIN)
+        in_time = bool(listening.poll(None if seconds is None else 1000 * seconds))
+        if not in_time:
+            with contextlib.suppress(OSError):  # It has ended meanwhile.
+                self._ends.send(b"kill")
+        said = (in_time and _receive(self._asks)) or _receive(self._ends)
+        return (json.loads(said) if said else None), in_time
+
+    def close(self) -> None:
+        """Let the process go; the server kills it with whatever it has started."""
+        self._asks.close()
+        self._ends.close()
+
+
+def _let_go(idle: list[tuple[Hashable, _Child]]) -> None:
+    while idle:
+        idle.pop()[1].close()
 
 
 def _end(process: subprocess.Popen[bytes], asking: socket.socket) -> None:
@@ -219,28 +335,8 @@ def _end(process: subprocess.Popen[bytes], asking: socket.socket) -> None:
         process.wait()
 
 
-def _wait(ours: socket.socket, seconds: float | None) -> tuple[AnyValue, bool]:
-    """Return what the server says of how a process ended, None if it says nothing.
-
-    Also whether it did so by itself, and was not killed because its time was up. That begins
-    when the process does, which may be some time after it was asked for.
-    """
-    said, in_time = _receive(ours), True
-    if said:
-        ours.settimeout(seconds)
-        try:
-            said = _receive(ours)
-        except TimeoutError:
-            in_time = False
-            ours.settimeout(None)
-            with contextlib.suppress(OSError):  # It has ended meanwhile.
-                ours.send(b"kill")
-            said = _receive(ours)
-    return (json.loads(said) if said else None), in_time
-
-
 def _receive(ours: socket.socket) -> bytes:
-    """Return one message; nothing if the server is gone."""
+    """Return one message; nothing if the other end is gone."""
     try:
         return ours.recv(1024)
     except ConnectionError:
@@ -286,7 +382,13 @@ class FreshProcesses:
         self._closed = False
 
     def call(
-        self, place: Place, request: AnyValue, *, seconds: float | None, memory: int | None
+        self,
+        place: Place,
+        request: AnyValue,
+        *,
+        seconds: float | None,
+        memory: int | None,
+        alike: Hashable = None,
     ) -> Ending:
         """Return how an interpreter ended that calls a function."""
         text = json.dumps({"function": place, "request": request}).encode() + b"\n"

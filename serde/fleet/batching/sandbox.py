@@ -13,12 +13,13 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
 from serde.core.systems import c_library
 
-__all__ = ["has_landlock", "restrict_model", "restrict_to"]
+__all__ = ["has_landlock", "needed", "restrict_model", "restrict_to"]
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION: Final = 1
@@ -53,19 +54,27 @@ def restrict_model(request: Mapping[str, AnyValue]) -> None:
 
     It may read the system's and Python's own files, the folders of its sources and what its options
     name; write in the folder of its target and in ``scratch``, which is its folder for temporary
-    files from here on; and reach no network.
+    files from here on; and reach no network. Models that need the same may follow.
     """
-    scratch = request["scratch"]
-    os.environ["TMPDIR"] = tempfile.tempdir = scratch
+    os.environ["TMPDIR"] = tempfile.tempdir = request["scratch"]
+    Path(request["folder"], request["target"]).parent.mkdir(parents=True, exist_ok=True)
+    _restrict_once(request["folder"], *needed(request))
+
+
+def needed(request: Mapping[str, AnyValue]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Return what a model needs to read, besides Python and the system, and where to write."""
     base = Path(request["folder"])
-    target = base / request["target"]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    named = [*request["sources"], *_paths_in(request["options"])]
-    reads = [base / each for each in named]
-    folders = [each if each.is_dir() else each.parent for each in reads[: len(request["sources"])]]
-    real = [Path(os.path.realpath(each)) for each in reads[: len(request["sources"])]]
-    folders += [each if each.is_dir() else each.parent for each in real]
-    restrict_to([*_own_places(base), *reads, *folders], [target.parent, scratch])
+    sources = [base / each for each in request["sources"]]
+    sources += [Path(os.path.realpath(each)) for each in sources]
+    folders = dict.fromkeys(each if each.is_dir() else each.parent for each in sources)
+    options = [base / each for each in _paths_in(request["options"])]
+    return (*folders, *options), ((base / request["target"]).parent, Path(request["scratch"]))
+
+
+@cache
+def _restrict_once(folder: str, reads: tuple[Path, ...], writes: tuple[Path, ...]) -> None:
+    """Keep this process to some places, for which the kernel needs to be asked but once."""
+    restrict_to([*_own_places(Path(folder)), *reads], writes)
 
 
 def restrict_to(reads: Iterable[str | Path], writes: Iterable[str | Path]) -> None:

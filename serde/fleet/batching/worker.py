@@ -7,9 +7,10 @@ import socket
 import tempfile
 import threading
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import weakref
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,10 +24,11 @@ from serde.fleet.batching.endings import answered, died, outcome_of, was_killed_
 from serde.fleet.batching.isolation import Isolation, ServerEnded, isolation_here
 from serde.fleet.batching.looks import Looks
 from serde.fleet.batching.records import Job, Outcome, Settings
+from serde.fleet.batching.sandbox import needed
 from serde.fleet.stores.publishing import published
 from serde.fleet.stores.staging import Staged, stage, told
 from serde.fleet.stores.urls import Address, safe_url
-from serde.io.staging import staging_directory, sweep
+from serde.io.staging import clear_directory, staging_directory, sweep
 
 __all__ = ["Runner", "run_job"]
 
@@ -81,6 +83,9 @@ class Runner:
         self._ways: Counter[tuple[str, str]] = Counter()
         self._prepared: set[str] = set()
         self._begun: set[str] = set()
+        self._directories: defaultdict[Path, list[Path]] = defaultdict(list)
+        self._kept = ExitStack()
+        weakref.finalize(self, self._kept.close)
 
     def run(self, job: Job, settings: Settings) -> Outcome:
         """Return how one model ended, tried again where it died by no fault of its own."""
@@ -99,6 +104,7 @@ class Runner:
     def close(self) -> None:
         """Kill all that still runs."""
         self._isolation.close()
+        self._kept.close()
 
     def _attempt(self, job: Job, settings: Settings) -> tuple[Outcome, bool]:
         """Return how a model ended, and whether it may end otherwise if it is tried again."""
@@ -177,7 +183,7 @@ class Runner:
     ) -> tuple[Outcome, bool]:
         """Convert what lies on local disk; `along` is what was fetched besides, if it was."""
         common = {"check": settings.check, "overwrite": settings.overwrite}
-        request = {
+        request: dict[str, AnyValue] = {
             "sources": sources,
             "target": os.fspath(target),
             "to": settings.to,
@@ -191,9 +197,12 @@ class Runner:
         limits: AnyValue = {"seconds": settings.seconds, "memory": settings.memory}
         identified = None  # Of what was fetched all is known.
         try:
-            with staging_directory(scratch) as own:
+            with self._own_directory(scratch) as own:
                 request["scratch"] = os.fspath(own.absolute())
-                ending = self._isolation.call(CONVERT, request, **limits)
+                # Code of others may leave anything behind, and what was fetched lies apart.
+                alone = along is not None or "converters" in request["options"]
+                alike = None if alone else needed(request)
+                ending = self._isolation.call(CONVERT, request, alike=alike, **limits)
                 if ending.answer is not None:
                     self._learn(ending.answer, settings.to)
                     return answered(job, ending), False
@@ -205,6 +214,18 @@ class Runner:
             told = "the process that others are forked from was killed, and this one with it"
             return outcome_of(job, "crashed", error=told), True
         return died(job, ending, settings, identified or {}), was_killed_from_outside(ending)
+
+    @contextmanager
+    def _own_directory(self, scratch: Path) -> Iterator[Path]:
+        """Yield an empty directory that no other model has meanwhile; it is kept for another."""
+        with self._lock:
+            free = self._directories[scratch]
+            own = free.pop() if free else None
+        if own is None or not own.is_dir():
+            own = self._kept.enter_context(staging_directory(scratch))
+        yield own
+        if clear_directory(own):
+            free.append(own)
 
     def _begin(self, to: str) -> None:
         """Have the server import what every conversion to a format needs, once."""
