@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import index
 from pathlib import Path
 from typing import Any, Final, SupportsIndex, TypeVar
 
+from serde.core.records import dataclass
 from serde.errors import FormatError, OptionError
 from serde.io.contained import read_small
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from serde.checking.distance import deviation, distance, ratio
 from serde.checking.judgement import fits
 from serde.checking.outputs import match_outputs
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.engine.fitting import fit_inputs
 from serde.engine.interpreter import RelayEngine

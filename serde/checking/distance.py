@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import Array, dtype_name
 
 __all__ = [

@@ -29,7 +29,7 @@ and the floor is a step.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -46,6 +46,7 @@ from serde.checking.distance import (
     smallest,
 )
 from serde.checking.tolerance import Tolerance
+from serde.core.records import dataclass
 from serde.core.report import OutputVerdict
 from serde.core.weights import Array, dtype_name, numpy_dtype
 
@@ -130,7 +131,7 @@ class Rule:
         wide_flag: What a conversion calls the option that leaves nodes in float32.
     """
 
-    tolerance: Tolerance = Tolerance()  # noqa: RUF009 (it is frozen)
+    tolerance: Tolerance = Tolerance()
     float16: bool = False
     quick: bool = False
     wide_flag: str = ""

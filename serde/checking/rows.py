@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from serde.checking.distance import Distance, deviation, distance
+from serde.core.records import dataclass
 from serde.core.weights import Array
 
 __all__ = ["Explanation", "explain_rows"]

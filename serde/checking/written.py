@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from serde.checking.generating import compare_as_used
 from serde.checking.tolerance import CheckOptions
 from serde.checking.verdict import raise_if_differs
 from serde.conversion.steps import Conversion
+from serde.core.records import dataclass
 from serde.core.report import Report
 from serde.engine.base import Engine
 from serde.engine.interpreter import RelayEngine

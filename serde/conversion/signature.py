@@ -13,7 +13,6 @@ import textwrap
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, NewType, TypeVar
 
 from serde.bridge.contract import AnyBridge
@@ -22,6 +21,7 @@ from serde.bridge.options import ImportOptions, UnknownOptionError, option_names
 from serde.conversion.locations import Locations
 from serde.conversion.steps import call_anywhere
 from serde.core.limits import spending
+from serde.core.records import dataclass
 from serde.errors import OptionError
 
 __all__ = [

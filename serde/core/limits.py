@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any as AnyValue, Final
 
+from serde.core.records import dataclass
 from serde.core.texts import shown
 from serde.errors import LimitError, OptionError
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from serde.core.records import dataclass
 from serde.core.report import Issue, Report
 from serde.errors import OptionError
 

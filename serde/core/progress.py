@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+
+from serde.core.records import dataclass
 
 __all__ = ["INTERVAL", "Progress", "counting", "expect", "listening"]
 

@@ -5,8 +5,9 @@ Source: ``DataType`` of Apple's MIL.proto, and the storage format of coremltools
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from serde.core.records import dataclass
 
 __all__ = ["BY_DTYPE", "BY_MIL", "UNSIGNED", "Element"]
 

@@ -5,8 +5,9 @@ Source: coremltools 9.0, ``_SPECIFICATION_VERSION_*`` and the registry of MIL's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from serde.core.records import dataclass
 
 __all__ = ["BY_OPSET", "CHANGES", "NEWEST_SPECIFICATION", "TARGETS", "Target"]
 

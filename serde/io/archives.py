@@ -14,11 +14,11 @@ import os
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from serde.core import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO, FileRange, OpenFile
+from serde.core.records import dataclass
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import write_all
 from serde.io.contained import location_fault

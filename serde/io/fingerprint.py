@@ -8,11 +8,11 @@ size of the file. A change between the pieces that leaves the length as it is go
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b, sha1
 from typing import Final
 
 from serde.core import CHUNK_BYTES, OpenFile
+from serde.core.records import dataclass
 from serde.errors import FormatError
 
 __all__ = ["DIGEST_BYTES", "MOST_RANGES", "Fingerprint", "sha1_of"]

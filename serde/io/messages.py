@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from google.protobuf.message import Message
 
 from serde.core.limits import CHUNK_BYTES, MAX_PROTOBUF_BYTES
 from serde.core.progress import counting, expect
+from serde.core.records import dataclass
 from serde.core.weights import ArrayWeight, FileRange, FileWeight, OpenFile, Weight, numpy_dtype
 from serde.errors import ConverterBug, FormatError
 from serde.io.atomic import copy_range, write_all

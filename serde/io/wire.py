@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Protocol
 
+from serde.core.records import dataclass
 from serde.errors import FormatError
 
 __all__ = [

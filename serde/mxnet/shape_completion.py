@@ -9,9 +9,9 @@ alone, since MXNet 1.9.1 finds no length there and runs no such graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import decode_attribute
 from serde.mxnet.model import Entry, Graph, Node

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 from typing import Final
 
+from serde.core.records import dataclass
 from serde.core.weights import Array, FileWeight, OpenFile, Weight
 from serde.errors import FormatError, Unsupported
 from serde.io.packed import HighFirstWeight

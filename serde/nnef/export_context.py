@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any as AnyValue, Final, TypeAlias
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
 from serde.nnef.dat import write_header

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any as AnyValue, Final
+
+from serde.core.records import dataclass
 
 __all__ = ["FRAGMENTS", "QUANTIZERS", "REQUIRED", "Fragment", "Operand"]
 

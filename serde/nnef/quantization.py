@@ -5,12 +5,12 @@ Source: bodies of the quantising fragments in the NNEF 1.0 specification.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.model import Quantization

@@ -6,12 +6,12 @@ import gzip
 import os
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from serde.core import MAX_GRAPH_TEXT_BYTES, Weight
 from serde.core.progress import counting, expect
+from serde.core.records import dataclass
 from serde.errors import FormatError
 from serde.io.atomic import atomic_write, check_files, write_all, write_weight
 from serde.io.contained import location_fault, read_small

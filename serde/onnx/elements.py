@@ -10,9 +10,9 @@ Source: the field numbers of onnx.proto.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.io.wire import MessageLayout
 

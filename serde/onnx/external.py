@@ -21,9 +21,10 @@ import itertools
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from serde.core.records import dataclass
 from serde.core.weights import FileRange, OpenFile
 from serde.errors import FormatError
 from serde.io.contained import location_fault

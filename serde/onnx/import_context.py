@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
 from serde.core import Array, Issue, Weight
+from serde.core.records import dataclass
 from serde.onnx.elements import element_dtype
 from serde.onnx.model import OnnxModel
 from serde.onnx.scopes import Scope

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import onnx
 
+from serde.core.records import dataclass
 from serde.errors import ConverterBug
 from serde.onnx.builder import inner_graphs
 from serde.onnx.interface import value_type_proto

@@ -16,12 +16,12 @@ TensorRT's guide on explicit quantisation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.relay.ir import Call, Constant, Expr, Function, TensorType, Tuple, Var, call, called_name
 from serde.relay.ir.visit import children, post_order, rewrite_function, use_counts
 from serde.relay.transform import FunctionPass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any as AnyValue, Final
 
@@ -12,6 +11,7 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.shape_inference import InferenceError
 
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.errors import OptionError, Unsupported
 from serde.onnx.elements import ELEMENTS

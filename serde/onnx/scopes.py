@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush
 
 import onnx
 
+from serde.core.records import dataclass
 from serde.errors import FormatError
 from serde.onnx.undecided import Decisions
 from serde.relay.ir.expr import Expr

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import NoneType
 from typing import Any as AnyValue, Final
 
 from serde.core import MAX_NESTING, Report, budget
+from serde.core.records import dataclass
 from serde.errors import FormatError, TypeInferenceError, Unsupported
 from serde.relax.framework import load
 from serde.relax.import_context import ImportContext

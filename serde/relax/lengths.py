@@ -8,7 +8,6 @@ the model runs; both ways its value is a tensor.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any as AnyValue
 
@@ -16,6 +15,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core.limits import budget
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.reflection import handle_of

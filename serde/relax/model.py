@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
+from serde.core.records import dataclass
 from serde.core.weights import Weight
 
 __all__ = ["INPUT_NAMES", "OUTPUT_NAMES", "WEIGHT_NAMES", "RelaxModel"]

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, Final
 
+from serde.core.records import dataclass
 from serde.relay.ir.registry import Attribute, OpDef
 from serde.relay.text.metadata import FIELDS, class_key
 from serde.relay.text.printer import OPERAND_ATTRIBUTES

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from serde.bridge.options import ExportOptions, ImportOptions
+from serde.core.records import dataclass
 
 __all__ = ["RelayExportOptions", "RelayImportOptions"]
 

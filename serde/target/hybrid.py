@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, Final, Protocol
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.engine.fitting import bind_inputs
 from serde.errors import OptionError

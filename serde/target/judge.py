@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any as AnyValue, Final
 
@@ -18,6 +17,7 @@ import onnx
 from onnx import helper
 
 from serde.core import Report, Weight
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError, Unsupported, UnsupportedModelError
 from serde.onnx.builder import walk_nodes
 from serde.onnx.elements import ELEMENTS

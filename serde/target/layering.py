@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from serde.core.records import dataclass
 
 __all__ = ["Layering", "Tensor", "assign_regions"]
 

@@ -18,12 +18,12 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, Final
 
 from serde.bridge.formats import PIVOT, get_bridge
 from serde.conversion.prepare import PrepareOptions, prepare
 from serde.core import Report, Weight, pause_garbage_collection
+from serde.core.records import dataclass
 from serde.errors import OptionError, UnsupportedModelError
 from serde.onnx.exporter import write_lowered
 from serde.onnx.lowering import arrange

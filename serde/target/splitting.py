@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 from serde.bridge.formats import source_bridge
@@ -13,6 +12,7 @@ from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import read_model, source_paths
 from serde.core import Array, Report, dtype_name
+from serde.core.records import dataclass
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
 from serde.io.directories import check_directory

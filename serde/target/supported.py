@@ -28,7 +28,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any as AnyValue, Final
@@ -36,6 +36,7 @@ from typing import Any as AnyValue, Final
 from serde.core.limits import MAX_MANIFEST_BYTES, MAX_RANK
 from serde.core.optional import require
 from serde.core.parsing import parse_json
+from serde.core.records import dataclass
 from serde.errors import OptionError
 from serde.onnx.elements import CODES
 from serde.onnx.versions import CHANGES, Change

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from serde.core.records import dataclass
 from serde.core.weights import Array, Weight
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.unique_names import UniqueNames

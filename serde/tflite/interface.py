@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from serde.core.records import dataclass
 from serde.errors import OptionError, Unsupported
 from serde.relay.ir.dims import Any
 from serde.relay.ir.types import TensorType

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
 
 from serde.core.limits import CHUNK_BYTES
+from serde.core.records import dataclass
 from serde.core.weights import Array, Weight, dtype_name
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes

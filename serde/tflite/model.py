@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any as AnyValue
 
+from serde.core.records import dataclass
 from serde.core.weights import Array, Weight
 from serde.tflite.facts import Facts
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from serde.core.limits import MAX_RANK
+from serde.core.records import dataclass
 from serde.core.weights import OpenFile, Weight, numpy_dtype
 from serde.errors import FormatError
 from serde.io.contained import member_path

@@ -6,8 +6,8 @@ In Relay a state is an input behind the others, and its later value an output be
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from serde.core.records import dataclass
 from serde.tflite.model import Subgraph, Tensor
 from serde.walk.holes import Placeholder
 

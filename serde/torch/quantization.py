@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from serde.core.records import dataclass
 from serde.relay.ir.expr import Expr
 
 __all__ = ["COPIES", "INTEGERS", "UNCHANGED", "PackedCell", "PackedParams", "Quantization"]

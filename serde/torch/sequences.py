@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from serde.core.records import dataclass
 from serde.relay.ir.expr import Expr
 
 __all__ = ["PackedSequences"]

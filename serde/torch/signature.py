@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any as AnyValue, Final
 
 from serde.core.parsing import parse_json
+from serde.core.records import dataclass
 from serde.torch.model import Argument, Ref
 
 __all__ = ["Given", "Results", "name_leaves", "name_results"]

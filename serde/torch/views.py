@@ -7,13 +7,13 @@ the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, Final, TypeAlias
 
 import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.torch.import_context import ImportContext, SymInt

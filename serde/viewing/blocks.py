@@ -13,11 +13,11 @@ import heapq
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, groupby, pairwise
 from typing import Final, Literal, TypeAlias
 
+from serde.core.records import dataclass
 from serde.walk.repeats import is_periodic, repeated_runs
 
 __all__ = ["MOST_CHILDREN", "Group", "Item", "Leaves", "fold"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal, TypeAlias
+
+from serde.core.records import dataclass
 
 __all__ = [
     "LONGEST_NAME", "LONGEST_TEXT", "Box", "Graph", "Node", "Operand", "cut_text", "shape_text",

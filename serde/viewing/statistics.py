@@ -10,11 +10,12 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import Array, Weight, numpy_dtype
 from serde.errors import SerdeError
 

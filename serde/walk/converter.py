@@ -6,10 +6,11 @@ import inspect
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cache, cached_property, partial
 from typing import Any as AnyValue, TypeAlias
 
+from serde.core.records import dataclass
 from serde.errors import RelayError, Unsupported
 from serde.relay.ir import Call, OpDef
 from serde.relay.ir.schema import REQUIRED, attribute_converter, innermost, is_shared, shared_fields

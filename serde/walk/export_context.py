@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import GeneratorType
 from typing import Any as AnyValue, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir import Any, Dim, FloorDiv, OpDef, SymDim, post_order, symbol

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any as AnyValue, Generic, Protocol, TypeVar
 
 from serde.core import Report, budget
 from serde.core.progress import counting
+from serde.core.records import dataclass
 from serde.errors import FormatError, OptionError, TypeInferenceError, Unsupported, raise_if_refused
 from serde.relay.ir import Constant, DimLike, Expr, Foreign, Function, TensorType, Var
 from serde.walk.assembly import Assembly, closed_over

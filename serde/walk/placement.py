@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from serde.core.records import dataclass
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir import Call, Expr, Function, If, Let, Match, OpDef, Var, children
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any as AnyValue, Final
 
 import numpy as np
 
 from serde.core import dtype_name, shown
+from serde.core.records import dataclass
 from serde.errors import RelayError, Unsupported
 from serde.relay.ir import Call, Constant, Expr, OpDef, TensorType, Tuple, TupleType, is_float
 

@@ -20,7 +20,7 @@ from serde.relay.ir.builders import builder_names
 PACKAGE = Path(serde.__file__).parent
 FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "relax", "relayfile", "tflite"}
 GROUND = [
-    *("_version", "_moved", "texts", "markup"),
+    *("records", "_version", "_moved", "texts", "markup"),
     *("progress", "garbage_collection", "parsing"),
     *("installation", "report", "errors"),
     *("lossy", "outcome", "limits", "systems", "weights", "allocation", "optional", "lazy"),

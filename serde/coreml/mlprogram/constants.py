@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import serde.core.allocation as allocation
+from serde.core.records import dataclass
 from serde.core.weights import Array, ArrayWeight, numpy_dtype
 from serde.coreml.elements import BY_MIL, Element
 from serde.coreml.reader import value_shape

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from serde.core import Array, Report, Weight, numpy_dtype
+from serde.core.records import dataclass
 from serde.coreml.mlprogram.ops.qnn.linear import stays_quantized
 from serde.coreml.mlprogram.ops.table import constants_of
 from serde.io.packed import PackedWeight

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 import serde.relay as relay
 from serde.core import Array, budget
+from serde.core.records import dataclass
 from serde.coreml.neuralnetwork.message_view import MessageView, layers_of
 from serde.coreml.neuralnetwork.parameters import Parameters
 from serde.errors import Unsupported

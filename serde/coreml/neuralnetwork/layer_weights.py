@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.coreml.neuralnetwork.import_context import ImportContext
 from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.relay.ir.expr import Expr

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any as AnyValue
+
+from serde.core.records import dataclass
 
 __all__ = ["MessageView", "ends_iteration", "fields_of", "layer_outputs", "layers_of", "snake_case"]
 

@@ -6,9 +6,9 @@ import heapq
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any as AnyValue, Final
 
+from serde.core.records import dataclass
 from serde.fleet.batching.gaps import Gaps
 from serde.fleet.batching.records import Outcome
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any as AnyValue
+
+from serde.core.records import dataclass
 
 __all__ = ["Gaps", "Operator", "OperatorGap", "Step"]
 

@@ -20,9 +20,9 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import IO, Any as AnyValue, Final, Protocol
 
+from serde.core.records import dataclass
 from serde.core.systems import has_fork_server
 from serde.core.texts import last_line
 

@@ -13,10 +13,11 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import IO, Any as AnyValue, Final
 
 from serde.core.parsing import parse_json
+from serde.core.records import dataclass
 from serde.errors import OptionError
 from serde.fleet.stores.urls import is_url
 from serde.io.contained import location_fault

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from types import MappingProxyType
 from typing import Any as AnyValue, Final, Protocol
 
 from serde.core.outcome import OUTCOMES
+from serde.core.records import dataclass
 
 __all__ = ["RETRYABLE", "STATUSES", "Executor", "Job", "Outcome", "Settings"]
 

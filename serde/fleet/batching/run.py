@@ -6,9 +6,10 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from serde.core.records import dataclass
 from serde.fleet.batching.findings import Findings
 from serde.fleet.batching.ledger import Ledger, Seen, options_digest
 from serde.fleet.batching.looks import Looks

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any as AnyValue, Final
 
 from serde.bridge.summary import ServedFile
+from serde.core.records import dataclass
 from serde.errors import FormatError, OptionError
 
 __all__ = [

@@ -6,7 +6,6 @@ import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
@@ -14,6 +13,7 @@ from serde.api import convert
 from serde.bridge.quantizing import QuantizeOptions
 from serde.conversion.prepare import PrepareOptions
 from serde.conversion.signature import takes_options
+from serde.core.records import dataclass
 from serde.core.report import Report
 from serde.errors import FormatError, OptionError
 from serde.fleet.serving.config import (

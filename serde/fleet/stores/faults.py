@@ -11,9 +11,9 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from serde.core.records import dataclass
 from serde.errors import SerdeError, StoreError
 from serde.fleet.stores.urls import safe_text, safe_url
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from serde.core.limits import MAX_ARCHIVE_MEMBERS
+from serde.core.records import dataclass
 from serde.errors import OptionError
 from serde.fleet.stores.fetching import fetch
 from serde.fleet.stores.store import Entry, Store

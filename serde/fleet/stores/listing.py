@@ -7,12 +7,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any as AnyValue, Final, Protocol
 
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import format_names, get_bridge
+from serde.core.records import dataclass
 from serde.core.systems import local_path
 from serde.errors import OptionError
 from serde.fleet.stores.faults import Retries

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.ops.conv.direct import layouts, per_axis

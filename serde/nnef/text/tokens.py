@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from serde.core.records import dataclass
 from serde.errors import FormatError
 
 __all__ = ["NUMBER", "WORDS", "Token", "lines_and_columns", "place_of", "text_fault", "tokens_of"]

@@ -7,9 +7,9 @@ processor; so the axes are exchanged around the layer instead, which every versi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import as_dtype
 from serde.onnx.ops.table import OPS, Export, Import, Value

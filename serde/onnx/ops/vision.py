@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
 import numpy as np
 
 from serde.core.allocation import arange
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.onnx.ops.conv.windows import require_fixed
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, fill

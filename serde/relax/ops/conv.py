@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import dtype_name
 from serde.relax.framework import Framework
 from serde.relax.ops.table import OPS, Export, Import, Value

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import numpy_dtype
 from serde.relax.framework import Framework
 from serde.relax.ops.conv import cast, sum_dtype

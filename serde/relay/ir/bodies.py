@@ -7,10 +7,10 @@ what is done to a function is done to the bodies below it by the walks given her
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, TypeVar
 
 from serde.core.limits import budget
+from serde.core.records import dataclass
 from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Var
 from serde.relay.ir.registry import OpDef, infer_call
 from serde.relay.ir.specialize import specialize_for

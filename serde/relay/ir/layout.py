@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim

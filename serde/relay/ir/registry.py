@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any as AnyValue, Final, TypeVar
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.deferral import types_are_deferred
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Op, Span, Tuple, TupleWrapper, astuple

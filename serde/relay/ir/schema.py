@@ -6,12 +6,13 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, field, fields, is_dataclass
 from functools import partial, wraps
 from typing import Any as AnyValue, TypeGuard, Union
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import Array, dtype_name, numpy_dtype
 from serde.errors import RelayError
 from serde.relay.ir.dims import Dim, SymDim, as_dim

@@ -10,9 +10,10 @@ samples; an operator without :class:`Random` is pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
+
+from serde.core.records import dataclass
 
 if TYPE_CHECKING:
     from serde.core.weights import Array

@@ -8,11 +8,11 @@ converted tensor of any size passes through memory in pieces.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import Array, ArrayWeight, Weight, numpy_dtype
 from serde.errors import RelayError
 from serde.relay.ir import OpDef, TensorType, free_vars, infer_function

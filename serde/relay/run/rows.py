@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.relay.ir import Call, Expr, OpDef, TensorType, Tuple, TupleGetItem, TupleType, Type
 from serde.relay.ir.traits import Elementwise, Reduction, Reshape, SameAxes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, Protocol
 
+from serde.core.records import dataclass
 from serde.relay.ir.module import IRModule
 
 __all__ = ["Instrument", "PassContext", "PassInfo"]

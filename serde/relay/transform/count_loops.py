@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.relay.ir import OpDef, Reshape, TensorType, call, has_trait, infer_function
 from serde.relay.ir.bodies import substitute
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, const

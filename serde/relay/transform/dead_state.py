@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from serde.core.records import dataclass
 from serde.relay.ir import Call, Expr, Function, Let, OpDef, Tuple, TupleGetItem, Var, call
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import children, post_order, rewrite_function, use_counts

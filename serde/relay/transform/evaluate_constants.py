@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any as AnyValue, ClassVar, Final
 
 import numpy as np
 
 from serde.core.limits import budget
+from serde.core.records import dataclass
 from serde.errors import RelayError
 from serde.relay.ir import OpDef, Selects, trait_of
 from serde.relay.ir.expr import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import numpy_dtype
 from serde.relay.ir import Dim, Linear, OpDef, TensorType, call, has_trait, is_float, normalize_axis
 from serde.relay.ir.expr import Call, Constant, Expr, Function, TupleGetItem, Var

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.core.limits import MAX_NODES
+from serde.core.records import dataclass
 from serde.errors import LimitError, Unsupported
 from serde.relay.ir import RefRead, RefWrite, SymDim, all_nodes, instantiate, map_bodies
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Var

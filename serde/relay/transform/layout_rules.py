@@ -8,9 +8,9 @@ needed, or where no operand is in another one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from serde.core.records import dataclass
 from serde.relay.ir import Call, Dim, Expr, OpDef, Tuple, call, layout_axes, normalize_axis
 from serde.relay.ir.traits import Layout, SameAxes
 from serde.relay.ir.types import TensorType, TupleType

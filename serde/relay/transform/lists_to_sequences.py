@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, Final
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError, VerifyError
 from serde.relay.ir import IRModule, RefCreate, RefRead, RefWrite, all_nodes, carried, infer_module
 from serde.relay.ir.adt import (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any as AnyValue, ClassVar, Final
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Call, Constant, Expr, Function, TensorType, call, called_name
 from serde.relay.ir.visit import rewrite_function, use_counts

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any as AnyValue, ClassVar, Final
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Dim, OpDef, TensorType, call, get, is_float
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, Var, const

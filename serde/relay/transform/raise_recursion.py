@@ -11,9 +11,9 @@ with the branches in either order, lets around any part, and any choice among ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.core.records import dataclass
 from serde.errors import RelayError
 from serde.relay.ir import Any, IRModule, OpDef, call, infer_function
 from serde.relay.ir.bodies import all_nodes, map_bodies, substitute

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.core.records import dataclass
 from serde.relay.ir import Constructor, IRModule, OpDef, RefWrite, all_nodes, children, rewrite
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.types import RefType, TensorType, walk_type

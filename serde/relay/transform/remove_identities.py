@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.core.records import dataclass
 from serde.relay.ir import Any, Elementwise, OpDef, Reshape, TensorType, call, has_trait
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from serde.relay.ir.visit import has_kind, rewrite_function

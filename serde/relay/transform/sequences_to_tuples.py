@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.relay.ir import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import SequenceType, TensorType

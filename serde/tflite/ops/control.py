@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.relay.ir.bodies import instantiate
 from serde.relay.ir.dims import Any

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, TypeAlias
 
 import serde.relay as relay
 from serde.core.allocation import zeros
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import split_padding

@@ -9,10 +9,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any as AnyValue, Final, TypeAlias
 
 from serde.core import require
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.relay.ir import Dim, substitute, symbol
 from serde.torch.checkpoint.tasks import PARTS

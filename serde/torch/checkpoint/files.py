@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
 from serde.core import FileWeight
+from serde.core.records import dataclass
 from serde.errors import FormatError
 from serde.io.contained import location_fault, read_small
 from serde.torch.safetensors import read_document, read_safetensors

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any as AnyValue, Final
 
 from serde.core import Report, Weight, require
+from serde.core.records import dataclass
 from serde.engine.base import first_line
 from serde.errors import FormatError, OptionError, SerdeError
 from serde.relay.ir import Tuple, Var

@@ -7,10 +7,10 @@ taken for one that is never entered, as an assertion that holds: the report says
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.relay.ir import Expr, If, Tuple, TupleGetItem, infer_if, join_types
 from serde.torch.aliases import Storage, Values

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 from serde.core.optional import require
+from serde.core.records import dataclass
 from serde.engine.base import first_line
 from serde.torch.arguments import Arguments, Call
 from serde.torch.model import TorchModel

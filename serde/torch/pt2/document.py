@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 from serde.core.limits import MAX_TORCH_CONTAINERS, MAX_TORCH_JSON_BYTES
 from serde.core.parsing import parse_json
+from serde.core.records import dataclass
 from serde.errors import FormatError
 from serde.torch.pt2.archive import Archive
 

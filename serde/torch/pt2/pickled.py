@@ -8,10 +8,10 @@ from __future__ import annotations
 import pickletools  # nosec B403
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any as AnyValue, Final
 
 from serde.core.limits import MAX_TORCH_JSON_BYTES
+from serde.core.records import dataclass
 from serde.torch.pt2.archive import Archive
 from serde.torch.pt2.document import Document
 from serde.torch.pt2.versions import DTYPES

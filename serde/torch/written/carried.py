@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from serde.core.records import dataclass
 from serde.errors import ConverterBug
 
 __all__ = ["Source", "find_function", "find_names", "source_of"]

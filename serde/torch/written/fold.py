@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, TypeAlias
 
+from serde.core.records import dataclass
 from serde.torch import program as tree
 from serde.torch.names import OF_MODULES, Names, attribute
 from serde.torch.program import Expression, Statement

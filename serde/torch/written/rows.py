@@ -6,10 +6,11 @@ Layers with names of their own keep them.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 from typing import Final, TypeAlias
 
+from serde.core.records import dataclass
 from serde.torch import program as tree
 from serde.torch.names import APPLIED, is_free
 from serde.torch.program import Expression, Statement

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from serde.core.records import dataclass
 from serde.torch import program as tree
 from serde.torch.program import Expression, Statement
 from serde.torch.written.classes import (

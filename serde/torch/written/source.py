@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from serde.core.records import dataclass
 from serde.relay.ir.types import TensorType
 from serde.torch import program as tree
 from serde.torch.names import Names, identifier

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.relay.ir import Call, Constant, Expr, Function, OpDef, Tuple, TupleGetItem, Var
 from serde.relay.ir.visit import children, post_order, rewrite_function
 from serde.relay.transform.base import FunctionPass

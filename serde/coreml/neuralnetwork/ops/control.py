@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.coreml.neuralnetwork.import_context import number
 from serde.coreml.neuralnetwork.message_view import MessageView, layer_outputs, layers_of
 from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.coreml.neuralnetwork.import_context import number
 from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value
 from serde.errors import Unsupported

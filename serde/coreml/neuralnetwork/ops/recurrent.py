@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.coreml.mlprogram.ops.recurrent.layer import RecurrentAttributes
 from serde.coreml.neuralnetwork.layers import Parameter, value_weight
 from serde.coreml.neuralnetwork.message_view import MessageView

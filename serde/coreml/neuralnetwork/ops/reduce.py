@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.coreml.mlprogram.ops.reduce import EXTREMES, REDUCTIONS
 from serde.coreml.neuralnetwork.import_context import number
 from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value

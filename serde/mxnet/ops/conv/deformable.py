@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any as AnyValue, Literal
 
 import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.conv.direct import ConvAttributes, is_computed

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import FLOATS, OPS, Export, Import, Value
 from serde.relay.ir import Call, Dim, Expr, TensorType, split_padding, tensor_type

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
 from serde.core.allocation import iterations
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.table import OPS, Export, Import, Value

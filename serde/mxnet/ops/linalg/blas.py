@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, Import

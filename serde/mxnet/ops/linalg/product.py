@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from string import ascii_letters
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.shape.create import axis_indices

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from math import prod
 from typing import Any as AnyValue, Literal
@@ -12,6 +12,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.mxnet.ops.index.gather import import_embedding
 from serde.mxnet.ops.pool import PoolAttributes, import_pooling

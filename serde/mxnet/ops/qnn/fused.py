@@ -6,12 +6,12 @@ MXNet multiplies by scales, the levels of a unit; a step is the inverse of a sca
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, Final
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import decode_attribute

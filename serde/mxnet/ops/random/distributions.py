@@ -6,10 +6,10 @@ No seed is noted: MXNet keeps one for the whole process, and each run draws anew
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import numpy_dtype
 from serde.relay.ir import Expr, TensorType, call, is_float
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.random import distributions

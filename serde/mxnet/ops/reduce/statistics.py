@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, Import

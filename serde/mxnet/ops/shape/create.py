@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any as AnyValue, Final
 
@@ -12,6 +11,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.attributes import dtype_of_code

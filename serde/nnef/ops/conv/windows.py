@@ -6,10 +6,10 @@ Source: chapter 4.3 of the NNEF 1.0 specification.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.nnef.import_context import ImportContext
 from serde.relay.ir.expr import Expr

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import const_int64
 from serde.onnx.ops.linalg.product import BYTE_DTYPES

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.onnx.ops.conv.windows import SPATIAL
 from serde.onnx.ops.elementwise.convert import as_dtype, to_int64

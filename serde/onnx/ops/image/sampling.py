@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
 import serde.relay as relay
 from serde.core.allocation import arange
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.image.resize import ResizeAttributes, build_resize

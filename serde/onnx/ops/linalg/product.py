@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, scalar_like
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.onnx.ops.activation import apply_to_rows
 from serde.onnx.ops.elementwise.convert import scalar_like

@@ -5,10 +5,10 @@ SimplifiedLayerNormalization is ONNX Runtime's, though it stands in ONNX's own d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.onnx.ops.attention import arange_like
 from serde.onnx.ops.elementwise.convert import scalar_like

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.ops.table import ML, Import

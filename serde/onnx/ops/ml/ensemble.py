@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
 
 import serde.relay as relay
 from serde.core.allocation import bincount, full, zeros
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import scalar_like

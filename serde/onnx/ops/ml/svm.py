@@ -8,13 +8,13 @@ iterated as LIBSVM does; its stopping rule is part of the result.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 import serde.relay as relay
 from serde.core.allocation import eye, full, iterations, zeros
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import scalar_like

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import add
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.core.allocation import arange, ones
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.ops.conv.windows import (

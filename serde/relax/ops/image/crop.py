@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.relax.framework import Framework
 from serde.relax.ops.image.interpolation import as_float, number_of, truncate

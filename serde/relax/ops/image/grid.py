@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.ops.conv import cast, sum_dtype

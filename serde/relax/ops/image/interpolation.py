@@ -7,9 +7,9 @@ nearest element of two as near is the same one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
+from serde.core.records import dataclass
 from serde.relax.framework import Framework
 from serde.relay.ir.shapes import is_float
 

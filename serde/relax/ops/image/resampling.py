@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from typing import Any as AnyValue, Final
 
+from serde.core.records import dataclass
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.framework import Framework

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.relax.framework import Framework
 from serde.relax.ops.table import OPS, Export, Import, Value
 from serde.relax.ops.vision.boxes import choose_best, emit_loops, one_number, overlap

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.framework import Framework

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Dim, SymDim, TensorType, TupleType, Type, join_dim, normalize_axis
 from serde.relay.ir.bodies import Apply, Blank, Kernel, instantiate

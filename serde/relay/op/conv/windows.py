@@ -7,13 +7,13 @@ Inside, tensors are channel-first: data ``N C`` and the spatial axes, weights
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Arguments, Array, Dim, TensorType
 from serde.relay.ir.layout import LayoutPlan, change_layout, is_blocked

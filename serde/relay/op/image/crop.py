@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Arguments, Array, Dim, TensorType, ranges, relay_op, sample, tensor

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
 import serde.core.allocation as allocation
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Dim, Expr, TensorType, const, tensor_type, widen
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor

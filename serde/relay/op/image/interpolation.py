@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 import serde.core.allocation as allocation
 from serde.core.limits import budget
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Array, Dim, TensorType
 from serde.relay.ir.layout import layout_rank, spatial_axes

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
 import serde.core.allocation as allocation
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Any, Array, Dim, Expr, TensorType, call, const, relay_op, sample
 from serde.relay.ir.shapes import is_float, normalize_axes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Constant, Dim, Expr, Float32, Fusion, FusionPattern, Layout, const

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Any, Constant, Dim, Expr, TensorType, const, tensor_type
 from serde.relay.ir.layout import layout_rank, spatial_axes

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Any, Array, TensorType, ranges, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axes, normalize_axis

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Any, Array, Constant, Dim, Expr, builder, call, const, relay_op, sample
 from serde.relay.ir.shapes import normalize_axes, require_same_dtype

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any as AnyValue, Literal, overload
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Dim, Expr, TupleWrapper, join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor

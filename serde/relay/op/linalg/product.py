@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Dim, broadcast, is_float, join_dim, normalize_axis, require_same_dtype

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, TypeVar
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Expr, TensorType, TupleGetItem, TupleWrapper, widen
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor

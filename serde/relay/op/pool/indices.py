@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Array, Expr, TensorType, Tuple, call, const, lowest, relay_op, sample
 from serde.relay.ir.shapes import pool_dim, require_window

@@ -7,12 +7,12 @@ m times n taps costs m plus n passes over the data.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.core.allocation as allocation
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Dim, TensorType, widen
 from serde.relay.ir.layout import is_blocked, layout_rank, spatial_axes as image_axes

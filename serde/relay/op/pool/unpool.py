@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Expr, InRange, TensorType, Values, ranges, tensor_type
 from serde.relay.ir.dims import Any, Dim, product

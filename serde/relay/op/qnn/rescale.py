@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import dtype_name
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir import Constant, Expr, TensorType, as_dtype, const, normalize_axis, tensor_type

@@ -7,11 +7,11 @@ neither merged nor evaluated beforehand.
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Constant, Expr, TensorType, TupleGetItem, const, require_float

@@ -7,12 +7,12 @@ those named. Half-precision sums are accumulated in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Arguments, Array, Sample, Traits, builder, call, relay_op, sample, tensor
 from serde.relay.ir.dims import Dim, product

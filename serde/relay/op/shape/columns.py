@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Final
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Array, Expr, TupleGetItem, call, const, relay_op, sample, tensor, widen
 from serde.relay.ir.dims import Any, Dim, product

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Array, Expr, TensorType, builder, call, const, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, require_same_dtype

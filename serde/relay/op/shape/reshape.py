@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.core.limits import MAX_RANK
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Fusion, FusionPattern, Moves, Reshape, SameAxes, SameType, TypeOnly
 from serde.relay.ir.dims import Dim, product

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Array, Expr, TensorType, call, const, ranges, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype

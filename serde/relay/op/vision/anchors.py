@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.core.allocation as allocation
+from serde.core.records import dataclass
 from serde.core.weights import numpy_dtype
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Constant, Expr, TensorType, Tuple, TupleWrapper, const, tensor_type

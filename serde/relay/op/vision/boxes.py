@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Expr, TensorType, TupleGetItem, const, ranges, require_float
 from serde.relay.ir.registry import Array, call, relay_op, sample

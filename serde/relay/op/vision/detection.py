@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Cases, Constant, Expr, Float32, Ordering, TupleGetItem, const, ranges
 from serde.relay.ir.registry import Array, call, get, relay_op, sample

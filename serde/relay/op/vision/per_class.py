@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Expr, TensorType, Tuple, TupleWrapper, const, ranges, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor

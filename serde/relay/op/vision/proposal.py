@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Dim, Expr, Float32, Ordering, Tuple, TupleGetItem, const, tensor_type
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample

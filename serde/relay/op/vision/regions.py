@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Arguments, Array, Dim, Expr, call, relay_op, sample, tensor, tensor_type
 from serde.relay.ir.shapes import layout_axes, require_float, require_same_dtype, require_window

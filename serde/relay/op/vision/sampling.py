@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.relay.ir import Expr, call, const
 
 __all__ = ["Samples", "mean_of"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any as AnyValue, Literal, overload
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import TensorType, join_dim, ranges, require_float
 from serde.relay.ir.expr import Constant, Expr, Tuple, TupleWrapper, const, tensor_type

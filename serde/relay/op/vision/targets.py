@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Array, Float32, Ordering, TensorType, call, relay_op, sample
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from serde.core.records import dataclass
 from serde.relay.ir import Call, Constant, Expr, Function, If, Let, Op, Tuple, TupleGetItem, Var
 from serde.relay.tvm.dataflow_pattern.graph import (
     ExprGraph,

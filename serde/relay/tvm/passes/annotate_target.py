@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.core.records import dataclass
 from serde.relay.ir import IRModule, OpDef, RefCreate, RefRead, RefWrite, call, infer_module
 from serde.relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.visit import children, post_order, rebuild, rewrite_function

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.core.records import dataclass
 from serde.errors import RelayError
 from serde.relay.ir import Call, Expr, Function, GlobalVar, IRModule, Let, infer_call, instantiate
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite_function

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
+from serde.core.records import dataclass
 from serde.relay.ir import Expr, Function, GlobalVar, IRModule, Let, Var, infer_module, map_bodies
 from serde.relay.ir.visit import children, rebuild
 from serde.relay.transform.base import ModulePass

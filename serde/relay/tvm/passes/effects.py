@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from serde.core.records import dataclass
 from serde.relay.ir import Call, Expr, Function, GlobalVar, If, Let, Op, Tuple, TupleGetItem, Var
 from serde.relay.ir.adt import Clause, Constructor, Match
 from serde.relay.ir.module import IRModule, callees_first, find_callees

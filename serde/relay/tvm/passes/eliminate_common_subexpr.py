@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.core.records import dataclass
 from serde.relay.ir import Call, Constant, Expr, Function, OpDef, Tuple, TupleGetItem
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.merge_equal_nodes import exact_key

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.core.records import dataclass
 from serde.errors import RelayError
 from serde.relay.ir import Constructor, IRModule, infer_module, map_bodies, rewrite_function
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Var

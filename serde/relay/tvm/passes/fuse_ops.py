@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
+from serde.core.records import dataclass
 from serde.relay.ir import FusionPattern, OpDef, Reshape, TensorType, has_trait, instantiate
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.visit import post_order, rebuild, rewrite_function

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from serde.core.records import dataclass
 from serde.relay.ir import FusionPattern, OpDef, TensorType, TupleType, children, pattern_of
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, ClassVar
 
+from serde.core.records import dataclass
 from serde.errors import RelayError
 from serde.relay.ir import Call, Expr, Function, OpDef, astuple, infer_function, rewrite_function
 from serde.relay.transform.base import TvmFunctionPass

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any as AnyValue, ClassVar
 
+from serde.core.records import dataclass
 from serde.relay.ir import Expr, Function, IRModule, infer_module
 from serde.relay.transform.base import Pass, is_marked
 from serde.relay.tvm.dataflow_pattern.patterns import DFPattern

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from serde.core.records import dataclass
 from serde.relay.ir import Call, Constant, Expr, TensorType, call, is_float
 from serde.relay.tvm.passes.typed import is_call
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.core.records import dataclass
 from serde.relay.ir import Call, Expr, Function, TensorType, Tuple, Type, call, rewrite
 from serde.relay.tvm.passes.typed import TypedPass, is_call
 

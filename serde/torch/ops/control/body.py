@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
+from serde.core.records import dataclass
 from serde.relay.ir import Expr, Function, SequenceType, TensorType, Type, Var, value_types
 from serde.relay.op.control.body import join, results
 from serde.torch import program as tree

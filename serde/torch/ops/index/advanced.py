@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.relay.ir import Constant, Expr, call
 from serde.relay.lowering.index import from_start

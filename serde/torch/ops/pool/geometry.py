@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any as AnyValue
 
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.torch.import_context import ImportContext

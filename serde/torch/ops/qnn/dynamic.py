@@ -6,11 +6,11 @@ All that enters a layer is quantised at once, the state before every step.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.relay.ir import Expr, TensorType, TupleGetItem, Var, call
 from serde.relay.op.control.body import close

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any as AnyValue, Final
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.errors import Unsupported
 from serde.relay.ir import Expr, TensorType, TupleGetItem, call
 from serde.torch.ops.recurrent.stack import STACK, gates_in_order, stack

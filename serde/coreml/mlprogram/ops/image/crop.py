@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.image.resize import Sampling
 from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value

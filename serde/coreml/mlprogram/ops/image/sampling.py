@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import Array
 from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.elementwise import like

@@ -6,10 +6,10 @@ Where updates meet, Relay keeps the last; MIL leaves that open and its runtimes 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.coreml.mlprogram.operators import NUMBERS, cast_to, emit_in
 from serde.coreml.mlprogram.ops.index.gather import from_start
 from serde.coreml.mlprogram.ops.shape.create import positions

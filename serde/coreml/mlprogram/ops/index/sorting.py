@@ -5,10 +5,10 @@ Which of equal elements comes first MIL leaves open; its runtimes keep their ord
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.coreml.mlprogram.operators import GATHER_DTYPES, NUMBERS, cast_to, compute_dtype, emit_in
 from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
+from serde.core.records import dataclass
 from serde.core.weights import numpy_dtype
 from serde.coreml.mlprogram.ops.table import Export, Value
 from serde.relay.ir import Call, Expr, OpDef, TensorType, Tuple, TupleWrapper, call, tensor_type

@@ -11,9 +11,9 @@ Source: ``infer_layout_utils`` and ``FInferCorrectLayout`` of TVM 0.18.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
+from serde.core.records import dataclass
 from serde.relay.ir import Attrs, TensorType, Type
 from serde.relay.ir.layout import SCALAR, Axis, TensorLayout
 

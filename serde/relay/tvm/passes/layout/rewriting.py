@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
+from serde.core.records import dataclass
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir import Attrs, Call, Expr, Function, Tuple, TupleGetItem, astuple, infer_function
 from serde.relay.ir.deferral import defer_types

@@ -10,9 +10,9 @@ Source: ``FTVMQnnCanonicalize`` of ``qnn.conv2d`` in TVM 0.18.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
+from serde.core.records import dataclass
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir import Constant, Expr, TensorType, Type, call, const
