@@ -153,7 +153,7 @@ setup(
     install_requires=["numpy>=1.26", "onnx>=1.19", "click>=8.1", "rich>=13.0"],
     extras_require=EXTRAS,
     # Other distributions add formats through the entry-point group "serde.formats".
-    entry_points={"console_scripts": ["serde = serde.__main__:main"]},
+    entry_points={"console_scripts": ["serde = serde.__main__:run"]},
     classifiers=[
         "Development Status :: 5 - Production/Stable",
         "Environment :: Console",

@@ -24,7 +24,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 ROOT = Path(__file__).parents[1]
 IMPORT = "import numpy, onnx, click, rich"
-LIMITS = {"one layer": 1.7, "ResNet-50": 2.2}
+LIMITS = {"one layer": 1.5, "ResNet-50": 2.2}
 
 
 def cpu_seconds(*args: str, bytecode: Path | None) -> float:

@@ -12,7 +12,7 @@ import dataclasses
 from abc import update_abstractmethods
 from collections.abc import Callable, Set
 from dataclasses import MISSING, Field, FrozenInstanceError
-from functools import partial
+from functools import cache, partial
 from inspect import get_annotations
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -117,7 +117,7 @@ def _fields(cls: type, *, frozen: bool, kw_only: bool) -> dict[str, Field[AnyVal
                 raise TypeError(f"{cls.__name__} and {base.__name__} are not both frozen")
     own = get_annotations(cls)
     alike = {name: vars(cls)[name] for name in own if name in vars(cls)}
-    body = {**alike, "__annotations__": own, "__module__": cls.__module__, "__doc__": ""}
+    body = {**alike, "__annotations__": own, "__module__": cls.__module__, "__doc__": "-"}
     shadow: AnyValue = type(cls.__name__, (), body)
     how = {"init": False, "repr": False, "eq": False, "match_args": False, "kw_only": kw_only}
     dataclasses.dataclass(**how)(shadow)
@@ -193,12 +193,13 @@ def _values(names: tuple[str, ...]) -> Callable[[object], tuple[AnyValue, ...]]:
 
 
 def _repr(names: tuple[str, ...]) -> AnyValue:
-    @recursive_repr()
-    def show(self: AnyValue) -> str:
+    guarded = cache(lambda: recursive_repr()(describe))
+
+    def describe(self: AnyValue) -> str:
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         return f"{self.__class__.__qualname__}({fields})"
 
-    return show
+    return lambda self: guarded()(self)
 
 
 def _comparison(
