@@ -99,6 +99,7 @@ bench: $(TEST) $(TORCH_STAMP)
 	$(TORCH_BIN)/python benchmarks/coreml.py
 	$(TORCH_BIN)/python benchmarks/torch_archives.py
 	$(TORCH_BIN)/python benchmarks/nnef_speed.py
+	$(TORCH_BIN)/python benchmarks/weights.py
 
 # Ratios of CPU times against those stored in benchmarks/baseline.json.
 bench-check: $(DEMO)

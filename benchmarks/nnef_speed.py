@@ -1,13 +1,11 @@
-"""Measures NNEF: against NNEF-Tools' converter, against ``cp``, by weights and by operations.
+"""Measures NNEF: against NNEF-Tools' converter, and by operations.
 
-    python benchmarks/nnef_speed.py [tools | weights | graphs ...]
+    python benchmarks/nnef_speed.py [tools | graphs ...]
 
 Needs PyTorch and NNEF-Tools, as the environment of ``make test-torch`` has them.
 
 - tools: ResNet-50 from the ONNX file that PyTorch writes of it, by NNEF-Tools' converter as its
   command line runs it without options, and by ``serde.convert``.
-- weights: layers of 67 MB, from ONNX to a folder and back, beside ``cp`` of the source. The peak of
-  memory must not grow with them.
 - graphs: chains of operations from text to Relay and back, in microseconds an operation.
 
 Times are medians of alternating rounds, each in a new process that has converted a tiny net before,
@@ -32,8 +30,6 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
@@ -44,10 +40,6 @@ from benchmarks.coreml import measured, write  # noqa: E402
 
 ROUNDS = 5
 MB = 1e6
-WIDTH = 4096
-"""Length and width of the matrices whose bytes are moved: 67 MB each."""
-
-LAYERS = (2, 8, 16)
 OPERATIONS = (2_000, 20_000)
 
 Step = Callable[[Path, Path], object]
@@ -117,64 +109,6 @@ def compare_tools(directory: Path) -> None:
     )
 
 
-def layers(count: int, folder: Path, width: int = WIDTH) -> None:
-    """Write a folder of fully connected layers, of one block of noise, by Khronos' package."""
-    import nnef
-
-    folder.mkdir()
-    noise = np.random.default_rng(1).uniform(-0.01, 0.01, (width, width)).astype(np.float32)
-    lines = [f"    x0 = external(shape = [1, {width}]);"]
-    for index in range(count):
-        name = f"w{index}"
-        lines.append(f"    {name} = variable(shape = [{width}, {width}], label = '{name}');")
-        with (folder / f"{name}.dat").open("wb") as file:
-            nnef.write_tensor(file, noise)
-    lines += [f"    x{i + 1} = linear(x{i}, w{i});" for i in range(count)]
-    body = "\n".join(lines)
-    text = f"version 1.0;\n\ngraph net(x0) -> (x{count})\n{{\n{body}\n}}\n"
-    (folder / "graph.nnef").write_text(text, encoding="utf-8")
-
-
-def copy(source: Path, target: Path) -> float:
-    """Seconds that ``cp`` takes."""
-    os.sync()
-    start = time.perf_counter()
-    subprocess.run(["cp", "-r", "--reflink=never", str(source), str(target)], check=True)
-    seconds = time.perf_counter() - start
-    remove(target)
-    return seconds
-
-
-def compare_weights(directory: Path) -> None:
-    """Print conversions of growing weights."""
-    layers(1, directory / "tiny_nnef", 4)
-    by_serde(directory / "tiny_nnef", directory / "tiny.onnx")
-    print("| weights | way | cp | serde | ratio | peak |")
-    print("|---|---|---|---|---|---|")
-    for count in LAYERS:
-        folder, file = directory / "net_nnef", directory / "net.onnx"
-        layers(count, folder)
-        by_serde(folder, file)
-        size = count * WIDTH * WIDTH * 4
-        for source, tiny, suffix in (
-            (file, directory / "tiny.onnx", "_nnef"),
-            (folder, directory / "tiny_nnef", ".onnx"),
-        ):
-            copies, rows = [], []
-            for _ in range(ROUNDS):
-                copies.append(copy(source, directory / "copy"))
-                rows.append(in_process("serde", tiny, source, directory / f"written{suffix}"))
-            by_cp, (seconds, peak) = statistics.median(copies), middle(rows)
-            way = "ONNX to NNEF" if suffix == "_nnef" else "NNEF to ONNX"
-            print(
-                f"| {size / MB:.0f} MB | {way} | {by_cp:.2f} s | {seconds:.2f} s "
-                f"| {seconds / by_cp:.2f} | {peak / MB:.0f} MB |",
-                flush=True,
-            )
-        remove(folder)
-        remove(file)
-
-
 def chain(count: int) -> str:
     """A text in which every value is used twice."""
     lines, before, last = ["    x = external(shape = [1, 4, 8, 8]);"], "x", "x"
@@ -223,11 +157,7 @@ def compare_graphs(directory: Path) -> None:
         print(f"| {name} | {cells} | {found[-1] / found[0]:.2f} |")
 
 
-PARTS: dict[str, Callable[[Path], None]] = {
-    "tools": compare_tools,
-    "weights": compare_weights,
-    "graphs": compare_graphs,
-}
+PARTS: dict[str, Callable[[Path], None]] = {"tools": compare_tools, "graphs": compare_graphs}
 
 
 def main() -> None:

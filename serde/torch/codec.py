@@ -55,7 +55,7 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
     if not isinstance(source, (str, os.PathLike)):
         raise OptionError(f"expected a path or a module, found {type(source).__name__}")
     path = Path(source)
-    if is_checkpoint(path) and not (path / "model.py").is_file():
+    if is_checkpoint(path):
         from serde.torch.checkpoint.reader import load_checkpoint
 
         return load_checkpoint(path, options)

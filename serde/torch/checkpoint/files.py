@@ -53,8 +53,10 @@ class Checkpoint:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Whether a path is a folder with a config and weights in safetensors."""
-    return (path / CONFIG).is_file() and any((path / x).is_file() for x in (_WEIGHTS, _INDEX))
+    """Whether a path is a folder with a config and weights in safetensors, but no source."""
+    if not (path / CONFIG).is_file() or (path / "model.py").is_file():
+        return False
+    return any((path / name).is_file() for name in (_WEIGHTS, _INDEX))
 
 
 def open_checkpoint(path: Path) -> Checkpoint:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 
 import serde
@@ -70,6 +71,15 @@ def rewrite(path: Path, forward: str, init: str = "", before: str = "") -> None:
 def test_folder_is_read_back(folder: Path) -> None:
     wanted = dense(np.tanh(dense(np.tanh(dense(X, 0)), 1)), 2)
     np.testing.assert_allclose(run(folder), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_folder_is_converted_and_checked(folder: Path, tmp_path: Path) -> None:
+    """It has a config and weights in safetensors, as a checkpoint of Hugging Face."""
+    report = serde.convert(folder, tmp_path / "net.onnx", check=True)
+    assert report.facts["source"] == "torch"
+    session = onnxruntime.InferenceSession(str(tmp_path / "net.onnx"))
+    (found,) = session.run(None, {"x": X})
+    np.testing.assert_allclose(found, run(folder), rtol=1e-5, atol=1e-5)
 
 
 def test_folder_with_a_layer_less_and_another_activation(folder: Path) -> None:
