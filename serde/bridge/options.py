@@ -8,7 +8,6 @@ import os
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from operator import index
 from typing import Any as AnyValue, Literal, TypeAlias
 
@@ -17,7 +16,7 @@ import numpy as np
 from serde.core import dtype_name, near_names, require_installed, shown
 from serde.core.limits import Limits
 from serde.core.lossy import check_allowed
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import OptionError
 from serde.relay.ir import Any, DimLike, SymDim, TensorType
 from serde.walk.inputs import parse_fixed

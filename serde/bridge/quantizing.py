@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, fields
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, fields
 from serde.errors import OptionError
 
 __all__ = ["QuantizeOptions"]

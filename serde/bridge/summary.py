@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from itertools import zip_longest
 from typing import Any as AnyValue
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.report import shape_text
 from serde.relay.ir.types import TensorType, Type
 

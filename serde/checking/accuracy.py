@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from serde.bridge.quantizing import QuantizeOptions
 from serde.checking.outputs import match_outputs
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.report import Nearness, OutputAccuracy
 from serde.core.weights import Array
 from serde.engine.base import Engine, run_engine

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import Array
 from serde.relay.ir import Fractions, InRange, Moves, Reshape, Truth, UsuallyInRange, Values, traits
 from serde.relay.ir.bodies import carried, inner_first

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, field
 from hashlib import blake2b
 from typing import Any as AnyValue
 
@@ -18,7 +17,7 @@ from serde.bridge.summary import TensorSummary
 from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.core import Array, Report, Weight
-from serde.core.records import dataclass
+from serde.core.records import asdict, dataclass, field
 from serde.errors import OptionError
 from serde.relay.ir import Call, Function, IRModule, OpDef, RelayModel, TupleType, Var, post_order
 from serde.relay.ir.compare import first_difference

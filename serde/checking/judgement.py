@@ -29,7 +29,6 @@ and the floor is a step.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -46,7 +45,7 @@ from serde.checking.distance import (
     smallest,
 )
 from serde.checking.tolerance import Tolerance
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.report import OutputVerdict
 from serde.core.weights import Array, dtype_name, numpy_dtype
 

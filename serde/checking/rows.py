@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from serde.checking.distance import Distance, deviation, distance
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.weights import Array
 
 __all__ = ["Explanation", "explain_rows"]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import cached_property
 from typing import Any as AnyValue
 
@@ -23,7 +22,7 @@ import numpy as np
 from serde.checking.distance import deviation, ratio
 from serde.checking.observing import ObservedExact, has_cases
 from serde.core.progress import counting, expect
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import Array, numpy_dtype
 from serde.relay import transform
 from serde.relay.ir import OpDef, RelayModel, all_nodes, carried, trait_of

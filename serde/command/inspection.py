@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, field
 from typing import Any as AnyValue
 
 from serde.bridge.formats import PIVOT, format_names, get_bridge, source_bridge
@@ -13,7 +12,7 @@ from serde.bridge.summary import ModelSummary, TensorSummary
 from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import load_model
-from serde.core.records import dataclass
+from serde.core.records import asdict, dataclass, field
 from serde.core.report import Report, Table, shape_text
 from serde.core.texts import near_names, size_text
 from serde.errors import OptionError, UnsupportedModelError

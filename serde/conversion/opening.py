@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import field, replace
 from typing import Any as AnyValue
 
 from serde.bridge.contract import AnyBridge
 from serde.bridge.summary import TensorSummary
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.core.report import Report
 from serde.errors import OptionError, UnsupportedModelError, raise_if_refused
 from serde.relay.ir import Constant, Expr, Function, TensorType, TupleType, rewrite

@@ -7,7 +7,6 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue
 
@@ -25,7 +24,7 @@ from serde.conversion.prepare import (
 from serde.core import Report, pause_garbage_collection
 from serde.core.limits import budget, spending
 from serde.core.progress import expect
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files
 from serde.relay.ir import Call, OpDef, RelayModel, post_order

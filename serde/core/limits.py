@@ -12,10 +12,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import fields, replace
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, fields, replace
 from serde.core.texts import shown
 from serde.errors import LimitError, OptionError
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from abc import update_abstractmethods
 from collections.abc import Callable, Set
-from dataclasses import MISSING, Field, FrozenInstanceError
+from dataclasses import MISSING, Field, FrozenInstanceError, asdict, field, fields, replace
 from functools import cache, partial
 from inspect import get_annotations
 from operator import attrgetter
@@ -19,7 +19,7 @@ from reprlib import recursive_repr
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any as AnyValue, Final
 
-__all__ = ["dataclass"]
+__all__ = ["asdict", "dataclass", "field", "fields", "replace"]
 
 _HIDDEN: Final = ("__dict__", "__weakref__")
 _ORDER: Final = ("__lt__", "__le__", "__gt__", "__ge__")

@@ -8,12 +8,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, field, fields
 from itertools import zip_longest
 from typing import Any, Final
 
 from serde.core.progress import Progress, listening
-from serde.core.records import dataclass
+from serde.core.records import asdict, dataclass, field, fields
 from serde.core.texts import size_text
 
 __all__ = [

@@ -15,14 +15,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from serde.core.limits import CHUNK_BYTES
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.systems import open_to_read, read_at
 from serde.errors import FormatError, OptionError
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from operator import itemgetter
 from typing import Any
 
 from serde.core import Weight, budget
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.coreml.blobs import BlobLayout
 from serde.errors import FormatError
 

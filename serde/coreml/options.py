@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Final, Literal
 
 from serde.bridge import input_types
 from serde.bridge.options import ExportOptions, ImportOptions
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import OptionError
 
 __all__ = ["NETWORK_TARGETS", "CoremlExportOptions", "CoremlImportOptions"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
 from serde.core import Report, Weight, pause_garbage_collection
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.coreml.interface.interface import model_meta, tensors_of
 from serde.coreml.interface.network_inputs import input_variable
 from serde.coreml.mlprogram.importer import to_relay as program_to_relay

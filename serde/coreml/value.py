@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
 from typing import Any as AnyValue
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import Array, ArrayWeight, Weight, dtype_name
 from serde.coreml.elements import BY_DTYPE, UNSIGNED, Element
 from serde.errors import Unsupported

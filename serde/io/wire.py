@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import cache
 from typing import Protocol
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import FormatError
 
 __all__ = [

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.core.weights import Array, ArrayWeight, Weight
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.attributes import encode_attribute

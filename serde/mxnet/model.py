@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.core.weights import Weight
 
 __all__ = [

@@ -15,9 +15,8 @@ Definition: ``legacy_json_util.cc`` of MXNet, whose five steps these are:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.mxnet.model import LATEST_VERSION, Entry, Graph
 
 __all__ = ["AUXILIARY", "HIDDEN_KEYS", "Draft", "input_names", "upgrade"]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any as AnyValue, Final, TypeAlias
 
 import numpy as np
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.core.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
 from serde.nnef.dat import write_header

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from itertools import takewhile
 from typing import Any as AnyValue, Final, TypeAlias
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.nnef.fragments import FRAGMENTS
 from serde.nnef.model import (
     Argument,

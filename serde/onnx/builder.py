@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from functools import cache, lru_cache
 from typing import Any as AnyValue, Final
 
@@ -18,7 +17,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from serde.core import MAX_RANK, Array, Weight, dtype_name
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.errors import ConverterBug, Unsupported
 from serde.onnx.interface import value_type_proto
 from serde.onnx.schemas import require_dtype, result_dtypes

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +20,7 @@ import onnx
 
 from serde.core import MAX_PROTOBUF_BYTES, ArrayWeight, OpenFile
 from serde.core.progress import expect
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group
 from serde.io.contained import is_there

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 import onnx
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.weights import numpy_dtype
 from serde.errors import ConverterBug
 from serde.onnx.builder import GraphBuilder, GraphScope, Value, ValueType, without_symbols

@@ -21,10 +21,9 @@ import itertools
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.weights import FileRange, OpenFile
 from serde.errors import FormatError
 from serde.io.contained import location_fault

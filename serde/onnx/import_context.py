@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
 from serde.core import Array, Issue, Weight
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.onnx.elements import element_dtype
 from serde.onnx.model import OnnxModel
 from serde.onnx.scopes import Scope

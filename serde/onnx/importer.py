@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import onnx
 
 from serde.core import Report, Weight, budget, pause_garbage_collection
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import FormatError, Unsupported, raise_if_refused
 from serde.onnx.attributes import attribute_value, resolve_references
 from serde.onnx.elements import element_dtype

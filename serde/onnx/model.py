@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +10,7 @@ import numpy as np
 import onnx
 
 from serde.core import MAX_PROTOBUF_BYTES, MAX_RANK, ArrayWeight, Weight
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import ConverterBug, FormatError, OptionError
 from serde.io.packed import stored_chunks
 from serde.onnx.elements import CODES, ELEMENTS, MESSAGES, Element

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal
 
 from serde.bridge.options import ExportOptions, ImportOptions
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import OptionError
 from serde.onnx.versions import DEFAULT_TARGET
 

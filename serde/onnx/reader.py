@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import field
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from serde.core import MAX_NAME_BYTES, MAX_TENSORS, FileRange, FileWeight, OpenFile, Weight
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import FormatError, OptionError
 from serde.io.messages import INLINE_BYTES, FileSource, MemorySource, cut_data
 from serde.io.packed import PackedWeight

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from heapq import heappop, heappush
 
 import onnx
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import FormatError
 from serde.onnx.undecided import Decisions
 from serde.relay.ir.expr import Expr

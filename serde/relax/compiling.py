@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.weights import Array, Weight
 from serde.engine.process import call_in_process, can_start
 from serde.errors import CheckError, CompileError, OptionError

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any as AnyValue, Final
 
 import numpy as np
 
 from serde.bridge.summary import TensorSummary
 from serde.core.parsing import parse_json
-from serde.core.records import dataclass
+from serde.core.records import asdict, dataclass
 from serde.errors import FormatError
 from serde.io.pairs import UNMARKED
 from serde.relax.framework import Framework, load

@@ -7,10 +7,9 @@ term is the one that the exporter would have written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any as AnyValue, Final, TypeAlias
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.reflection import attributes_of, handle_of, name_of, plain_value, tensor_of

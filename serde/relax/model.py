@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import Weight
 
 __all__ = ["INPUT_NAMES", "OUTPUT_NAMES", "WEIGHT_NAMES", "RelaxModel"]

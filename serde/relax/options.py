@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any as AnyValue
 
 from serde.bridge.options import ExportOptions, ImportOptions, check_convert_map
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import OptionError
 
 __all__ = ["LibraryExportOptions", "RelaxExportOptions", "RelaxImportOptions"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import keyword
 import re
-from dataclasses import field
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.relay.ir import SequenceType, TensorType, UniqueNames

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from types import MappingProxyType
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import Weight
 from serde.relay.ir import IRModule, ModelMeta
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from serde.bridge.options import ExportOptions, ImportOptions
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 
 __all__ = ["RelayExportOptions", "RelayImportOptions"]
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import field
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 
 __all__ = ["Layering", "Tensor", "assign_regions"]
 

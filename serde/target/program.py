@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Final, Literal
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import Weight
 from serde.errors import RelayError, Unsupported
 from serde.relay.ir import IRModule, SymDim, UniqueNames, all_nodes, leaf_names, value_types

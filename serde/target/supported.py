@@ -28,7 +28,6 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any as AnyValue, Final
@@ -36,7 +35,7 @@ from typing import Any as AnyValue, Final
 from serde.core.limits import MAX_MANIFEST_BYTES, MAX_RANK
 from serde.core.optional import require
 from serde.core.parsing import parse_json
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import OptionError
 from serde.onnx.elements import CODES
 from serde.onnx.versions import CHANGES, Change

@@ -8,10 +8,9 @@ its variable. Tuples and their fields are no units: they are followed to the ten
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.relay.ir import OpDef, all_nodes, carried, holds_values, value_types
 from serde.relay.ir.expr import (
     Call,

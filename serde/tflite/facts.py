@@ -10,14 +10,13 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import IO, Any as AnyValue, Final
 
 import numpy as np
 
 from serde.bridge.input_types import COLORS, Image
 from serde.core.optional import require
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import FormatError
 from serde.io.cursor import Cursor
 from serde.io.zips import ZIP_FAULTS

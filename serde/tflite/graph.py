@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import field, replace
 from typing import Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.core.weights import Array, Weight
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.unique_names import UniqueNames

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Any as AnyValue, ClassVar, Final
 
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.weights import Weight, dtype_name, numpy_dtype
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, If, Var

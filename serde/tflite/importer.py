@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any as AnyValue
 
 import numpy as np
@@ -12,7 +11,7 @@ import serde.relay as relay
 from serde.bridge.input_types import image_facts
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.core.limits import MAX_MANIFEST_BYTES
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.report import Report
 from serde.core.weights import numpy_dtype
 from serde.errors import OptionError, TypeInferenceError, Unsupported, raise_if_refused

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any as AnyValue
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.core.weights import Array, Weight
 from serde.tflite.facts import Facts
 

@@ -12,10 +12,9 @@ for behind it (:meth:`Values.written`) and becomes results of the node.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, Any as AnyValue, Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.torch.model import Node, TorchModel

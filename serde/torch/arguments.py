@@ -5,13 +5,12 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 import numpy as np
 
 from serde.core import Array, numpy_dtype, require
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import OptionError
 from serde.relay.ir.types import TensorType
 from serde.torch.dimensions import parse_dim

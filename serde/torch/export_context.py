@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.core.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir import Any, Constant, Dim, Expr, SequenceType, TensorType, Var

@@ -6,11 +6,10 @@ Arguments have the names of the operator's schema. Nothing here needs PyTorch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import Weight
 from serde.relay.ir import DimLike, TensorType
 from serde.torch.dimensions import Range

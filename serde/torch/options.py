@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from types import NoneType
 from typing import Any as AnyValue, Literal
 
 from serde.bridge.options import ExportOptions, ImportOptions, check_convert_map
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.texts import shown
 from serde.errors import OptionError
 from serde.torch.checkpoint.tasks import Task

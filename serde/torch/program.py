@@ -8,11 +8,10 @@ carry, and has the name that it is given there only when text is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import Any as AnyValue, TypeAlias
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import Weight
 from serde.relay.ir.types import TensorType
 from serde.torch.model import Input

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any as AnyValue, Final
 
 from serde.core.parsing import parse_json
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.torch.model import Argument, Ref
 
 __all__ = ["Given", "Results", "name_leaves", "name_results"]

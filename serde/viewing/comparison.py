@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Any as AnyValue, Final, TypeAlias
 
 from serde.bridge.summary import TensorSummary
 from serde.checking.bisection import Bisection, InnerValue, normalize_name
 from serde.checking.difference import ModelDiff, WeightDiff
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.viewing.nodes import LONGEST_NAME, Graph, Node, cut_text, shape_text
 
 __all__ = ["Comparison", "Named"]

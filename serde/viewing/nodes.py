@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
 from typing import Final, Literal, TypeAlias
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 
 __all__ = [
     "LONGEST_NAME", "LONGEST_TEXT", "Box", "Graph", "Node", "Operand", "cut_text", "shape_text",

@@ -12,13 +12,12 @@ import html
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 
 __all__ = ["Page", "ShownModel", "make_page"]
 

@@ -10,12 +10,11 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from typing import Final
 
 import numpy as np
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import Array, Weight, numpy_dtype
 from serde.errors import SerdeError
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from typing import Any as AnyValue
 
@@ -20,7 +19,7 @@ from serde.checking.engines import read_native
 from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model, source_paths
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.core.report import Issue, Report
 from serde.errors import CheckError, OptionError, SerdeError, UnsupportedModelError
 from serde.io.atomic import check_files, write_text

@@ -6,11 +6,10 @@ import inspect
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, fields, replace
 from functools import cache, cached_property, partial
 from typing import Any as AnyValue, TypeAlias
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, fields, replace
 from serde.errors import RelayError, Unsupported
 from serde.relay.ir import Call, OpDef
 from serde.relay.ir.schema import REQUIRED, attribute_converter, innermost, is_shared, shared_fields

@@ -11,13 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
 from types import GeneratorType
 from typing import Any as AnyValue, Final, Generic, TypeAlias, TypeVar
 
 from serde.core import Issue, Report, Weight, budget
 from serde.core.progress import counting
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
 from serde.relay.ir import OpDef, RelayModel, SequenceType, TensorType, TupleType, Type, carried
 from serde.relay.ir.expr import (

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any as AnyValue, Generic, TypeVar
 
 from serde.core.limits import budget
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.errors import FormatError
 from serde.relay.ir.expr import Constant, Expr, Var
 from serde.walk.holes import Placeholder

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
 from itertools import islice
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.relay.ir.expr import Constant, Expr, Var
 from serde.walk.holes import Holes
 

@@ -11,13 +11,12 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any as AnyValue, Final, Literal, TypeVar
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.texts import shown
 from serde.errors import OptionError
 from serde.relay.ir.expr import Expr, TupleWrapper

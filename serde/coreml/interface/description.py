@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any as AnyValue
 
 from serde._version import __version__
 from serde.bridge.input_types import COLORS, DEFAULT_RANGE, Image, Range
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.coreml.interface.interface import ARRAY_DTYPES
 from serde.errors import OptionError
 from serde.relay.ir import Dim, SymDim, TensorType, substitute

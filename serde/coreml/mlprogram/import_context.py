@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import ArrayWeight
 from serde.coreml.mlprogram.constants import NonTensor
 from serde.coreml.mlprogram.tensor_lists import ListFacts

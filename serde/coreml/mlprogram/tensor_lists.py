@@ -7,12 +7,11 @@ its end is written. What keeps such a list a plain tensor is recorded here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import Unsupported
 from serde.relay.ir import Any, Call, Dim, Expr, OpDef, TensorType, call
 

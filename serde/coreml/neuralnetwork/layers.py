@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import Array, ArrayWeight, Weight
 from serde.coreml.value import Value
 from serde.errors import ConverterBug, Unsupported

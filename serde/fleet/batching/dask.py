@@ -16,13 +16,12 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from itertools import chain
 from typing import Any as AnyValue, Final
 
 from serde._version import __version__
 from serde.core.optional import is_installed, require
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import ClusterError, OptionError
 from serde.fleet.batching.pool import usable_cores
 from serde.fleet.batching.records import Job, Outcome, Settings

@@ -16,12 +16,11 @@ import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
 from serde._version import __version__
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import FormatError, OptionError
 from serde.fleet.batching.records import Job, Outcome
 from serde.fleet.batching.stored import COLUMNS, pack_report, read_outcome

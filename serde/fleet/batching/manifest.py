@@ -13,11 +13,10 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import field
 from typing import IO, Any as AnyValue, Final
 
 from serde.core.parsing import parse_json
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import OptionError
 from serde.fleet.stores.urls import is_url
 from serde.io.contained import location_fault

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.core.outcome import OUTCOMES, error_message, exit_code
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.systems import ignores_case
 from serde.errors import OptionError, SerdeError
 from serde.fleet.batching.manifest import Entry

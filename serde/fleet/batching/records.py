@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, fields
 from types import MappingProxyType
 from typing import Any as AnyValue, Final, Protocol
 
 from serde.core.outcome import OUTCOMES
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, fields
 
 __all__ = ["RETRYABLE", "STATUSES", "Executor", "Job", "Outcome", "Settings"]
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.core.records import dataclass
+from serde.core.records import asdict, dataclass, field
 from serde.fleet.batching.findings import Findings
 from serde.fleet.batching.ledger import read_outcomes
 from serde.fleet.batching.records import Outcome, Settings

@@ -6,10 +6,9 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.fleet.batching.findings import Findings
 from serde.fleet.batching.ledger import Ledger, Seen, options_digest
 from serde.fleet.batching.looks import Looks

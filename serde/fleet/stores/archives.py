@@ -13,14 +13,13 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import source_bridge
 from serde.bridge.options import ImportOptions, bind_options
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import FormatError, OptionError, SerdeError
 from serde.fleet.stores.listing import model_suffixes
 from serde.fleet.stores.signatures import (

@@ -7,13 +7,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from typing import Any as AnyValue, Final, Protocol
 
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import format_names, get_bridge
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.systems import local_path
 from serde.errors import OptionError
 from serde.fleet.stores.faults import Retries

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
 from serde.core.parsing import parse_json
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import dtype_name
 from serde.errors import FormatError
 from serde.io.contained import read_small

@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import field
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -27,7 +26,7 @@ from serde.bridge.formats import source_bridge
 from serde.bridge.options import bind_options
 from serde.core.limits import MAX_ARCHIVE_MEMBERS
 from serde.core.progress import expect
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import FormatError, OptionError, SerdeError, StoreError
 from serde.fleet.stores.archives import is_archive, unpack
 from serde.fleet.stores.faults import Retries

@@ -7,12 +7,11 @@ a process that forks stages its sources before, and the child converts what lies
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
 from typing import Any as AnyValue, BinaryIO, Final, TypeVar
 
 from serde.core.optional import is_installed, require
 from serde.core.parsing import parse_json
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.errors import MissingDependency, OptionError, SerdeError, StoreError
 from serde.fleet.stores.faults import Retries, is_missing, retrying, store_error
 from serde.fleet.stores.urls import Address, safe_text, safe_url

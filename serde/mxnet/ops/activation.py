@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like

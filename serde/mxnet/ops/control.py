@@ -8,11 +8,10 @@ has one axis of length 1 unless MXNet runs with NumPy's shapes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
 from serde.mxnet.bodies import arrange, choose, only_result
 from serde.mxnet.builder import Subgraph

@@ -6,14 +6,13 @@ What Relay resizes in many ways goes out as the fragment that reads the same ele
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import Array
 from serde.errors import ConverterBug, Unsupported
 from serde.nnef.ops.conv.windows import per_axis

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Any as AnyValue, Final
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
 from serde.nnef.model import Ref
 from serde.nnef.ops.elementwise.arithmetic import SCALARS, narrow_as_scalars

@@ -11,11 +11,10 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import field
 from typing import Final
 
 from serde.core.limits import MAX_NESTING, budget
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import FormatError
 from serde.nnef.text.flat import FlatForm
 from serde.nnef.text.tokens import NUMBER, text_fault, tokens_of

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
 from serde.core.allocation import arange
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, const_int32, scalar_like
 from serde.onnx.ops.linalg.product import build_matmul

@@ -9,10 +9,9 @@ lie inside each other as the number of turns has binary digits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any as AnyValue, TypeAlias
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
 from serde.relax.export_context import Block, ExportContext, Value
 from serde.relax.functions import PrivateFunction, bind_results, cast_shape, outline

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.weights import numpy_dtype
 from serde.relax.framework import Framework
 from serde.relax.ops.conv import cast, sum_dtype

@@ -13,13 +13,12 @@ import binascii
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Any as AnyValue, Final
 
 import numpy as np
 
 from serde.core.parsing import parse_json
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.bodies import all_nodes

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.core.weights import Array, Weight
 from serde.relay.ir import hooks
 from serde.relay.ir.expr import Expr, Function, Var

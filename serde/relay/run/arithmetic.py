@@ -8,13 +8,12 @@ float64 here is the arithmetic alone, kernels and graph are the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.weights import Weight, dtype_name, numpy_dtype
 from serde.relay.ir import BitLevel, Call, Constant, Float32, OpDef, TensorType, TupleType, Type
 from serde.relay.ir.schema import Array

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
 from functools import cached_property
 from typing import Any as AnyValue, ClassVar
 
 import numpy as np
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.relay.ir import OpDef, accepts, children, has_trait, post_order, rewrite, use_counts
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.traits import Commutative

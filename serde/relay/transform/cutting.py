@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from difflib import get_close_matches
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.errors import OptionError
 from serde.relay.ir import Call, Expr, Function, Let, Op, RelayModel, Span, Tuple, TupleGetItem, Var
 from serde.relay.ir.types import TensorType, TupleType

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.weights import Array, Weight
 from serde.relay.ir import Dim, OpDef, TensorType, call, post_order
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, const

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field, replace
 from typing import Any as AnyValue, ClassVar
 
 import numpy as np
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.core.weights import Array, Weight
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Float32, IRModule, OpDef, RelayModel, call, infer_call, trait_of

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import ClassVar
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import RelayError, TypeInferenceError, Unsupported
 from serde.relay.ir import Call, Expr, Function, OpDef, Tuple, TupleGetItem, call, get
 from serde.relay.ir.traits import Elementwise, Layout, Reduction, SameAxes

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float, split_padding

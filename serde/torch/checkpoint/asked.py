@@ -9,11 +9,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import field
 from typing import Any as AnyValue, Final, TypeAlias
 
 from serde.core import require
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import Unsupported
 from serde.relay.ir import Dim, substitute, symbol
 from serde.torch.checkpoint.tasks import PARTS

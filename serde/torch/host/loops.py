@@ -9,11 +9,10 @@ nothing in the body reads it, else a sequence.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
 from serde.relay.ir import Any, Call, Expr, OpDef, TupleGetItem, Var, call, post_order
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, join_types

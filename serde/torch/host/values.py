@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any as AnyValue, Final
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
 from serde.relay.ir import Expr, SequenceType, TensorType, call, join_types
 from serde.torch.import_context import ImportContext

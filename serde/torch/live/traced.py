@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 from serde.core.optional import require
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.engine.base import first_line
 from serde.torch.arguments import Arguments, Call
 from serde.torch.model import TorchModel

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from typing import Any as AnyValue, TypeAlias
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.torch.source.syntax import Unit
 
 __all__ = [

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from itertools import groupby
 from typing import Final, TypeAlias
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.torch import program as tree
 from serde.torch.names import attribute, is_free
 from serde.torch.program import Expression, Statement, TorchProgram

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.errors import ConverterBug
 from serde.torch import program as tree
 from serde.torch.program import Expression

@@ -6,11 +6,10 @@ Layers with names of their own keep them.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import field
 from itertools import takewhile
 from typing import Final, TypeAlias
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.torch import program as tree
 from serde.torch.names import APPLIED, is_free
 from serde.torch.program import Expression, Statement

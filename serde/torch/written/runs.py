@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import field, replace
 from typing import Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field, replace
 from serde.torch import program as tree
 from serde.torch.program import Expression, Statement
 from serde.torch.written.classes import (

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
 from serde.relay.ir import Expr, as_dtype, call, split_padding

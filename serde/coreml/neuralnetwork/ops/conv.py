@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.coreml.mlprogram.ops.conv import ConvAttributes, Padding, to_relay_padding
 from serde.coreml.neuralnetwork.import_context import images
 from serde.coreml.neuralnetwork.layer_weights import LayerWeights

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any as AnyValue, Literal
 
 import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.coreml.neuralnetwork.import_context import number
 from serde.coreml.neuralnetwork.ops.table import LAYERS, Export, Import, Value
 from serde.errors import Unsupported

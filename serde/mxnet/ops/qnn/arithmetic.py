@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import reduce
 from math import prod
 from typing import Any as AnyValue, Literal
@@ -12,7 +11,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
 from serde.mxnet.ops.index.gather import import_embedding
 from serde.mxnet.ops.pool import PoolAttributes, import_pooling

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.random import distributions

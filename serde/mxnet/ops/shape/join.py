@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
 from serde.mxnet.ops.shape.reshape import at_least_3d, with_rank
 from serde.mxnet.ops.table import OPS, Export, Import, Value

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any as AnyValue, TypeVar
 
 import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import COMPUTED, OPS, Export, Import, Value
 from serde.relay.ir import Dim, Expr, TensorType, call, require_float

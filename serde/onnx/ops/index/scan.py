@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from typing import Any as AnyValue
 
 import numpy as np
 from onnx import helper
 
 import serde.relay as relay
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, compute_dtype, fill

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Expr, TensorType, const, lowest, tensor_type, widen
 from serde.relay.ir.registry import Arguments, Array, Sample, call, relay_op, sample, tensor

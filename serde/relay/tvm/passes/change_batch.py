@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import ClassVar
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import RelayError
 from serde.relay.ir import DimLike, Expr, Function, TensorType, Var, infer_function, rewrite
 from serde.relay.transform.base import TvmFunctionPass

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import ClassVar
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.relay.ir import Expr, Function, GlobalVar, IRModule, Let, Var, infer_module, map_bodies
 from serde.relay.ir.visit import children, rebuild
 from serde.relay.transform.base import ModulePass

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
 from typing import Any as AnyValue, ClassVar, Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir import OpDef, call, infer_call, infer_function, rewrite_function
 from serde.relay.ir.affine_type import AffineType, TensorAffineType, TupleAffineType

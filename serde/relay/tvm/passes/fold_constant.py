@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from math import prod
 from typing import ClassVar
 
 import numpy as np
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import numpy_dtype
 from serde.relay.ir import Call, Constant, Expr, Function, If, Let, OpDef, Tuple, TupleGetItem, Var
 from serde.relay.ir.types import TensorType

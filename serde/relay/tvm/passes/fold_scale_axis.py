@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import ClassVar
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, replace
 from serde.relay.ir import Call, Expr, Function, call, is_float
 from serde.relay.ir.visit import children, post_order, rebuild, use_counts
 from serde.relay.transform.base import Sequential

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 from typing import ClassVar
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.relay.ir import FusionPattern, OpDef, Reshape, TensorType, has_trait, instantiate
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.visit import post_order, rebuild, rewrite_function

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 import time
-from dataclasses import field
 from typing import Any as AnyValue
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.relay.ir.module import IRModule
 from serde.relay.transform.context import PassInfo
 

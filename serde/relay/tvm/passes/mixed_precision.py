@@ -13,12 +13,11 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from typing import Any as AnyValue, ClassVar, Final, TypeVar
 
 import numpy as np
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import OptionError, RelayError, Unsupported
 from serde.relay.ir import IRModule, Match, carried, find_callees, is_float, registration

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field
 from typing import Any as AnyValue, ClassVar
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import RelayError
 from serde.relay.ir import IRModule, UniqueNames, call, infer_module, map_bodies, set_type
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import field
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.relay.ir import Call, Constructor, Expr, Function, GlobalVar, If, Let, Match, Op, Var
 from serde.relay.ir.visit import children
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
-from dataclasses import field
 from types import MappingProxyType
 from typing import ClassVar, Final
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import RelayError
 from serde.relay.ir import Attrs, Call, Expr, Function, OpDef, TensorType, TupleType
 from serde.relay.ir.attrs import get_op_attr
