@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
+from typing import Any as AnyValue, Final
 
 from serde.relay.ir import Any, Constructor, GlobalTypeVar, GlobalVar
 from serde.relay.tvm.standard.tensor_arrays import static_name, tensor_text
-from serde.relay.tvm.standard.texts import define
+from serde.relay.tvm.standard.texts import define, fill
 
 __all__ = ["StaticTensorArrayOps"]
 
@@ -78,86 +78,47 @@ class StaticTensorArrayOps:
 
     def define_tensor_adt(self) -> None:
         """Define the type of tensors: none, or a tensor of this shape."""
-        name = self.get_name("tensor_t")
-        if name not in {header.name_hint for header in self.prelude.mod.type_definitions}:
-            none, some = self.get_name("tensor_nil"), self.get_name("tensor_constructor")
-            self._define(f"type {name} {{ {none}, {some}({self._tensor}), }}")
+        known = {header.name_hint for header in self.prelude.mod.type_definitions}
+        if self.get_name("tensor_t") not in known:
+            self._define("tensor_adt")
 
     def define_tensor_take(self) -> None:
         """Define ``tensor_take(t, lower, upper)``: a range along the first axis."""
         if self.shape and not self.is_cached(self.get_name("tensor_take")):
-            result = self._of([Any(), *self.shape[1:]])
-            taken = 'take(%t, arange(%lower, %upper, 1, dtype="int32"), axis=0)'
-            self._define(
-                f"def @{self.get_name('tensor_take')}(%tensor: {self._type}, %lower: int32, "
-                f"%upper: int32) -> {result._type} {{ match? (%tensor) {{ "
-                f"{self._some}(%t) => {result._some}({taken}), }} }}"
-            )
+            self._define("tensor_take", result=self._of([Any(), *self.shape[1:]]))
 
     def define_tensor_concatenate(self) -> None:
         """Define ``tensor_concatenate(x, y)``: two tensors along the first axis."""
         if self.shape and not self.is_cached(self.get_name("tensor_concatenate")):
-            result = self._of([Any(), *self.shape[1:]])
-            self._define(
-                f"def @{self.get_name('tensor_concatenate')}(%x: {self._type}, %y: {self._type})"
-                f" -> {result._type} {{ match? ((%x, %y)) {{ ({self._some}(%a), {self._some}(%b))"
-                f" => {result._some}(concatenate((%a, %b), axis=0)), }} }}"
-            )
+            self._define("tensor_concatenate", result=self._of([Any(), *self.shape[1:]]))
 
     def define_tensor_expand_dims(self) -> None:
         """Define ``tensor_expand_dims(x)``: a tensor with an axis of length 1 in front."""
-        result = self._of([self._new_axis, *self.shape])
-        self._define(
-            f"def @{self.get_name('tensor_expand_dims')}(%x: {self._type}) -> {result._type} {{ "
-            f"match? (%x) {{ {self._some}(%t) => {result._some}(expand_dims(%t, axis=0)), }} }}"
-        )
+        self._define("tensor_expand_dims", result=self._of([self._new_axis, *self.shape]))
 
     def define_tensor_array(self) -> None:
         """Define ``tensor_array(n)``: an array of `n` absent tensors."""
-        name = self.get_name("tensor_array")
-        absent = self.get_name("tensor_nil")
-        self._define(
-            f"def @{name}(%x: int32) -> List[{self._type}] {{ "
-            f"if (%x == 0) {{ Nil }} else {{ Cons({absent}, @{name}(%x - 1)) }} }}"
-        )
+        self._define("tensor_array")
 
     def define_tensor_array_read(self) -> None:
-        """Define ``tensor_array_read(array, n)``: the tensor at a place."""
-        name = self.get_name("tensor_array_read")
-        if not self.is_cached(name):
-            self._define(
-                f"def @{name}(%tensor_array: List[{self._type}], %x: int32) -> {self._type} {{ "
-                "@nth(%tensor_array, %x) }"
-            )
+        """Define ``tensor_array_read(array, n)``: the tensor at an index."""
+        if not self.is_cached(self.get_name("tensor_array_read")):
+            self._define("tensor_array_read")
 
     def define_tensor_array_write(self) -> None:
-        """Define ``tensor_array_write(array, n, v)``: the array with another tensor at a place."""
-        name = self.get_name("tensor_array_write")
-        if not self.is_cached(name):
-            self._define(
-                f"def @{name}(%tensor_array: List[{self._type}], %x: int32, %v: {self._type}) "
-                f"-> List[{self._type}] {{ @update(%tensor_array, %x, %v) }}"
-            )
+        """Define ``tensor_array_write(array, n, v)``: the array with another tensor at an index."""
+        if not self.is_cached(self.get_name("tensor_array_write")):
+            self._define("tensor_array_write")
 
     def define_tensor_array_unstack(self) -> None:
         """Define ``tensor_array_unstack(t)``: the array of the parts of a tensor."""
-        if not self.shape:
-            return
-        helper = self.get_name("tensor_array_unstack_helper")
-        part = self._of(self.shape[1:])
-        self._define(
-            f"def @{helper}(%i: int32, %up: int32, %t: {self._tensor}) -> List[{part._type}] {{ "
-            f"if (%i == %up) {{ Nil }} else {{ "
-            f"Cons({part._some}(take(%t, %i, axis=0)), @{helper}(%i + 1, %up, %t)) }} }}\n"
-            f"def @{self.get_name('tensor_array_unstack')}(%tensor: {self._tensor}) "
-            f"-> List[{part._type}] {{ "
-            f'@{helper}(0, take(shape_of(%tensor, dtype="int32"), 0), %tensor) }}'
-        )
+        if self.shape:
+            self._define("tensor_array_unstack", part=self._of(self.shape[1:]))
 
     def define_tensor_array_scatter(
         self, indices_shape: Sequence[AnyValue] | None = None, force_update: bool = False
     ) -> None:
-        """Define ``tensor_array_scatter(array, indices, values)``: values written at places.
+        """Define ``tensor_array_scatter(array, indices, values)``: values written at indices.
 
         Args:
             indices_shape: Shape of the indices, where it is known.
@@ -165,20 +126,14 @@ class StaticTensorArrayOps:
         """
         extra = {"indices": indices_shape} if indices_shape is not None else None
         name = self.get_name("tensor_array_scatter", extra)
-        if self.is_cached(name) and not force_update:
-            return
-        helper = self.get_name("tensor_array_scatter_helper", extra)
-        array, indices = f"List[{self._type}]", tensor_text(indices_shape or [Any()], "int32")
-        read, write = self.get_name("tensor_array_read"), self.get_name("tensor_array_write")
-        self._define(
-            f"def @{helper}(%ta: {array}, %current: int32, %limit: int32, %places: {indices}, "
-            f"%values: {array}) -> {array} {{ if (%current == %limit) {{ %ta }} else {{ "
-            f"let %value = @{read}(%values, %current); "
-            f"let %written = @{write}(%ta, take(%places, %current), %value); "
-            f"@{helper}(%written, %current + 1, %limit, %places, %values) }} }}\n"
-            f"def @{name}(%ta: {array}, %places: {indices}, %values: {array}) -> {array} {{ "
-            f"@{helper}(%ta, 0, {_length('%places', indices_shape)}, %places, %values) }}"
-        )
+        if force_update or not self.is_cached(name):
+            self._define(
+                "tensor_array_scatter",
+                name=name,
+                helper=self.get_name("tensor_array_scatter_helper", extra),
+                places=tensor_text(indices_shape or [Any()], "int32"),
+                count=_length("%places", indices_shape),
+            )
 
     def define_tensor_array_split(
         self,
@@ -200,83 +155,32 @@ class StaticTensorArrayOps:
         result.define_tensor_array_write()
         value = self if value_shape is None else self._of(value_shape)
         value.define_tensor_take()
-        helper, array = self.get_name("ta_split_helper"), f"List[{result._type}]"
         lengths = tensor_text(lengths_shape or [Any()], "int32")
-        self._define(
-            f"def @{helper}(%ta: {array}, %value: {value._type}, %offset: int32, "
-            f"%current: int32, %limit: int32, %lengths: {lengths}) -> {array} {{ "
-            f"if (%current == %limit) {{ %ta }} else {{ "
-            f"let %end = %offset + take(%lengths, %current); "
-            f"let %others = @{helper}(%ta, %value, %end, %current + 1, %limit, %lengths); "
-            f"let %part = @{value.get_name('tensor_take')}(%value, %offset, %end); "
-            f"@{result.get_name('tensor_array_write')}(%others, %current, %part) }} }}\n"
-            f"def @{name}(%ta: {array}, %value: {value._type}, %lengths: {lengths}) -> {array} {{ "
-            f"@{helper}(%ta, %value, 0, 0, {_length('%lengths', lengths_shape)}, %lengths) }}"
-        )
+        count = _length("%lengths", lengths_shape)
+        self._define("tensor_array_split", result=result, value=value, lengths=lengths, count=count)
 
     def define_tensor_array_concat(self) -> None:
         """Define ``tensor_array_concat(array)``: all tensors along the first axis."""
-        name = self.get_name("tensor_array_concat")
-        if not self.shape or self.is_cached(name):
-            return
-        result = self._of([Any(), *self.shape[1:]])
-        result.define_tensor_concatenate()
-        join = result.get_name("tensor_concatenate")
-        self._define(
-            f"def @{name}(%tensor_array: List[{result._type}]) -> {result._type} {{ "
-            f"match? (%tensor_array) {{ Nil => {result.get_name('tensor_nil')}, "
-            f"Cons(%hd, Nil) => %hd, Cons(%hd, %tl) => @{join}(%hd, @{name}(%tl)), }} }}"
-        )
+        if self.shape and not self.is_cached(self.get_name("tensor_array_concat")):
+            result = self._of([Any(), *self.shape[1:]])
+            result.define_tensor_concatenate()
+            self._define("tensor_array_concat", result=result)
 
     def define_tensor_array_stack(self) -> None:
         """Define ``tensor_array_stack(array)``: all tensors along a new first axis."""
         result = self._of([self._new_axis, *self.shape])
         result.define_tensor_concatenate()
-        join = result.get_name("tensor_concatenate")
-        first = "@id(@hd(%rows))"
-        folded = f"@foldl(@{join}, @hd(%rows), @tl(%rows))"
-        self._define(
-            f"def @{self.get_name('tensor_array_stack')}(%tensor_array: List[{self._type}]) "
-            f"-> {result._type} {{ "
-            f"let %rows = @map(@{self.get_name('tensor_expand_dims')}, %tensor_array); "
-            f"{first if self.batch_dim == 1 else folded} }}"
-        )
+        folded = f"@foldl(@{result.get_name('tensor_concatenate')}, @hd(%rows), @tl(%rows))"
+        joined = "@id(@hd(%rows))" if self.batch_dim == 1 else folded
+        self._define("tensor_array_stack", result=result, joined=joined)
 
     def define_tensor_array_gather(self) -> None:
         """Define ``tensor_array_gather(array, indices)``: chosen tensors along a new first axis."""
-        helper, name = self.get_name("tensor_array_gather_helper"), "tensor_array_gather"
-        result = self._of([self._new_axis, *self.shape])
-        array = f"List[{self._type}]"
-        read, stack = self.get_name("tensor_array_read"), self.get_name("tensor_array_stack")
-        self._define(
-            f"def @{helper}(%ta: {array}, %accu: {array}, %current: int32, %limit: int32, "
-            f"%places: Tensor[(?), int32]) -> {result._type} {{ "
-            f"if (%current == 0) {{ @{stack}(%accu) }} else {{ let %before = %current - 1; "
-            f"let %read = @{read}(%ta, take(%places, %before)); "
-            f"@{helper}(%ta, Cons(%read, %accu), %before, %limit, %places) }} }}\n"
-            f"def @{self.get_name(name)}(%ta: {array}, %places: Tensor[(?), int32]) "
-            f"-> {result._type} {{ let %limit = {_length('%places', None)}; "
-            f"@{helper}(%ta, Nil, %limit, %limit, %places) }}"
-        )
+        self._define("tensor_array_gather", result=self._of([self._new_axis, *self.shape]))
 
     def define_tensor_get_data(self) -> None:
         """Define ``tensor_get_data(t)``: the tensor itself."""
-        self._define(
-            f"def @{self.get_name('tensor_get_data')}(%tensor: {self._type}) -> {self._tensor} {{ "
-            f"match? (%tensor) {{ {self._some}(%t) => %t, }} }}"
-        )
-
-    @property
-    def _tensor(self) -> str:
-        return tensor_text(self.shape, self.dtype)
-
-    @property
-    def _type(self) -> str:
-        return self.get_name("tensor_t")
-
-    @property
-    def _some(self) -> str:
-        return self.get_name("tensor_constructor")
+        self._define("tensor_get_data")
 
     @property
     def _new_axis(self) -> AnyValue:
@@ -289,8 +193,23 @@ class StaticTensorArrayOps:
         other.define_tensor_adt()
         return other
 
-    def _define(self, text: str) -> None:
-        define(self.prelude.mod, text)
+    def _define(self, part: str, /, **given: StaticTensorArrayOps | str) -> None:
+        """Define what a part of the text says, of which some names are given."""
+
+        def find(name: str) -> str:
+            owner, _, own = name.rpartition(".")
+            arrays = given[owner] if owner else given.get(own, self)
+            return arrays if isinstance(arrays, str) else arrays._find(own)
+
+        define(self.prelude.mod, fill("static_arrays.rly", find, part))
+
+    def _find(self, name: str) -> str:
+        if name == "tensor":
+            return tensor_text(self.shape, self.dtype)
+        return self.get_name(_SHORT.get(name, name))
+
+
+_SHORT: Final = {"type": "tensor_t", "some": "tensor_constructor"}
 
 
 def _length(variable: str, shape: Sequence[AnyValue] | None) -> str:

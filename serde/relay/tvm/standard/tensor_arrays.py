@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any as AnyValue, Final
 
 from serde.relay.ir.dims import Any
+from serde.relay.tvm.standard.texts import fill
 
 __all__ = ["dynamic_definitions", "static_name", "tensor_text"]
 
@@ -72,7 +73,7 @@ def dynamic_definitions(dtype: str, name: Name) -> str:
         _expand_dims(name),
         _concatenate(name),
         *(_unstack(dtype, rank, name) for rank in range(1, _MAX_RANK + 1)),
-        _functions(name),
+        fill("tensor_arrays.rly", name),
     ]
     return "\n".join(parts)
 
@@ -130,72 +131,5 @@ def @{helper}(%i: int32, %up: int32, %t: {tensor}) -> {result} {{
 
 def @{name(f"tensor_array_unstack_tensor{rank}")}(%tensor: {tensor}) -> {result} {{
   @{helper}(0, take(shape_of(%tensor, dtype="int32"), 0), %tensor)
-}}
-"""
-
-
-def _functions(name: Name) -> str:
-    """Return the functions that are alike for tensors of any rank."""
-    tensor, array = name("tensor_t"), f"List[{name('tensor_t')}]"
-    create, scatter = name("tensor_array"), name("tensor_array_scatter_helper")
-    split, concat = name("ta_split_helper"), name("tensor_array_concat")
-    indices = "Tensor[(?), int32]"
-    return f"""
-def @{create}(%x: int32) -> {array} {{
-  if (%x == 0) {{ Nil }} else {{ Cons({name("tensor_nil")}, @{create}(%x - 1)) }}
-}}
-
-def @{name("tensor_array_read")}(%tensor_array: {array}, %x: int32) -> {tensor} {{
-  @nth(%tensor_array, %x)
-}}
-
-def @{name("tensor_array_write")}(%tensor_array: {array}, %x: int32, %v: {tensor}) -> {array} {{
-  @update(%tensor_array, %x, %v)
-}}
-
-def @{scatter}(%ta: {array}, %current: int32, %limit: int32, %places: {indices}, %values: {array})
-    -> {array} {{
-  if (%current == %limit) {{
-    %ta
-  }} else {{
-    let %value = @{name("tensor_array_read")}(%values, %current);
-    let %written = @{name("tensor_array_write")}(%ta, take(%places, %current), %value);
-    @{scatter}(%written, %current + 1, %limit, %places, %values)
-  }}
-}}
-
-def @{name("tensor_array_scatter")}(%ta: {array}, %places: {indices}, %values: {array})
-    -> {array} {{
-  @{scatter}(%ta, 0, take(shape_of(%places, dtype="int32"), 0), %places, %values)
-}}
-
-def @{split}(%ta: {array}, %value: {tensor}, %offset: int32, %current: int32, %limit: int32,
-    %lengths: {indices}) -> {array} {{
-  if (%current == %limit) {{
-    %ta
-  }} else {{
-    let %end = %offset + take(%lengths, %current);
-    let %others = @{split}(%ta, %value, %end, %current + 1, %limit, %lengths);
-    let %part = @{name("tensor_take")}(%value, %offset, %end);
-    @{name("tensor_array_write")}(%others, %current, %part)
-  }}
-}}
-
-def @{name("tensor_array_split")}(%ta: {array}, %value: {tensor}, %lengths: {indices})
-    -> {array} {{
-  @{split}(%ta, %value, 0, 0, take(shape_of(%lengths, dtype="int32"), 0), %lengths)
-}}
-
-def @{concat}(%tensor_array: {array}) -> {tensor} {{
-  match? (%tensor_array) {{
-    Nil => {name("tensor_nil")},
-    Cons(%hd, Nil) => %hd,
-    Cons(%hd, %tl) => @{name("tensor_concatenate")}(%hd, @{concat}(%tl)),
-  }}
-}}
-
-def @{name("tensor_array_stack")}(%tensor_array: {array}) -> {tensor} {{
-  let %rows = @map(@{name("tensor_expand_dims")}, %tensor_array);
-  @foldl(@{name("tensor_concatenate")}, @hd(%rows), @tl(%rows))
 }}
 """
