@@ -34,8 +34,7 @@ from serde.conversion.steps import (
     wanted_part,
     write_model,
 )
-from serde.core.optional import require
-from serde.core.report import Report
+from serde.core import Report, require
 from serde.errors import OptionError
 from serde.io.atomic import staged_text
 from serde.io.staging import stored_bytes
@@ -48,14 +47,9 @@ if TYPE_CHECKING:
     from serde.relax.runnable import Runnable
 
 __all__ = [
-    "compile",
-    "convert",
-    "export_model",
-    "from_relay",
-    "import_model",
-    "import_to_gluon",
+    "compile", "convert", "export_model", "from_relay", "import_model", "import_to_gluon",
     "to_relay",
-]
+]  # fmt: skip
 
 
 @takes_options(reads="format", passes=CutOptions)

@@ -13,10 +13,9 @@ from typing import Any as AnyValue, Literal, TypeAlias
 
 import numpy as np
 
-from serde.core import dtype_name, near_names, require_installed, shown
+from serde.core import dataclass, dtype_name, field, near_names, require_installed, shown
 from serde.core.limits import Limits
 from serde.core.lossy import check_allowed
-from serde.core.records import dataclass, field
 from serde.errors import OptionError
 from serde.relay.ir import Any, DimLike, SymDim, TensorType
 from serde.walk.inputs import parse_fixed

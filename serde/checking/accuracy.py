@@ -12,9 +12,8 @@ import numpy as np
 
 from serde.bridge.quantizing import QuantizeOptions
 from serde.checking.outputs import match_outputs
-from serde.core.records import dataclass, replace
+from serde.core import Array, dataclass, replace
 from serde.core.report import Nearness, OutputAccuracy
-from serde.core.weights import Array
 from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError, OptionError
 

@@ -22,8 +22,7 @@ from typing import Final
 from serde.checking.distance import deviation, distance, ratio
 from serde.checking.judgement import fits
 from serde.checking.outputs import match_outputs
-from serde.core.records import dataclass
-from serde.core.weights import Array
+from serde.core import Array, dataclass
 from serde.engine.fitting import fit_inputs
 from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError

@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from serde.core.records import dataclass, field
-from serde.core.weights import Array
+from serde.core import Array, dataclass, field
 from serde.relay.ir import Fractions, InRange, Moves, Reshape, Truth, UsuallyInRange, Values, traits
 from serde.relay.ir.bodies import carried, inner_first
 from serde.relay.ir.expr import (

@@ -16,8 +16,7 @@ from serde.bridge.options import bind_options, option_names, refuse_options
 from serde.bridge.summary import TensorSummary
 from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
-from serde.core import Array, Report, Weight
-from serde.core.records import asdict, dataclass, field
+from serde.core import Array, Report, Weight, asdict, dataclass, field
 from serde.errors import OptionError
 from serde.relay.ir import Call, Function, IRModule, OpDef, RelayModel, TupleType, Var, post_order
 from serde.relay.ir.compare import first_difference

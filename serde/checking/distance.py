@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from serde.core.records import dataclass
-from serde.core.weights import Array, dtype_name
+from serde.core import Array, dataclass, dtype_name
 
 __all__ = [
     "Distance", "cosine", "deviation", "difference", "distance", "epsilon", "ratio", "same",

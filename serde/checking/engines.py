@@ -25,14 +25,9 @@ from serde.relay.ir.model import OpenedLengths, RelayModel
 from serde.relay.ir.types import TensorType
 
 __all__ = [
-    "KEPT",
-    "RememberingEngine",
-    "engine_for_path",
-    "read_native",
-    "read_target",
-    "renamed_engine",
+    "KEPT", "RememberingEngine", "engine_for_path", "read_native", "read_target", "renamed_engine",
     "source_engine",
-]
+]  # fmt: skip
 
 
 class _WrappedEngine(Engine):

@@ -16,8 +16,7 @@ from serde.checking.distance import cosine, deviation, difference
 from serde.checking.inputs import random_inputs
 from serde.checking.sizes import input_type, resolve_dims
 from serde.checking.verdict import compare
-from serde.core import Array, Report, dtype_name
-from serde.core.report import OutputVerdict
+from serde.core import Array, OutputVerdict, Report, dtype_name
 from serde.engine.base import Engine, run_engine
 from serde.engine.fitting import match_names
 from serde.relay.ir import RelayModel, SymDim

@@ -45,9 +45,7 @@ from serde.checking.distance import (
     smallest,
 )
 from serde.checking.tolerance import Tolerance
-from serde.core.records import dataclass, replace
-from serde.core.report import OutputVerdict
-from serde.core.weights import Array, dtype_name, numpy_dtype
+from serde.core import Array, OutputVerdict, dataclass, dtype_name, numpy_dtype, replace
 
 __all__ = [
     "DEFAULT_TOLERANCES", "OTHER_SHAPE", "RANDOM", "USELESS", "Rule", "Tolerance", "fits",

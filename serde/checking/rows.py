@@ -15,8 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.checking.distance import Distance, deviation, distance
-from serde.core.records import dataclass, replace
-from serde.core.weights import Array
+from serde.core import Array, dataclass, replace
 
 __all__ = ["Explanation", "explain_rows"]
 

@@ -42,8 +42,7 @@ from serde.checking.judgement import (
 from serde.checking.outputs import match_outputs, other_shape
 from serde.checking.rows import explain_rows
 from serde.checking.yardstick import Measured, Yardstick
-from serde.core.report import OutputVerdict, Report
-from serde.core.weights import Array, dtype_name
+from serde.core import Array, OutputVerdict, Report, dtype_name
 from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError
 from serde.relay.ir import Any, Call, Expr, RelayModel, Tuple, TypeOnly, trait_of, value_types

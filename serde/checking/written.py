@@ -13,8 +13,7 @@ from serde.checking.generating import compare_as_used
 from serde.checking.tolerance import CheckOptions
 from serde.checking.verdict import raise_if_differs
 from serde.conversion.steps import Conversion
-from serde.core.records import dataclass
-from serde.core.report import Report
+from serde.core import Report, dataclass
 from serde.engine.base import Engine
 from serde.engine.interpreter import RelayEngine
 from serde.relay.ir.model import RelayModel

@@ -21,9 +21,7 @@ import numpy as np
 
 from serde.checking.distance import deviation, ratio
 from serde.checking.observing import ObservedExact, has_cases
-from serde.core.progress import counting, expect
-from serde.core.records import dataclass, field
-from serde.core.weights import Array, numpy_dtype
+from serde.core import Array, counting, dataclass, expect, field, numpy_dtype
 from serde.relay import transform
 from serde.relay.ir import OpDef, RelayModel, all_nodes, carried, trait_of
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Tuple, Var

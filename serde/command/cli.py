@@ -22,8 +22,7 @@ from serde._version import __version__
 from serde.command.console import Terminal
 from serde.command.invocation import Invocation
 from serde.command.streams import usable_streams
-from serde.core.outcome import error_message, exit_code
-from serde.core.texts import near_names
+from serde.core import error_message, exit_code, near_names
 from serde.errors import SerdeError, UnsupportedModelError
 
 __all__ = ["cli", "find_command", "main"]

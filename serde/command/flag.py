@@ -10,14 +10,9 @@ import click
 from click.shell_completion import CompletionItem
 
 __all__ = [
-    "FORMAT_THEME",
-    "READING_THEME",
-    "Flag",
-    "complete_formats",
-    "complete_limits",
-    "complete_lossy_steps",
-    "complete_paths",
-]
+    "FORMAT_THEME", "READING_THEME", "Flag", "complete_formats", "complete_limits",
+    "complete_lossy_steps", "complete_paths",
+]  # fmt: skip
 
 READING_THEME = "Reading any format"
 FORMAT_THEME = "Format "

@@ -25,13 +25,9 @@ from serde.conversion.signature import attribute_texts, option_default
 from serde.errors import OptionError
 
 __all__ = [
-    "generated_options",
-    "parse_dims",
-    "parse_dtypes",
-    "parse_images",
-    "parse_lengths",
+    "generated_options", "parse_dims", "parse_dtypes", "parse_images", "parse_lengths",
     "parse_shapes",
-]
+]  # fmt: skip
 
 SHAPE_FORMS = (
     "data:1,3,224,224  data:[1,3,224,224]  data:1x3x224x224  data:N,3,?,-1 (dynamic)  "

@@ -12,9 +12,8 @@ from serde.bridge.summary import ModelSummary, TensorSummary
 from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import load_model
-from serde.core.records import asdict, dataclass, field
+from serde.core import asdict, dataclass, field, near_names, size_text
 from serde.core.report import Report, Table, shape_text
-from serde.core.texts import near_names, size_text
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.ir import RelayModel, TupleType, Type
 from serde.relay.transform.cutting import NamedValue, nameable_values

@@ -16,14 +16,9 @@ if TYPE_CHECKING:
     from serde.checking.difference import ModelDiff, WeightDiff
 
 __all__ = [
-    "as_json",
-    "as_markdown",
-    "bisection_table",
-    "difference_lines",
-    "difference_tables",
-    "markdown_document",
-    "markdown_table",
-]
+    "as_json", "as_markdown", "bisection_table", "difference_lines", "difference_tables",
+    "markdown_document", "markdown_table",
+]  # fmt: skip
 
 _SHOWN_BEFORE, _SHOWN_VALUES = 4, 12
 """How many values are shown in front of the first one at fault, and in all."""

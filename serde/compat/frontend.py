@@ -15,14 +15,9 @@ from serde.relay.ir import Any, Constant, DimLike, Expr, Function, IRModule, Rel
 from serde.relay.ir.visit import rewrite
 
 __all__ = [
-    "from_coreml",
-    "from_exported_program",
-    "from_mxnet",
-    "from_nnef",
-    "from_onnx",
-    "from_pytorch",
+    "from_coreml", "from_exported_program", "from_mxnet", "from_nnef", "from_onnx", "from_pytorch",
     "from_tflite",
-]
+]  # fmt: skip
 
 Shapes = Mapping[str, Sequence[DimLike]] | None
 Converters = Mapping[str, Callable[..., AnyValue]] | None

@@ -8,8 +8,7 @@ from typing import Any as AnyValue
 
 from serde.bridge.contract import AnyBridge
 from serde.bridge.summary import TensorSummary
-from serde.core.records import dataclass, field, replace
-from serde.core.report import Report
+from serde.core import Report, dataclass, field, replace
 from serde.errors import OptionError, UnsupportedModelError, raise_if_refused
 from serde.relay.ir import Constant, Expr, Function, TensorType, TupleType, rewrite
 from serde.relay.ir.dims import DimLike, SymDim, as_dim, substitute, symbol

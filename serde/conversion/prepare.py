@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from serde.core import Report, pause_garbage_collection
+from serde.core import Report, dataclass, field, pause_garbage_collection
 from serde.core.lossy import FLOAT16_OVERFLOW, check_allowed
-from serde.core.records import dataclass, field
 from serde.core.texts import weights_text
 from serde.errors import OptionError, raise_if_refused
 from serde.relay import transform

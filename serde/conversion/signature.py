@@ -25,14 +25,9 @@ from serde.core.records import dataclass
 from serde.errors import OptionError
 
 __all__ = [
-    "FormatName",
-    "OptionGroup",
-    "PublicFunction",
-    "attribute_texts",
-    "describe_fields",
-    "option_default",
-    "takes_options",
-]
+    "FormatName", "OptionGroup", "PublicFunction", "attribute_texts", "describe_fields",
+    "option_default", "takes_options",
+]  # fmt: skip
 
 FormatName = NewType("FormatName", str)
 """Name of a format of another package, for type checkers: its options are then not checked.

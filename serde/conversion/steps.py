@@ -21,10 +21,8 @@ from serde.conversion.prepare import (
     prepare,
     rename_inputs_and_outputs,
 )
-from serde.core import Report, pause_garbage_collection
+from serde.core import Report, dataclass, expect, pause_garbage_collection, replace
 from serde.core.limits import budget, spending
-from serde.core.progress import expect
-from serde.core.records import dataclass, replace
 from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files
 from serde.relay.ir import Call, OpDef, RelayModel, post_order

@@ -3,6 +3,13 @@
 What most modules elsewhere need of it they import from here; each name is loaded when it is used.
 """
 
+from serde.core.allocation import (
+    arange as arange,
+    full as full,
+    iterations as iterations,
+    ones as ones,
+    zeros as zeros,
+)
 from serde.core.garbage_collection import pause_garbage_collection as pause_garbage_collection
 from serde.core.limits import (
     CHUNK_BYTES as CHUNK_BYTES,
@@ -22,7 +29,22 @@ from serde.core.optional import (
     require as require,
     require_installed as require_installed,
 )
-from serde.core.report import Issue as Issue, Report as Report, Table as Table
+from serde.core.outcome import error_message as error_message, exit_code as exit_code
+from serde.core.parsing import parse_json as parse_json
+from serde.core.progress import counting as counting, expect as expect
+from serde.core.records import (
+    asdict as asdict,
+    dataclass as dataclass,
+    field as field,
+    fields as fields,
+    replace as replace,
+)
+from serde.core.report import (
+    Issue as Issue,
+    OutputVerdict as OutputVerdict,
+    Report as Report,
+    Table as Table,
+)
 from serde.core.texts import (
     near_names as near_names,
     printable as printable,

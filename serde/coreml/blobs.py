@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from serde.core import MAX_TENSORS, FileRange, FileWeight, OpenFile, Weight
-from serde.core.progress import expect
+from serde.core import MAX_TENSORS, FileRange, FileWeight, OpenFile, Weight, expect
 from serde.coreml.elements import Element
 from serde.errors import FormatError
 from serde.io.messages import Payload, PieceWriter

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
-from serde.core import Weight, budget
-from serde.core.records import dataclass, field
+from serde.core import Weight, budget, dataclass, field
 from serde.coreml.blobs import BlobLayout
 from serde.errors import FormatError
 

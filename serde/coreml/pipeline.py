@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.core import Report, Weight, pause_garbage_collection
-from serde.core.records import dataclass, field, replace
+from serde.core import Report, Weight, dataclass, field, pause_garbage_collection, replace
 from serde.coreml.interface.interface import model_meta, tensors_of
 from serde.coreml.interface.network_inputs import input_variable
 from serde.coreml.mlprogram.importer import to_relay as program_to_relay

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from serde.core import OpenFile, Weight, parse_json
 from serde.core.limits import MAX_MANIFEST_BYTES, MAX_RANK
-from serde.core.parsing import parse_json
-from serde.core.weights import OpenFile, Weight
 from serde.coreml.blobs import BlobFile
 from serde.coreml.elements import BY_MIL
 from serde.coreml.model import CoremlModel, blob_values, kind_of

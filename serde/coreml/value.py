@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any as AnyValue
 
-from serde.core.records import dataclass, field
-from serde.core.weights import Array, ArrayWeight, Weight, dtype_name
+from serde.core import Array, ArrayWeight, Weight, dataclass, dtype_name, field
 from serde.coreml.elements import BY_DTYPE, UNSIGNED, Element
 from serde.errors import Unsupported
 from serde.io.packed import PackedBytes

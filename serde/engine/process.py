@@ -35,13 +35,9 @@ from serde.engine.idle import IdleWorkers, surroundings
 from serde.errors import CheckError, MissingDependency
 
 __all__ = [
-    "EngineEnded",
-    "ProcessEngine",
-    "WorkerProcess",
-    "call_in_process",
-    "can_start",
+    "EngineEnded", "ProcessEngine", "WorkerProcess", "call_in_process", "can_start",
     "temporary_files_in",
-]
+]  # fmt: skip
 
 _MAIN = (
     "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "

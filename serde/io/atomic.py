@@ -19,8 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from serde.core import CHUNK_BYTES, FileRange, OpenFile, Weight
-from serde.core.progress import counting
+from serde.core import CHUNK_BYTES, FileRange, OpenFile, Weight, counting
 from serde.core.systems import has_owners, name_fault
 from serde.errors import FormatError, OptionError
 from serde.io.staging import REPEATS, commit, staging_directory

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b, sha1
 from typing import Final
 
-from serde.core import CHUNK_BYTES, OpenFile
-from serde.core.records import dataclass
+from serde.core import CHUNK_BYTES, OpenFile, dataclass
 from serde.errors import FormatError
 
 __all__ = ["DIGEST_BYTES", "MOST_RANGES", "Fingerprint", "sha1_of"]

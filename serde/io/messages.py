@@ -14,9 +14,7 @@ from pathlib import Path
 import numpy as np
 from google.protobuf.message import Message
 
-from serde.core.limits import CHUNK_BYTES, MAX_PROTOBUF_BYTES
-from serde.core.progress import counting, expect
-from serde.core.records import dataclass
+from serde.core import CHUNK_BYTES, MAX_PROTOBUF_BYTES, counting, dataclass, expect
 from serde.core.weights import ArrayWeight, FileRange, FileWeight, OpenFile, Weight, numpy_dtype
 from serde.errors import ConverterBug, FormatError
 from serde.io.atomic import copy_range, write_all

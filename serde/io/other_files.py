@@ -14,8 +14,7 @@ from io import BytesIO
 from itertools import islice
 from typing import Final
 
-from serde.core import OpenFile, printable
-from serde.core.parsing import parse_json
+from serde.core import OpenFile, parse_json, printable
 from serde.errors import FormatError
 from serde.io.archives import is_tar, tar_names
 from serde.io.zips import is_zip, zip_copy

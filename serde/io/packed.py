@@ -10,13 +10,9 @@ import numpy as np
 from serde.core.weights import Array, FileRange, Weight, numpy_dtype
 
 __all__ = [
-    "HighFirstWeight",
-    "PackedBytes",
-    "PackedWeight",
-    "high_first_chunks",
-    "stored_chunks",
+    "HighFirstWeight", "PackedBytes", "PackedWeight", "high_first_chunks", "stored_chunks",
     "stored_source",
-]
+]  # fmt: skip
 
 _BLOCK = 2**20
 """Elements that are packed at a time; a multiple of every group."""

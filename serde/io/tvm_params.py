@@ -14,8 +14,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from serde.core import MAX_TENSORS, OpenFile, Weight, numpy_dtype
-from serde.core.progress import expect
+from serde.core import MAX_TENSORS, OpenFile, Weight, expect, numpy_dtype
 from serde.io.atomic import write_all, write_weight
 from serde.io.cursor import Cursor
 from serde.io.pairs import UNMARKED

@@ -8,8 +8,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.core.records import dataclass, field, replace
-from serde.core.weights import Array, ArrayWeight, Weight
+from serde.core import Array, ArrayWeight, Weight, dataclass, field, replace
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.attributes import encode_attribute
 from serde.mxnet.model import DTYPES, Entry, Graph, Node

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.core import Array, ArrayWeight, Weight, is_installed, require
-from serde.core.records import dataclass
+from serde.core import Array, ArrayWeight, Weight, dataclass, is_installed, require
 from serde.engine.base import Engine, first_line
 from serde.engine.fitting import fit_inputs
 from serde.engine.process import ProcessEngine, can_start

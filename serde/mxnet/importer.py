@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.core import Report, pause_garbage_collection
-from serde.core.parsing import parse_json
-from serde.core.records import dataclass, field
+from serde.core import Report, dataclass, field, parse_json, pause_garbage_collection
 from serde.errors import FormatError, OptionError, raise_if_refused
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code

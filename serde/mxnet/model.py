@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from serde.core.records import dataclass, field, replace
-from serde.core.weights import Weight
+from serde.core import Weight, dataclass, field, replace
 
 __all__ = [
     "COMPUTED", "DTYPES", "INPUT_KEY", "LATEST_VERSION", "NUMBER", "Entry", "Graph",

@@ -24,8 +24,7 @@ import os
 import struct
 from collections.abc import Callable, Mapping
 
-from serde.core import MAX_RANK, MAX_TENSORS, OpenFile, Weight
-from serde.core.progress import expect
+from serde.core import MAX_RANK, MAX_TENSORS, OpenFile, Weight, expect
 from serde.errors import Unsupported
 from serde.io.atomic import write_all, write_weight
 from serde.io.cursor import Cursor

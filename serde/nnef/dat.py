@@ -9,8 +9,7 @@ import math
 import struct
 from typing import Final
 
-from serde.core.records import dataclass
-from serde.core.weights import Array, FileWeight, OpenFile, Weight
+from serde.core import Array, FileWeight, OpenFile, Weight, dataclass
 from serde.errors import FormatError, Unsupported
 from serde.io.packed import HighFirstWeight
 

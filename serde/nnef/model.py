@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue, Literal, TypeAlias
 
-from serde.core.records import dataclass, field, replace
-from serde.core.weights import Weight
+from serde.core import Weight, dataclass, field, replace
 
 __all__ = [
     "Argument", "Block", "Definition", "ElementType", "NnefModel", "Operation", "Quantization",

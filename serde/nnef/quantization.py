@@ -10,8 +10,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import Array, numpy_dtype
+from serde.core import Array, dataclass, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.model import Quantization
 from serde.relay.ir import Constant, Expr, call, tensor_type

@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from serde.core import MAX_GRAPH_TEXT_BYTES, Weight
-from serde.core.progress import counting, expect
-from serde.core.records import dataclass
+from serde.core import MAX_GRAPH_TEXT_BYTES, Weight, counting, dataclass, expect
 from serde.errors import FormatError
 from serde.io.atomic import atomic_write, check_files, write_all, write_weight
 from serde.io.contained import location_fault, read_small

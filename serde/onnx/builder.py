@@ -16,8 +16,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from serde.core import MAX_RANK, Array, Weight, dtype_name
-from serde.core.records import dataclass, field, replace
+from serde.core import MAX_RANK, Array, Weight, dataclass, dtype_name, field, replace
 from serde.errors import ConverterBug, Unsupported
 from serde.onnx.interface import value_type_proto
 from serde.onnx.schemas import require_dtype, result_dtypes

@@ -18,9 +18,7 @@ from typing import Literal
 
 import onnx
 
-from serde.core import MAX_PROTOBUF_BYTES, ArrayWeight, OpenFile
-from serde.core.progress import expect
-from serde.core.records import dataclass, field
+from serde.core import MAX_PROTOBUF_BYTES, ArrayWeight, OpenFile, dataclass, expect, field
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group
 from serde.io.contained import is_there

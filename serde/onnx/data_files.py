@@ -28,13 +28,8 @@ from serde.onnx.model import DATA_PROPERTY, LINKED_PROPERTY, PRODUCER, LinkedFil
 from serde.onnx.text import is_text
 
 __all__ = [
-    "data_name",
-    "external_locations",
-    "graph_digest",
-    "is_written",
-    "noted_data",
-    "outdated_data",
-]
+    "data_name", "external_locations", "graph_digest", "is_written", "noted_data", "outdated_data",
+]  # fmt: skip
 
 _DIGEST_BYTES = 8
 

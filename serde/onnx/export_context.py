@@ -8,8 +8,7 @@ from typing import Any as AnyValue, Final, Literal
 import numpy as np
 import onnx
 
-from serde.core.records import dataclass, replace
-from serde.core.weights import numpy_dtype
+from serde.core import dataclass, numpy_dtype, replace
 from serde.errors import ConverterBug
 from serde.onnx.builder import GraphBuilder, GraphScope, Value, ValueType, without_symbols
 from serde.onnx.schemas import takes_dtype

@@ -23,8 +23,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from serde.core.records import dataclass, replace
-from serde.core.weights import FileRange, OpenFile
+from serde.core import FileRange, OpenFile, dataclass, replace
 from serde.errors import FormatError
 from serde.io.contained import location_fault
 from serde.io.staging import final_directory

@@ -24,14 +24,9 @@ if TYPE_CHECKING:
     from serde.onnx.export_context import ExportContext, Value
 
 __all__ = [
-    "declared_types",
-    "foreign_node",
-    "may_run_foreign",
-    "register_library",
-    "register_reference_ops",
-    "run_foreign",
-    "write_foreign",
-]
+    "declared_types", "foreign_node", "may_run_foreign", "register_library",
+    "register_reference_ops", "run_foreign", "write_foreign",
+]  # fmt: skip
 
 PLAIN: Final = "ai.onnx"
 """What ONNX's own domain, whose name is empty, is called."""

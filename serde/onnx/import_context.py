@@ -8,8 +8,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from serde.core import Array, Issue, Weight
-from serde.core.records import dataclass, field
+from serde.core import Array, Issue, Weight, dataclass, field
 from serde.onnx.elements import element_dtype
 from serde.onnx.model import OnnxModel
 from serde.onnx.scopes import Scope

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import onnx
 
-from serde.core import Report, Weight, budget, pause_garbage_collection
-from serde.core.records import dataclass, replace
+from serde.core import Report, Weight, budget, dataclass, pause_garbage_collection, replace
 from serde.errors import FormatError, Unsupported, raise_if_refused
 from serde.onnx.attributes import attribute_value, resolve_references
 from serde.onnx.elements import element_dtype

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue, Final
 
-from serde.core import FileRange, Report, Weight, numpy_dtype
-from serde.core.parsing import parse_json
+from serde.core import FileRange, Report, Weight, numpy_dtype, parse_json
 from serde.core.texts import weights_text
 from serde.errors import FormatError, OptionError
 from serde.io.contained import location_fault

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import onnx
 
-from serde.core import MAX_PROTOBUF_BYTES, MAX_RANK, ArrayWeight, Weight
-from serde.core.records import dataclass, field
+from serde.core import MAX_PROTOBUF_BYTES, MAX_RANK, ArrayWeight, Weight, dataclass, field
 from serde.errors import ConverterBug, FormatError, OptionError
 from serde.io.packed import stored_chunks
 from serde.onnx.elements import CODES, ELEMENTS, MESSAGES, Element

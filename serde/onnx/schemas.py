@@ -11,8 +11,7 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.shape_inference import InferenceError
 
-from serde.core.records import dataclass
-from serde.core.weights import Array
+from serde.core import Array, dataclass
 from serde.errors import OptionError, Unsupported
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.interface import value_type_proto

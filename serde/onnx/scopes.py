@@ -14,15 +14,9 @@ from serde.relay.ir.expr import Expr
 from serde.walk.scope import Scope as BaseScope
 
 __all__ = [
-    "FunctionKey",
-    "NamedNode",
-    "Scope",
-    "domain_name",
-    "needed_values",
-    "node_name",
-    "read_names",
+    "FunctionKey", "NamedNode", "Scope", "domain_name", "needed_values", "node_name", "read_names",
     "sort_nodes",
-]
+]  # fmt: skip
 
 FunctionKey = tuple[str, str, str]
 """Domain, name and overload of a model's own function."""

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass, replace
-from serde.core.weights import Array, Weight
+from serde.core import Array, Weight, dataclass, replace
 from serde.engine.process import call_in_process, can_start
 from serde.errors import CheckError, CompileError, OptionError
 from serde.io.pairs import mark_of

@@ -13,13 +13,9 @@ from typing import Any as AnyValue, Final
 from serde.relax.framework import Framework
 
 __all__ = [
-    "ELEMENTWISE",
-    "REDUCTIONS",
-    "broadcast_lengths",
-    "make_fallback",
-    "make_spread",
+    "ELEMENTWISE", "REDUCTIONS", "broadcast_lengths", "make_fallback", "make_spread",
     "open_lengths",
-]
+]  # fmt: skip
 
 ELEMENTWISE: Final = frozenset((
     "add", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor", "divide", "equal",

@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any as AnyValue, Final
 
-from serde.core.optional import require
-from serde.core.parsing import parse_json
+from serde.core import parse_json, require
 from serde.errors import MissingDependency, OptionError
 
 __all__ = ["Framework", "load"]

@@ -8,8 +8,7 @@ from functools import partial
 from types import NoneType
 from typing import Any as AnyValue, Final
 
-from serde.core import MAX_NESTING, Report, budget
-from serde.core.records import dataclass
+from serde.core import MAX_NESTING, Report, budget, dataclass
 from serde.errors import FormatError, TypeInferenceError, Unsupported
 from serde.relax.framework import load
 from serde.relax.import_context import ImportContext

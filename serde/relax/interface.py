@@ -8,8 +8,7 @@ from typing import Any as AnyValue, Final
 import numpy as np
 
 from serde.bridge.summary import TensorSummary
-from serde.core.parsing import parse_json
-from serde.core.records import asdict, dataclass
+from serde.core import asdict, dataclass, parse_json
 from serde.errors import FormatError
 from serde.io.pairs import UNMARKED
 from serde.relax.framework import Framework, load

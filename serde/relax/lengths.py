@@ -14,8 +14,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.core.limits import budget
-from serde.core.records import dataclass
+from serde.core import budget, dataclass
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.reflection import handle_of

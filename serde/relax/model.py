@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass, field
-from serde.core.weights import Weight
+from serde.core import Weight, dataclass, field
 
 __all__ = ["INPUT_NAMES", "OUTPUT_NAMES", "WEIGHT_NAMES", "RelaxModel"]
 

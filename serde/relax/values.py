@@ -6,8 +6,7 @@ import keyword
 import re
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass, field
-from serde.core.weights import Array
+from serde.core import Array, dataclass, field
 from serde.errors import Unsupported
 from serde.relay.ir import SequenceType, TensorType, UniqueNames
 from serde.walk.placement import Scope

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from serde.core.records import dataclass, field
-from serde.core.weights import Weight
+from serde.core import Weight, dataclass, field
 from serde.relay.ir import IRModule, ModelMeta
 
 __all__ = ["RelayProgram"]

@@ -9,8 +9,7 @@ from typing import Any as AnyValue, Final, Protocol
 
 import numpy as np
 
-from serde.core.records import dataclass
-from serde.core.weights import Array
+from serde.core import Array, dataclass
 from serde.engine.fitting import bind_inputs
 from serde.errors import OptionError
 from serde.relay.ir import Function, GlobalVar, IRModule, RelayModel

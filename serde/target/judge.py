@@ -16,8 +16,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from serde.core import Report, Weight
-from serde.core.records import dataclass
+from serde.core import Report, Weight, dataclass
 from serde.errors import TypeInferenceError, Unsupported, UnsupportedModelError
 from serde.onnx.builder import walk_nodes
 from serde.onnx.elements import ELEMENTS

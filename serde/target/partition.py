@@ -22,8 +22,7 @@ from typing import Any as AnyValue, Final
 
 from serde.bridge.formats import PIVOT, get_bridge
 from serde.conversion.prepare import PrepareOptions, prepare
-from serde.core import Report, Weight, pause_garbage_collection
-from serde.core.records import dataclass
+from serde.core import Report, Weight, dataclass, pause_garbage_collection
 from serde.errors import OptionError, UnsupportedModelError
 from serde.onnx.exporter import write_lowered
 from serde.onnx.lowering import arrange
@@ -41,13 +40,8 @@ from serde.target.supported import SupportedOperators, read_supported
 from serde.target.units import Unit, UnitGraph, find_units
 
 __all__ = [
-    "OPSET_KEY",
-    "Partition",
-    "PlacedNode",
-    "Region",
-    "partition_for_onnx",
-    "partition_model",
-]
+    "OPSET_KEY", "Partition", "PlacedNode", "Region", "partition_for_onnx", "partition_model",
+]  # fmt: skip
 
 OPSET_KEY: Final = "onnx_opset"
 """Attribute of a region's function, of ``main`` where there is none: the operator set to write."""

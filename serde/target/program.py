@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from serde.core.records import dataclass, field
-from serde.core.weights import Weight
+from serde.core import Weight, dataclass, field
 from serde.errors import RelayError, Unsupported
 from serde.relay.ir import IRModule, SymDim, UniqueNames, all_nodes, leaf_names, value_types
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var

@@ -11,8 +11,7 @@ from serde.checking.verdict import compare, raise_if_differs
 from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import read_model, source_paths
-from serde.core import Array, Report, dtype_name
-from serde.core.records import dataclass
+from serde.core import Array, Report, dataclass, dtype_name
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
 from serde.io.directories import check_directory

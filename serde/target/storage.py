@@ -13,10 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
+from serde.core import OpenFile, Weight, dataclass, parse_json
 from serde.core.limits import MAX_GRAPH_TEXT_BYTES, MAX_RANK, MAX_SPLIT_MANIFEST_BYTES
-from serde.core.parsing import parse_json
-from serde.core.records import dataclass
-from serde.core.weights import OpenFile, Weight
 from serde.errors import FormatError, RelayError
 from serde.io.contained import member_path, read_small
 from serde.io.directories import atomic_directory

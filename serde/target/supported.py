@@ -32,10 +32,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any as AnyValue, Final
 
+from serde.core import dataclass, field, parse_json, require
 from serde.core.limits import MAX_MANIFEST_BYTES, MAX_RANK
-from serde.core.optional import require
-from serde.core.parsing import parse_json
-from serde.core.records import dataclass, field
 from serde.errors import OptionError
 from serde.onnx.elements import CODES
 from serde.onnx.versions import CHANGES, Change

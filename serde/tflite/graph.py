@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Final
 
-from serde.core.records import dataclass, field, replace
-from serde.core.weights import Array, Weight
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.unique_names import UniqueNames
+from serde.core import Array, Weight, dataclass, field, replace
+from serde.relay.ir import TensorType, UniqueNames
 from serde.tflite.model import Operator, Subgraph, Tensor
 from serde.walk.placement import Scope
 

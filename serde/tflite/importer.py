@@ -9,19 +9,12 @@ import numpy as np
 
 import serde.relay as relay
 from serde.bridge.input_types import image_facts
-from serde.core.garbage_collection import pause_garbage_collection
+from serde.core import Report, dataclass, numpy_dtype, pause_garbage_collection, replace
 from serde.core.limits import MAX_MANIFEST_BYTES
-from serde.core.records import dataclass, replace
-from serde.core.report import Report
-from serde.core.weights import numpy_dtype
 from serde.errors import OptionError, TypeInferenceError, Unsupported, raise_if_refused
-from serde.relay.ir.dims import Dim, DimLike, as_dim
+from serde.relay.ir import Dim, DimLike, Foreign, TensorType, UniqueNames, as_dim, is_float
 from serde.relay.ir.expr import Constant, Expr, Span, Var
-from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.unique_names import UniqueNames
 from serde.tflite.import_context import ImportContext
 from serde.tflite.interface import NO_NUMBERS, Interface, chosen_interface, declared_type
 from serde.tflite.model import Operator, Subgraph, Tensor, TfliteModel

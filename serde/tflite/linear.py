@@ -7,17 +7,11 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from serde.core.limits import CHUNK_BYTES
-from serde.core.records import dataclass
-from serde.core.weights import Array, Weight, dtype_name
+from serde.core import CHUNK_BYTES, Array, Weight, dataclass, dtype_name
 from serde.relay import transform
-from serde.relay.ir.bodies import all_nodes
+from serde.relay.ir import RelayModel, Reshape, TensorType, all_nodes, rebuild, rewrite_function
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
-from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import call, called_name, has_trait
-from serde.relay.ir.traits import Reshape
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rebuild, rewrite_function
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import closed_nodes
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
-from serde.core.records import dataclass, field, replace
-from serde.core.weights import Array, Weight
+from serde.core import Array, Weight, dataclass, field, replace
 from serde.tflite.facts import Facts
 
 __all__ = ["Operator", "Quantization", "Signature", "Subgraph", "Tensor", "TfliteModel"]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core import Array, numpy_dtype, require
-from serde.core.records import dataclass, replace
+from serde.core import Array, dataclass, numpy_dtype, replace, require
 from serde.errors import OptionError
 from serde.relay.ir.types import TensorType
 from serde.torch.dimensions import parse_dim

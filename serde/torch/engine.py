@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.core import Array, Weight, is_installed, require
-from serde.core.parsing import parse_json
+from serde.core import Array, Weight, is_installed, parse_json, require
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
 from serde.engine.interpreter import RelayEngine, declared_dtypes

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass, field
-from serde.core.weights import Weight
+from serde.core import Weight, dataclass, field
 from serde.relay.ir import DimLike, TensorType
 from serde.torch.dimensions import Range
 

@@ -7,8 +7,7 @@ from types import NoneType
 from typing import Any as AnyValue, Literal
 
 from serde.bridge.options import ExportOptions, ImportOptions, check_convert_map
-from serde.core.records import dataclass, field
-from serde.core.texts import shown
+from serde.core import dataclass, field, shown
 from serde.errors import OptionError
 from serde.torch.checkpoint.tasks import Task
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue, TypeAlias
 
-from serde.core.records import dataclass, field
-from serde.core.weights import Weight
+from serde.core import Weight, dataclass, field
 from serde.relay.ir.types import TensorType
 from serde.torch.model import Input
 

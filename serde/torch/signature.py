@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any as AnyValue, Final
 
-from serde.core.parsing import parse_json
-from serde.core.records import dataclass, replace
+from serde.core import dataclass, parse_json, replace
 from serde.torch.model import Argument, Ref
 
 __all__ = ["Given", "Results", "name_leaves", "name_results"]

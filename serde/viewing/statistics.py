@@ -14,8 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from serde.core.records import dataclass, field
-from serde.core.weights import Array, Weight, numpy_dtype
+from serde.core import Array, Weight, dataclass, field, numpy_dtype
 from serde.errors import SerdeError
 
 __all__ = ["Histogram", "Statistics", "measure", "measure_weights"]

@@ -19,8 +19,7 @@ from serde.checking.engines import read_native
 from serde.conversion.locations import Locations
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model, source_paths
-from serde.core.records import dataclass, field, replace
-from serde.core.report import Issue, Report
+from serde.core import Issue, Report, dataclass, field, replace
 from serde.errors import CheckError, OptionError, SerdeError, UnsupportedModelError
 from serde.io.atomic import check_files, write_text
 from serde.relay.ir.model import RelayModel

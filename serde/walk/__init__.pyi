@@ -4,11 +4,13 @@ What most modules elsewhere need of it they import from here; each name is loade
 """
 
 from serde.walk.holes import Hole as Hole, Incomplete as Incomplete, Placeholder as Placeholder
-from serde.walk.pairs import pair as pair, reads as reads, writes as writes
+from serde.walk.pairs import one_of as one_of, pair as pair, reads as reads, writes as writes
 from serde.walk.scope import Scope as Scope
 from serde.walk.takes import (
+    AXES as AXES,
     CONSTANT as CONSTANT,
     FLOATS as FLOATS,
+    SIGNED as SIGNED,
     Takes as Takes,
     at as at,
     dtypes as dtypes,

@@ -16,14 +16,8 @@ from serde.relay.ir.schema import REQUIRED, attribute_converter, innermost, is_s
 from serde.walk.takes import NotTaken, Takes
 
 __all__ = [
-    "Converter",
-    "Decode",
-    "Deferred",
-    "Entry",
-    "Parameter",
-    "make_parameter",
-    "parameters_of",
-]
+    "Converter", "Decode", "Deferred", "Entry", "Parameter", "make_parameter", "parameters_of",
+]  # fmt: skip
 
 
 Decode = Callable[[AnyValue, AnyValue], AnyValue]

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from types import GeneratorType
 from typing import Any as AnyValue, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
-from serde.core.records import dataclass
-from serde.core.weights import Array
+from serde.core import Array, dataclass
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir import Any, Dim, FloorDiv, OpDef, SymDim, post_order, symbol
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, astuple

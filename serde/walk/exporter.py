@@ -14,9 +14,7 @@ from contextlib import contextmanager
 from types import GeneratorType
 from typing import Any as AnyValue, Final, Generic, TypeAlias, TypeVar
 
-from serde.core import Issue, Report, Weight, budget
-from serde.core.progress import counting
-from serde.core.records import dataclass, field
+from serde.core import Issue, Report, Weight, budget, counting, dataclass, field
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
 from serde.relay.ir import OpDef, RelayModel, SequenceType, TensorType, TupleType, Type, carried
 from serde.relay.ir.expr import (

@@ -8,8 +8,8 @@ __all__ = ["HOMES"]
 
 HOMES: Final = {
     "holes": "Hole Incomplete Placeholder",
-    "pairs": "pair reads writes",
+    "pairs": "one_of pair reads writes",
     "scope": "Scope",
-    "takes": "CONSTANT FLOATS Takes at dtypes like ranks",
+    "takes": "AXES CONSTANT FLOATS SIGNED Takes at dtypes like ranks",
 }
 """Public names by the module of this package that has them."""

@@ -12,9 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from types import MappingProxyType
 from typing import Any as AnyValue, Generic, Protocol, TypeVar
 
-from serde.core import Report, budget
-from serde.core.progress import counting
-from serde.core.records import dataclass
+from serde.core import Report, budget, counting, dataclass
 from serde.errors import FormatError, OptionError, TypeInferenceError, Unsupported, raise_if_refused
 from serde.relay.ir import Constant, DimLike, Expr, Foreign, Function, TensorType, Var
 from serde.walk.assembly import Assembly, closed_over

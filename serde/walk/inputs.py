@@ -14,13 +14,8 @@ from serde.errors import FormatError, OptionError
 from serde.relay.ir.dims import DimLike
 
 __all__ = [
-    "bind_inputs",
-    "check_names",
-    "check_rank",
-    "fixed_value",
-    "missing_shapes_text",
-    "parse_fixed",
-]
+    "bind_inputs", "check_names", "check_rank", "fixed_value", "missing_shapes_text", "parse_fixed",
+]  # fmt: skip
 
 T = TypeVar("T")
 Shapes = Mapping[str, Sequence[DimLike]]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any as AnyValue, Generic, TypeVar
 
-from serde.core.limits import budget
-from serde.core.records import dataclass, field, replace
+from serde.core import budget, dataclass, field, replace
 from serde.errors import FormatError
 from serde.relay.ir.expr import Constant, Expr, Var
 from serde.walk.holes import Placeholder

@@ -15,8 +15,7 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core import dtype_name, shown
-from serde.core.records import dataclass
+from serde.core import dataclass, dtype_name, shown
 from serde.errors import RelayError, Unsupported
 from serde.relay.ir import Call, Constant, Expr, OpDef, TensorType, Tuple, TupleType, is_float
 

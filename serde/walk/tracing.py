@@ -19,14 +19,8 @@ from serde.relay.ir.expr import Constant, Expr, Var
 from serde.walk.holes import Holes
 
 __all__ = [
-    "Trace",
-    "TracedGraph",
-    "TracedNode",
-    "note_node",
-    "note_read",
-    "tracing",
-    "tracing_graph",
-]
+    "Trace", "TracedGraph", "TracedNode", "note_node", "note_read", "tracing", "tracing_graph",
+]  # fmt: skip
 
 _MOST_HOLES: Final = 64
 """Results of a gap that are told apart; a file may claim any number."""

@@ -16,8 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any as AnyValue, Final, Literal, TypeVar
 
-from serde.core.records import dataclass, replace
-from serde.core.texts import shown
+from serde.core import dataclass, replace, shown
 from serde.errors import OptionError
 from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import op_signature
@@ -25,14 +24,9 @@ from serde.relay.ir.schema import innermost
 from serde.walk.converter import Converter, Entry
 
 __all__ = [
-    "UserConverter",
-    "check_custom_results",
-    "exports",
-    "imports",
-    "read_converter_files",
-    "read_converters",
-    "with_directions",
-]
+    "UserConverter", "check_custom_results", "exports", "imports", "read_converter_files",
+    "read_converters", "with_directions",
+]  # fmt: skip
 
 Direction = Literal["", "read", "written"]
 F = TypeVar("F", bound=Callable[..., AnyValue])

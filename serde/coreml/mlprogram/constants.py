@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 import serde.core.allocation as allocation
-from serde.core.records import dataclass
-from serde.core.weights import Array, ArrayWeight, numpy_dtype
+from serde.core import Array, ArrayWeight, dataclass, numpy_dtype
 from serde.coreml.elements import BY_MIL, Element
 from serde.coreml.reader import value_shape
 from serde.errors import FormatError, Unsupported

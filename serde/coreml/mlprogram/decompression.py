@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from serde.core import Array, Report, Weight, numpy_dtype
-from serde.core.records import dataclass
+from serde.core import Array, Report, Weight, dataclass, numpy_dtype
 from serde.coreml.mlprogram.ops.qnn.linear import stays_quantized
 from serde.coreml.mlprogram.ops.table import constants_of
 from serde.io.packed import PackedWeight

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.core.records import dataclass, field
-from serde.core.weights import ArrayWeight
+from serde.core import ArrayWeight, dataclass, field
 from serde.coreml.mlprogram.constants import NonTensor
 from serde.coreml.mlprogram.tensor_lists import ListFacts
 from serde.errors import FormatError, Unsupported

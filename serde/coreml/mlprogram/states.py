@@ -25,14 +25,9 @@ if TYPE_CHECKING:
     from serde.coreml.options import CoremlExportOptions
 
 __all__ = [
-    "FACT",
-    "declare_states",
-    "later_names",
-    "plan_states",
-    "state_names",
-    "with_states_last",
+    "FACT", "declare_states", "later_names", "plan_states", "state_names", "with_states_last",
     "write_states",
-]
+]  # fmt: skip
 
 FACT = ".state"
 """What the name of the fact ends in that tells which output a state becomes."""

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 import serde.relay as relay
-from serde.core import Array, budget
-from serde.core.records import dataclass
+from serde.core import Array, budget, dataclass
 from serde.coreml.neuralnetwork.message_view import MessageView, layers_of
 from serde.coreml.neuralnetwork.parameters import Parameters
 from serde.errors import Unsupported

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.core import Report, budget, pause_garbage_collection
-from serde.core.records import dataclass
+from serde.core import Report, budget, dataclass, pause_garbage_collection
 from serde.coreml.foreign import CUSTOM, layer_node, layer_parameters
 from serde.coreml.interface.interface import ARRAY_DTYPES, class_labels, model_meta
 from serde.coreml.interface.network_inputs import input_variable, preprocess, to_five_axes

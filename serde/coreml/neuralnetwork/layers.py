@@ -7,8 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.core.records import dataclass, field
-from serde.core.weights import Array, ArrayWeight, Weight
+from serde.core import Array, ArrayWeight, Weight, dataclass, field
 from serde.coreml.value import Value
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir import Dim, TensorType

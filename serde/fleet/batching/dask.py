@@ -20,8 +20,7 @@ from itertools import chain
 from typing import Any as AnyValue, Final
 
 from serde._version import __version__
-from serde.core.optional import is_installed, require
-from serde.core.records import dataclass, replace
+from serde.core import dataclass, is_installed, replace, require
 from serde.errors import ClusterError, OptionError
 from serde.fleet.batching.pool import usable_cores
 from serde.fleet.batching.records import Job, Outcome, Settings

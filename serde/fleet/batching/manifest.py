@@ -15,8 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import IO, Any as AnyValue, Final
 
-from serde.core.parsing import parse_json
-from serde.core.records import dataclass, field
+from serde.core import dataclass, field, parse_json
 from serde.errors import OptionError
 from serde.fleet.stores.urls import is_url
 from serde.io.contained import location_fault

@@ -18,14 +18,8 @@ from serde.core.records import dataclass
 from serde.errors import FormatError, OptionError
 
 __all__ = [
-    "Port",
-    "config_text",
-    "differences",
-    "is_batched",
-    "labelled",
-    "make_config",
-    "read_config",
-]
+    "Port", "config_text", "differences", "is_batched", "labelled", "make_config", "read_config",
+]  # fmt: skip
 
 _TYPES: Final = {
     "bool": "TYPE_BOOL", "uint8": "TYPE_UINT8", "uint16": "TYPE_UINT16", "uint32": "TYPE_UINT32",

@@ -13,8 +13,7 @@ from typing import Any as AnyValue, BinaryIO, Final
 from serde.api import convert
 from serde.conversion.prepare import PrepareOptions
 from serde.conversion.signature import takes_options
-from serde.core import CHUNK_BYTES, Report
-from serde.core.progress import counting, expect
+from serde.core import CHUNK_BYTES, Report, counting, expect
 from serde.errors import OptionError
 from serde.fleet.serving.handler import HANDLER, handler_text
 from serde.fleet.serving.naming import find_format, known_labels, local_folder, served_name, telling

@@ -13,8 +13,7 @@ from serde.api import convert
 from serde.bridge.quantizing import QuantizeOptions
 from serde.conversion.prepare import PrepareOptions
 from serde.conversion.signature import takes_options
-from serde.core.records import dataclass
-from serde.core.report import Report
+from serde.core import Report, dataclass
 from serde.errors import FormatError, OptionError
 from serde.fleet.serving.config import (
     Port,

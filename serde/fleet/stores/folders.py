@@ -14,8 +14,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from serde.core.limits import MAX_ARCHIVE_MEMBERS
-from serde.core.records import dataclass
+from serde.core import MAX_ARCHIVE_MEMBERS, dataclass
 from serde.errors import OptionError
 from serde.fleet.stores.fetching import fetch
 from serde.fleet.stores.store import Entry, Store

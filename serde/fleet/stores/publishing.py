@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any as AnyValue, BinaryIO, Final
 
-from serde.core.progress import counting, expect
-from serde.core.report import Report
+from serde.core import Report, counting, expect
 from serde.errors import OptionError, StoreError
 from serde.fleet.stores.faults import Retries
 from serde.fleet.stores.folders import FolderBefore, look_before, no_package, put_folder, sketch

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.parsing import parse_json
-from serde.core.records import dataclass, field
-from serde.core.weights import dtype_name
+from serde.core import dataclass, dtype_name, field, parse_json
 from serde.errors import FormatError
 from serde.io.contained import read_small
 

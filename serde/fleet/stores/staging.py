@@ -24,9 +24,7 @@ from typing import Any as AnyValue, Final
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import source_bridge
 from serde.bridge.options import bind_options
-from serde.core.limits import MAX_ARCHIVE_MEMBERS
-from serde.core.progress import expect
-from serde.core.records import dataclass, field
+from serde.core import MAX_ARCHIVE_MEMBERS, dataclass, expect, field
 from serde.errors import FormatError, OptionError, SerdeError, StoreError
 from serde.fleet.stores.archives import is_archive, unpack
 from serde.fleet.stores.faults import Retries

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any as AnyValue, BinaryIO, Final, TypeVar
 
-from serde.core.optional import is_installed, require
-from serde.core.parsing import parse_json
-from serde.core.records import dataclass, field, replace
+from serde.core import dataclass, field, is_installed, parse_json, replace, require
 from serde.errors import MissingDependency, OptionError, SerdeError, StoreError
 from serde.fleet.stores.faults import Retries, is_missing, retrying, store_error
 from serde.fleet.stores.urls import Address, safe_text, safe_url

@@ -7,8 +7,7 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass, replace
-from serde.core.weights import numpy_dtype
+from serde.core import dataclass, numpy_dtype, replace
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.shape.create import axis_indices

@@ -8,8 +8,7 @@ from math import prod
 from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import numpy_dtype
+from serde.core import dataclass, numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.ops.conv.direct import layouts, per_axis
 from serde.mxnet.ops.elementwise.scalars import scalar_like

@@ -12,8 +12,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.core.records import dataclass, field
-from serde.core.weights import Array
+from serde.core import Array, dataclass, field
 from serde.errors import ConverterBug, Unsupported
 from serde.nnef.ops.conv.windows import per_axis
 from serde.nnef.ops.pool.window import PoolAttributes, import_box

@@ -13,8 +13,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Final
 
-from serde.core.limits import MAX_NESTING, budget
-from serde.core.records import dataclass, field
+from serde.core import MAX_NESTING, budget, dataclass, field
 from serde.errors import FormatError
 from serde.nnef.text.flat import FlatForm
 from serde.nnef.text.tokens import NUMBER, text_fault, tokens_of

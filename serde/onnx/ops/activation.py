@@ -8,8 +8,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import OPS, Export, Import, Value
-from serde.relay.ir import Expr, call
-from serde.relay.ir.dims import Any, product
+from serde.relay.ir import Any, Expr, call, product
 from serde.walk.pairs import pair, reads, writes
 from serde.walk.takes import AXES, HELD, Takes
 

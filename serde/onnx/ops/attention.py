@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.core.allocation import arange
-from serde.core.records import dataclass, replace
+from serde.core import arange, dataclass, replace
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, const_int32, scalar_like
 from serde.onnx.ops.linalg.product import build_matmul

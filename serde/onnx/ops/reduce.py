@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.core.allocation import ones
-from serde.core.weights import numpy_dtype
+from serde.core import numpy_dtype, ones
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, compute_dtype, scalar_like
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze

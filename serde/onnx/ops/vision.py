@@ -7,8 +7,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from serde.core.allocation import arange
-from serde.core.records import dataclass, replace
+from serde.core import arange, dataclass, replace
 from serde.errors import Unsupported
 from serde.onnx.ops.conv.windows import require_fixed
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, fill

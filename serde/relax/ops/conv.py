@@ -9,8 +9,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import dtype_name
+from serde.core import dataclass, dtype_name
 from serde.relax.framework import Framework
 from serde.relax.ops.table import OPS, Export, Import, Value
 from serde.relay.ir import Expr, split_padding

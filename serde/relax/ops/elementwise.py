@@ -17,9 +17,8 @@ from serde.relax.ops.table import OPS, Export, Import, Scalar, Value
 from serde.relax.precision import NARROW, compute_wide, widen
 from serde.relay.ir import Expr, call, is_float
 from serde.relay.op.elementwise.unary import clip_limits
+from serde.walk import FLOATS, SIGNED, Takes, pair, reads, writes
 from serde.walk.expansion.functions import arctan2
-from serde.walk.pairs import pair, reads, writes
-from serde.walk.takes import FLOATS, SIGNED, Takes
 
 _ARITHMETIC: Final = ("add", "subtract", "multiply")
 

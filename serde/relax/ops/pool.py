@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
-from serde.core.records import dataclass, replace
-from serde.core.weights import numpy_dtype
+from serde.core import dataclass, numpy_dtype, replace
 from serde.relax.framework import Framework
 from serde.relax.ops.conv import cast, sum_dtype
 from serde.relax.ops.table import OPS, Export, Import, Value

@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue, Final, TypeAlias
 
-from serde.core import Array, budget
-from serde.core.parsing import parse_json
+from serde.core import Array, budget, parse_json
 from serde.errors import FormatError
 from serde.relay.text.containers import DLPACK_CODES, array_from_bytes
 

@@ -13,8 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
-from serde.core import MAX_NESTING, pause_garbage_collection
-from serde.core.records import dataclass
+from serde.core import MAX_NESTING, dataclass, pause_garbage_collection
 from serde.errors import FormatError
 from serde.relax.text.symbols import declare_symbols
 from serde.relax.text.vocabulary import BUFFER_FIELDS, FUNCTION_NAMES, is_function_of_tvm

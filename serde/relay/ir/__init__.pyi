@@ -29,6 +29,7 @@ from serde.relay.ir.dims import (
     FloorDiv as FloorDiv,
     SymDim as SymDim,
     as_dim as as_dim,
+    product as product,
     same_length as same_length,
     same_shape as same_shape,
     substitute as substitute,
@@ -75,6 +76,7 @@ from serde.relay.ir.model import ModelMeta as ModelMeta, RelayModel as RelayMode
 from serde.relay.ir.module import IRModule as IRModule, find_callees as find_callees
 from serde.relay.ir.precision import (
     as_dtype as as_dtype,
+    limits as limits,
     lowest as lowest,
     number_like as number_like,
     widen as widen,

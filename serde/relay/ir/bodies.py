@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any as AnyValue, TypeVar
 
-from serde.core.limits import budget
-from serde.core.records import dataclass
+from serde.core import budget, dataclass
 from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Var
 from serde.relay.ir.registry import OpDef, infer_call
 from serde.relay.ir.specialize import specialize_for

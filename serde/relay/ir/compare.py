@@ -37,13 +37,9 @@ from serde.relay.ir.types import FuncType, Type, TypeVar, bind_type_vars, walk_t
 from serde.relay.ir.visit import children
 
 __all__ = [
-    "Comparable",
-    "assert_structural_equal",
-    "equal_in_six_digits",
-    "first_difference",
-    "result_type",
-    "structural_equal",
-]
+    "Comparable", "assert_structural_equal", "equal_in_six_digits", "first_difference",
+    "result_type", "structural_equal",
+]  # fmt: skip
 
 Comparable = IRModule | Expr | Type | TypeData
 _SHOWN_STEPS: Final = 12

@@ -17,9 +17,7 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.parsing import parse_json
-from serde.core.records import dataclass, field
-from serde.core.weights import dtype_name, numpy_dtype
+from serde.core import dataclass, dtype_name, field, numpy_dtype, parse_json
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.dims import Any, SymDim, symbol

@@ -10,7 +10,9 @@ HOMES: Final = {
     "adt": "Clause Constructor Match Pattern PatternConstructor PatternTuple PatternVar TypeData",
     "attrs": "registration",
     "bodies": "Apply Blank all_nodes carried instantiate map_bodies",
-    "dims": "Any Dim DimLike FloorDiv SymDim as_dim same_length same_shape substitute symbol",
+    "dims": (
+        "Any Dim DimLike FloorDiv SymDim as_dim product same_length same_shape substitute symbol"
+    ),
     "expr": (
         "Attrs Call Constant Expr Function GlobalVar If Let Op Span Tuple TupleGetItem "
         "TupleWrapper Var astuple const tensor_type"
@@ -20,7 +22,7 @@ HOMES: Final = {
     "leaves": "holds_values leaf_names leaf_types output_names value_types",
     "model": "ModelMeta RelayModel",
     "module": "IRModule find_callees",
-    "precision": "as_dtype lowest number_like widen",
+    "precision": "as_dtype limits lowest number_like widen",
     "refs": "RefCreate RefRead RefWrite",
     "registry": (
         "Arguments Array OpDef Sample Traits all_ops builder call called_name get has_trait "

@@ -9,14 +9,8 @@ from serde.errors import Unsupported
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 
 __all__ = [
-    "Nested",
-    "holds_values",
-    "leaf_names",
-    "leaf_types",
-    "leaves",
-    "output_names",
-    "value_types",
-]
+    "Nested", "holds_values", "leaf_names", "leaf_types", "leaves", "output_names", "value_types",
+]  # fmt: skip
 
 
 T = TypeVar("T")

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass, field, replace
-from serde.core.weights import Array, Weight
+from serde.core import Array, Weight, dataclass, field, replace
 from serde.relay.ir import hooks
 from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.module import IRModule
@@ -15,13 +14,8 @@ from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order
 
 __all__ = [
-    "METADATA",
-    "TRAINING_HEADS",
-    "TRAINING_NODES",
-    "ModelMeta",
-    "OpenedLengths",
-    "RelayModel",
-]
+    "METADATA", "TRAINING_HEADS", "TRAINING_NODES", "ModelMeta", "OpenedLengths", "RelayModel",
+]  # fmt: skip
 
 TRAINING_NODES: Final = "training.nodes"
 """Fact of a model: JSON of what is unusual in training, by node and then by attribute.

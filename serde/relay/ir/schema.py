@@ -12,8 +12,7 @@ from typing import Any as AnyValue, TypeGuard, Union
 
 import numpy as np
 
-from serde.core.records import dataclass
-from serde.core.weights import Array, dtype_name, numpy_dtype
+from serde.core import Array, dataclass, dtype_name, numpy_dtype
 from serde.errors import RelayError
 from serde.relay.ir.dims import Dim, SymDim, as_dim
 from serde.relay.ir.expr import Function

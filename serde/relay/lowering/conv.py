@@ -13,14 +13,9 @@ from serde.relay.ir.precision import as_dtype, limits
 from serde.relay.lowering.lengths import LAST
 
 __all__ = [
-    "CONVOLUTIONS",
-    "TRANSPOSED",
-    "convolution_on_floats",
-    "cut_behind",
-    "dtypes_of",
-    "is_on_floats",
-    "transposed_on_floats",
-]
+    "CONVOLUTIONS", "TRANSPOSED", "convolution_on_floats", "cut_behind", "dtypes_of",
+    "is_on_floats", "transposed_on_floats",
+]  # fmt: skip
 
 CONVOLUTIONS: Final = ("nn.conv1d", "nn.conv2d", "nn.conv3d")
 

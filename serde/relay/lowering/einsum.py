@@ -6,8 +6,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 from serde.errors import Unsupported
-from serde.relay.ir import Constant, Expr, call, tensor_type
-from serde.relay.ir.dims import Dim, product
+from serde.relay.ir import Constant, Dim, Expr, call, product, tensor_type
 from serde.relay.lowering.lengths import permuted
 
 __all__ = ["decompose_einsum"]

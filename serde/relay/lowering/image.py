@@ -16,11 +16,8 @@ from serde.relay.lowering.layout import arranged
 from serde.relay.lowering.lengths import LAST
 
 __all__ = [
-    "decompose_depth_to_space",
-    "decompose_dilation2d",
-    "decompose_space_to_depth",
-    "named_dims",
-]
+    "decompose_depth_to_space", "decompose_dilation2d", "decompose_space_to_depth", "named_dims",
+]  # fmt: skip
 
 
 def decompose_dilation2d(

@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.relay.ir import Expr, call, const, is_float, reduced_axes, tensor_type
-from serde.relay.ir.dims import Dim, product
+from serde.relay.ir import Dim, Expr, call, const, is_float, product, reduced_axes, tensor_type
 from serde.relay.lowering.lengths import length_of, permuted, reshaped
 from serde.relay.lowering.rules import NO_SIMPLER
 

@@ -13,8 +13,7 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.records import dataclass, replace
-from serde.core.weights import Weight, dtype_name, numpy_dtype
+from serde.core import Weight, dataclass, dtype_name, numpy_dtype, replace
 from serde.relay.ir import BitLevel, Call, Constant, Float32, OpDef, TensorType, TupleType, Type
 from serde.relay.ir.schema import Array
 

@@ -12,8 +12,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.core.records import dataclass
-from serde.core.weights import Array, ArrayWeight, Weight, numpy_dtype
+from serde.core import Array, ArrayWeight, Weight, dataclass, numpy_dtype
 from serde.errors import RelayError
 from serde.relay.ir import OpDef, TensorType, free_vars, infer_function
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var

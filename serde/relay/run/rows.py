@@ -9,8 +9,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.core.records import dataclass
-from serde.core.weights import Array
+from serde.core import Array, dataclass
 from serde.relay.ir import Call, Expr, OpDef, TensorType, Tuple, TupleGetItem, TupleType, Type
 from serde.relay.ir.traits import Elementwise, Reduction, Reshape, SameAxes
 from serde.relay.run.interpreter import apply_kernel

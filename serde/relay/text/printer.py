@@ -51,13 +51,9 @@ from serde.relay.text.type_text import (
 )
 
 __all__ = [
-    "HEADER",
-    "OPERAND_ATTRIBUTES",
-    "UNSET_ATTRIBUTES",
-    "attribute_text",
-    "print_expr",
+    "HEADER", "OPERAND_ATTRIBUTES", "UNSET_ATTRIBUTES", "attribute_text", "print_expr",
     "print_module",
-]
+]  # fmt: skip
 
 HEADER: Final = '#[version = "0.0.5"]\n'
 OPERAND_ATTRIBUTES: Final = {"arange": {"start": 0, "stop": 1, "step": 2}}

@@ -7,8 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.progress import counting, expect
+from serde.core import counting, expect, pause_garbage_collection
 from serde.errors import RelayError
 from serde.relay.ir import Function, GlobalVar, IRModule, has_kind, map_bodies
 from serde.relay.transform.context import PassContext, PassInfo

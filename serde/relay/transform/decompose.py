@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any as AnyValue, ClassVar, TypeAlias
 
-from serde.core.limits import budget
-from serde.core.records import dataclass
+from serde.core import budget, dataclass
 from serde.errors import LimitError, TypeInferenceError, Unsupported
 from serde.relay.ir import Call, Expr, Function, OpDef, Span, TensorType, Tuple, accepts, astuple
 from serde.relay.ir.traits import Foreign, Layout

@@ -10,8 +10,7 @@ from typing import Any as AnyValue, ClassVar, Final
 
 import numpy as np
 
-from serde.core.limits import budget
-from serde.core.records import dataclass
+from serde.core import budget, dataclass
 from serde.errors import RelayError
 from serde.relay.ir import OpDef, Selects, trait_of
 from serde.relay.ir.expr import (

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from serde.core.records import dataclass
-from serde.core.weights import numpy_dtype
+from serde.core import dataclass, numpy_dtype
 from serde.relay.ir import Dim, Linear, OpDef, TensorType, call, has_trait, is_float, normalize_axis
 from serde.relay.ir.expr import Call, Constant, Expr, Function, TupleGetItem, Var
 from serde.relay.ir.visit import post_order, rewrite_function, use_counts
@@ -17,14 +16,9 @@ from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import closed_nodes
 
 __all__ = [
-    "FoldBatchNorm",
-    "bias_vector",
-    "channel_axis",
-    "linear_chain",
-    "scaled_weights",
-    "spread",
+    "FoldBatchNorm", "bias_vector", "channel_axis", "linear_chain", "scaled_weights", "spread",
     "weight_place",
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

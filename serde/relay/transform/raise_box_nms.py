@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from serde.core.records import dataclass, replace
-from serde.core.weights import Array, Weight
+from serde.core import Array, Weight, dataclass, replace
 from serde.relay.ir import Dim, OpDef, TensorType, call, post_order
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, const
 from serde.relay.transform.compose import Match, Pattern, same_calls

@@ -7,8 +7,7 @@ from typing import Any as AnyValue, ClassVar
 
 import numpy as np
 
-from serde.core.records import dataclass, field, replace
-from serde.core.weights import Array, Weight
+from serde.core import Array, Weight, dataclass, field, replace
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Float32, IRModule, OpDef, RelayModel, call, infer_call, trait_of
 from serde.relay.ir.bodies import carried, inner_first, map_bodies

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
-from serde.core import ArrayWeight, FileWeight, Report, Weight
+from serde.core import ArrayWeight, FileWeight, Report, Weight, dataclass
 from serde.core.limits import CHUNK_BYTES, MAX_WEIGHT_GROWTH, budget, current_limits
-from serde.core.records import dataclass
 from serde.relay.ir import OpDef, RelayModel, Reshape, TensorType, has_trait
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite

@@ -8,13 +8,9 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.core.records import dataclass
 from serde.errors import Unsupported
-from serde.relay.ir.bodies import instantiate
-from serde.relay.ir.dims import Any
+from serde.relay.ir import Any, TensorType, call, infer_function, infer_if, instantiate
 from serde.relay.ir.expr import Expr, Function, If, Tuple, TupleGetItem, Var, tensor_type
-from serde.relay.ir.infer import infer_function, infer_if
 from serde.relay.ir.leaves import leaves
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import LAST
 from serde.relay.op.control.body import SCALAR_BOOL, SCALAR_INT, join, results
 from serde.tflite.graph import MAX_LEVEL, GraphScope, taken

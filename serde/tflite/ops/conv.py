@@ -6,12 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any as AnyValue, TypeAlias
 
 import serde.relay as relay
-from serde.core.allocation import zeros
-from serde.core.records import dataclass
+from serde.core import dataclass, zeros
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import split_padding
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, split_padding
 from serde.relay.op.conv.windows import Convolution, TransposedConvolution
 from serde.tflite.ops.table import INTEGERS, OPS, ExportContext, ImportContext, Value
 from serde.tflite.ops.window import padding_of, same_padding

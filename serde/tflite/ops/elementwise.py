@@ -7,10 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, as_dtype, is_float
 from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.tflite.schema import code_names
 from serde.walk.expansion.functions import arctan2

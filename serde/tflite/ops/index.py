@@ -9,9 +9,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, call
 from serde.relay.lowering.index import from_start
 from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.walk.pairs import reads

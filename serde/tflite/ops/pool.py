@@ -10,9 +10,7 @@ import numpy as np
 import serde.relay as relay
 from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import is_float, split_padding
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, is_float, split_padding
 from serde.relay.op.pool.reduction import Pooling
 from serde.tflite.ops.conv import padded
 from serde.tflite.ops.table import INTEGERS, OPS, ExportContext, ImportContext, Value

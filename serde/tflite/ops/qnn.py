@@ -9,9 +9,7 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import dtype_name
-from serde.relay.ir.expr import Call, Constant, Expr, Tuple
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Constant, Expr, OpDef, TensorType, Tuple
 from serde.tflite.model import Quantization
 from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 

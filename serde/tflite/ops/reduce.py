@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.relay.op.reduce.plain import ReducedAxes
 from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 

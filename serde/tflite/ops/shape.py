@@ -9,15 +9,12 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.precision import as_dtype
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Expr, TensorType, as_dtype
 from serde.relay.lowering.lengths import bounded_lengths
 from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.tflite.schema import code_names
 from serde.tflite.versions import KERNEL_TYPES
-from serde.walk.pairs import pair, reads, writes
-from serde.walk.takes import Takes
+from serde.walk import Takes, pair, reads, writes
 
 OPS.pairs(
     pair(

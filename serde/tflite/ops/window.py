@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir import Dim, Expr
 from serde.tflite.import_context import ImportContext
 
 __all__ = ["padding_of", "same_padding"]

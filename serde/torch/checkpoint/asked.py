@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any as AnyValue, Final, TypeAlias
 
-from serde.core import require
-from serde.core.records import dataclass, field
+from serde.core import dataclass, field, require
 from serde.errors import Unsupported
 from serde.relay.ir import Dim, substitute, symbol
 from serde.torch.checkpoint.tasks import PARTS

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core import FileWeight
-from serde.core.records import dataclass
+from serde.core import FileWeight, dataclass
 from serde.errors import FormatError
 from serde.io.contained import location_fault, read_small
 from serde.torch.safetensors import read_document, read_safetensors

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from itertools import zip_longest
 from typing import Any as AnyValue, Final
 
-from serde.core import Report, Weight, require
-from serde.core.records import dataclass
+from serde.core import Report, Weight, dataclass, require
 from serde.engine.base import first_line
 from serde.errors import FormatError, OptionError, SerdeError
 from serde.relay.ir import Tuple, Var

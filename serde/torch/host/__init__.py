@@ -22,11 +22,6 @@ from serde.torch.host.unrolling import unroll_nodes
 from serde.torch.host.values import is_dynamic
 
 __all__ = [
-    "DYNAMIC_LIST_EVALUATORS",
-    "EVALUATORS",
-    "MOVES",
-    "evaluates",
-    "find_evaluator",
-    "is_dynamic",
+    "DYNAMIC_LIST_EVALUATORS", "EVALUATORS", "MOVES", "evaluates", "find_evaluator", "is_dynamic",
     "unroll_nodes",
-]
+]  # fmt: skip

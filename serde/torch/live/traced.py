@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any as AnyValue, Final
 
-from serde.core.optional import require
-from serde.core.records import dataclass, replace
+from serde.core import dataclass, replace, require
 from serde.engine.base import first_line
 from serde.torch.arguments import Arguments, Call
 from serde.torch.model import TorchModel

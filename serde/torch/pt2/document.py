@@ -6,9 +6,8 @@ import reprlib
 from collections.abc import Iterator
 from typing import Any as AnyValue
 
+from serde.core import dataclass, parse_json
 from serde.core.limits import MAX_TORCH_CONTAINERS, MAX_TORCH_JSON_BYTES
-from serde.core.parsing import parse_json
-from serde.core.records import dataclass
 from serde.errors import FormatError
 from serde.torch.pt2.archive import Archive
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from serde.core.limits import MAX_RANK, budget
-from serde.core.records import dataclass, field
+from serde.core import MAX_RANK, budget, dataclass, field
 from serde.relay.ir import Dim, TensorType, substitute
 from serde.torch.dimensions import Range, fixed_symbols, parse_dim
 from serde.torch.model import OWN_NAMESPACES, Argument, Graph, Input, Node, Ref

@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core.parsing import parse_json
-from serde.core.progress import expect
-from serde.core.weights import Weight
+from serde.core import Weight, expect, parse_json
 from serde.errors import FormatError, Unsupported
 from serde.io.atomic import write_all, write_weight
 from serde.io.contained import read_small

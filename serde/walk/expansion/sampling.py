@@ -20,13 +20,9 @@ from serde.relay.op.image.interpolation import cubic_weights
 from serde.walk.expansion.tensors import fixed_shape
 
 __all__ = [
-    "Pixels",
-    "between",
-    "expand_crop_and_resize",
-    "expand_grid_sample",
-    "inside_of",
+    "Pixels", "between", "expand_crop_and_resize", "expand_grid_sample", "inside_of",
     "linear_weights",
-]
+]  # fmt: skip
 
 CUBIC_ALPHA = -0.75
 

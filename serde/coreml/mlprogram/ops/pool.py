@@ -8,8 +8,7 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import numpy_dtype
+from serde.core import dataclass, numpy_dtype
 from serde.coreml.mlprogram.ops.conv import (
     USUAL,
     Padding,

@@ -7,8 +7,7 @@ from typing import Any as AnyValue, Literal
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import dtype_name
+from serde.core import dataclass, dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.conv.direct import ConvAttributes, is_computed
 from serde.mxnet.ops.table import FLOATS, OPS, Export, Import, Value

@@ -10,8 +10,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.core.allocation import iterations
-from serde.core.weights import numpy_dtype
+from serde.core import iterations, numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import in_floats, in_singles, scalar_like
 from serde.mxnet.ops.table import OPS, Export, Import, Value

@@ -10,8 +10,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, Import
 from serde.relay.ir import Expr, as_dtype, call, tensor_type
-from serde.walk.pairs import one_of, pair
-from serde.walk.takes import Takes
+from serde.walk import Takes, one_of, pair
 
 LIGHT = np.array(
     [

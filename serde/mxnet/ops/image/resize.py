@@ -19,9 +19,8 @@ from serde.relay.ir.schema import gather
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resize import ImageResize
 from serde.relay.op.image.upsampling import Upsampling
+from serde.walk import Takes, like, one_of
 from serde.walk.expansion.resizing import image_expansion, interpolation
-from serde.walk.pairs import one_of
-from serde.walk.takes import Takes, like
 
 
 @OPS.imports("_contrib_BilinearResize2D")

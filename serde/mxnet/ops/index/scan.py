@@ -8,8 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.core.allocation import iterations
-from serde.core.records import dataclass
+from serde.core import dataclass, iterations
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.table import OPS, Export, Import, Value

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import numpy_dtype
+from serde.core import dataclass, numpy_dtype
 from serde.relay.ir import Expr, TensorType, call, is_float
 
 __all__ = [

@@ -8,8 +8,7 @@ from functools import reduce
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import dtype_name
+from serde.core import dataclass, dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.random import distributions
 from serde.mxnet.ops.random.distributions import Distribution, Sample

@@ -13,8 +13,7 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import dtype_name
+from serde.core import dataclass, dtype_name
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, Import
 from serde.relay.ir import Expr, is_float, reduced_axes

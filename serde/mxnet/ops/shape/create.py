@@ -11,8 +11,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import Array, numpy_dtype
+from serde.core import Array, dataclass, numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.model import COMPUTED

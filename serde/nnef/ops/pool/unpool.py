@@ -6,8 +6,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import Array
+from serde.core import Array, dataclass
 from serde.errors import Unsupported
 from serde.nnef.ops.conv.transposed import continue_input, transpose_windows, unpooled_geometry
 from serde.nnef.ops.conv.windows import per_axis

@@ -10,8 +10,7 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.ops.elementwise.convert import cast, emit_shape, emit_wide, fill, scalar_like
 from serde.onnx.ops.table import OPS, Export, Import, Value
-from serde.relay.ir import Expr, is_float
-from serde.relay.ir.precision import limits
+from serde.relay.ir import Expr, is_float, limits
 from serde.walk.pairs import reads, writes
 
 

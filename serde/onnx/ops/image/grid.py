@@ -10,8 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from serde.core.allocation import iterations
-from serde.core.weights import numpy_dtype
+from serde.core import iterations, numpy_dtype
 from serde.onnx.ops.conv.windows import to_onnx_pads
 from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.image.sampling import (

@@ -8,9 +8,7 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.core.allocation import arange
-from serde.core.records import dataclass
-from serde.core.weights import Array
+from serde.core import Array, arange, dataclass
 from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.image.resize import ResizeAttributes, build_resize
 from serde.onnx.ops.reduce import emit_reduce

@@ -8,8 +8,7 @@ from functools import reduce
 import numpy as np
 
 import serde.relay as relay
-from serde.core.allocation import full, iterations, zeros
-from serde.core.weights import Array
+from serde.core import Array, full, iterations, zeros
 from serde.errors import Unsupported
 from serde.onnx.ops.table import OPS, Import
 from serde.relay.ir.expr import Expr

@@ -9,8 +9,7 @@ import numpy as np
 from onnx import helper
 
 import serde.relay as relay
-from serde.core.records import dataclass, field
-from serde.core.weights import numpy_dtype
+from serde.core import dataclass, field, numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, compute_dtype, fill
 from serde.onnx.ops.shape.reshape import emit_lengths

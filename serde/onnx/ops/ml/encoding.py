@@ -8,8 +8,7 @@ import numpy as np
 import onnx
 
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import Array
+from serde.core import Array, dataclass
 from serde.errors import Unsupported
 from serde.onnx.ops.table import ML, Import
 from serde.relay.ir.expr import Expr

@@ -8,9 +8,8 @@ import numpy as np
 import onnx
 
 import serde.relay as relay
+from serde.core import Array, dataclass
 from serde.core.allocation import bincount, full, zeros
-from serde.core.records import dataclass
-from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.scores import refuse_transform, to_feature_rows, transform

@@ -13,9 +13,8 @@ from itertools import combinations
 import numpy as np
 
 import serde.relay as relay
+from serde.core import Array, dataclass
 from serde.core.allocation import eye, full, iterations, zeros
-from serde.core.records import dataclass
-from serde.core.weights import Array
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.scores import (

@@ -13,8 +13,7 @@ from copy import copy
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import Array, numpy_dtype
+from serde.core import Array, dataclass, numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.relay.ir import Expr, Function, TensorType, Tuple, TupleGetItem, Var, call

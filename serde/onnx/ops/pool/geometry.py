@@ -8,9 +8,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.core.allocation import arange, ones
-from serde.core.records import dataclass
-from serde.core.weights import Array
+from serde.core import Array, arange, dataclass, ones
 from serde.errors import Unsupported
 from serde.onnx.ops.conv.windows import (
     SPATIAL,

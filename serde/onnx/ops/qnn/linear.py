@@ -8,8 +8,7 @@ import numpy as np
 from onnx import helper
 
 import serde.relay as relay
-from serde.core.allocation import zeros
-from serde.core.weights import dtype_name
+from serde.core import dtype_name, zeros
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import FLOAT8
 from serde.onnx.ops.table import OPS, Export, Import, Value

@@ -12,8 +12,7 @@ from serde.errors import Unsupported
 from serde.onnx.ops.linalg.product import BYTE_DTYPES
 from serde.onnx.ops.shape.reshape import to_attribute
 from serde.onnx.ops.table import OPS, Export, Import, Value
-from serde.relay.ir import Call, Expr, TensorType, broadcast, call, tensor_type
-from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir import Any, Call, Dim, Expr, TensorType, broadcast, call, product, tensor_type
 from serde.relay.op.qnn.parameters import is_zero, narrow_zero_point
 from serde.relay.op.qnn.sums import body_of_sums
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import serde.relay as relay
-from serde.core.allocation import arange
-from serde.core.records import dataclass
-from serde.core.weights import Array
+from serde.core import Array, arange, dataclass
 from serde.errors import Unsupported
 from serde.onnx.ops.conv.windows import explicit_pads, per_axis
 from serde.onnx.ops.elementwise.convert import const_int64

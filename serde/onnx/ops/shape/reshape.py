@@ -11,8 +11,7 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, const_int64, fill, to_int64
 from serde.onnx.ops.table import OPS, Export, Import, Value
 from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED
-from serde.relay.ir import Expr, call, normalize_axes
-from serde.relay.ir.dims import Any, Dim, product, same_length
+from serde.relay.ir import Any, Dim, Expr, call, normalize_axes, product, same_length
 from serde.walk.pairs import reads, writes
 
 

@@ -8,8 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import dtype_name, numpy_dtype
+from serde.core import dataclass, dtype_name, numpy_dtype
 from serde.relax.framework import Framework
 from serde.relax.ops.image.interpolation import as_float, number_of, truncate
 from serde.relax.ops.table import OPS, Export, Import, Value

@@ -7,8 +7,7 @@ from fractions import Fraction
 from math import floor
 from typing import Any as AnyValue, Final
 
-from serde.core.records import dataclass
-from serde.core.weights import numpy_dtype
+from serde.core import dataclass, numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.ops.image.interpolation import (
@@ -21,8 +20,7 @@ from serde.relax.ops.image.interpolation import (
     round_even,
 )
 from serde.relax.ops.table import OPS, Export, Value
-from serde.relay.ir import Call, Dim, is_float, normalize_axes, tensor_type
-from serde.relay.ir.precision import limits
+from serde.relay.ir import Call, Dim, is_float, limits, normalize_axes, tensor_type
 from serde.relay.op.image.resampling import Resampling
 from serde.walk.takes import Takes
 

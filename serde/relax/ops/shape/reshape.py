@@ -10,8 +10,7 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.ops.table import OPS, Export, Import, Scalar, Shape, Value
-from serde.relay.ir import Expr, TensorType, get, normalize_axis
-from serde.relay.ir.dims import Dim, product
+from serde.relay.ir import Dim, Expr, TensorType, get, normalize_axis, product
 from serde.relay.op.shape.reshape import new_shape
 
 __all__ = ["flatten", "reshape"]

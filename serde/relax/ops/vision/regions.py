@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import numpy_dtype
+from serde.core import dataclass, numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.ops.table import OPS, Export, Import, Value

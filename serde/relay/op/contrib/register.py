@@ -8,11 +8,9 @@ from typing import Any as AnyValue, Final
 from serde.relay.ir.module import IRModule
 
 __all__ = [
-    "get_pattern_table",
-    "get_region_optimizer",
-    "register_pattern_table",
+    "get_pattern_table", "get_region_optimizer", "register_pattern_table",
     "register_region_optimizer",
-]
+]  # fmt: skip
 
 PatternTable = Sequence[tuple[AnyValue, ...]]
 """Names, patterns of :mod:`serde.relay.dataflow_pattern` and, where there are, checks."""

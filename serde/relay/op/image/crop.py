@@ -6,8 +6,7 @@ from typing import Any as AnyValue, Literal
 
 import numpy as np
 
-from serde.core.records import dataclass
-from serde.core.weights import dtype_name
+from serde.core import dataclass, dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Arguments, Array, Dim, TensorType, ranges, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, layout_axes

@@ -8,20 +8,15 @@ from typing import Final
 import numpy as np
 
 import serde.core.allocation as allocation
-from serde.core.limits import budget
-from serde.core.records import dataclass
+from serde.core import budget, dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Array, Dim, TensorType
 from serde.relay.ir.layout import layout_rank, spatial_axes
 
 __all__ = [
-    "SPATIAL",
-    "Interpolation",
-    "cubic_weights",
-    "require_lengths",
-    "widen_for_method",
+    "SPATIAL", "Interpolation", "cubic_weights", "require_lengths", "widen_for_method",
     "with_lengths",
-]
+]  # fmt: skip
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """Letters of the spatial axes for each number of them."""

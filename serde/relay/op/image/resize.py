@@ -7,8 +7,7 @@ from typing import Any as AnyValue, Literal
 
 import numpy as np
 
-from serde.core.records import dataclass
-from serde.core.weights import dtype_name
+from serde.core import dataclass, dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Constant, Dim, Expr, Float32, Fusion, FusionPattern, Layout, const
 from serde.relay.ir.layout import spatial_axes

@@ -8,8 +8,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.core.records import dataclass
-from serde.core.weights import dtype_name
+from serde.core import dataclass, dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Dim, broadcast, is_float, join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.expr import Call, Expr, Tuple

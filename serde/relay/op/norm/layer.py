@@ -6,8 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.core.records import dataclass
-from serde.core.weights import dtype_name
+from serde.core import dataclass, dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Dim, Expr, Float32, Tuple, as_dtype, const, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor

@@ -8,8 +8,7 @@ import numpy as np
 
 from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
-from serde.relay.ir import Expr, InRange, TensorType, Values, ranges, tensor_type
-from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir import Any, Dim, Expr, InRange, TensorType, Values, product, ranges, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_window, split_padding
 

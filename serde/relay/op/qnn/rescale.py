@@ -7,8 +7,7 @@ from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 
-from serde.core.records import dataclass
-from serde.core.weights import dtype_name
+from serde.core import dataclass, dtype_name
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir import Constant, Expr, TensorType, as_dtype, const, normalize_axis, tensor_type
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor

@@ -29,14 +29,9 @@ from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import length_of
 
 __all__ = [
-    "ReducedAxes",
-    "accumulator",
-    "declare",
-    "extreme_type",
-    "number_type",
-    "reduce_type",
+    "ReducedAxes", "accumulator", "declare", "extreme_type", "number_type", "reduce_type",
     "reduces_one_axis",
-]
+]  # fmt: skip
 
 Axes = int | Sequence[int] | None
 Reduce = Callable[..., AnyValue]

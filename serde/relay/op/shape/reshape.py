@@ -7,8 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.core.limits import MAX_RANK
-from serde.core.records import dataclass
+from serde.core import MAX_RANK, dataclass
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Fusion, FusionPattern, Moves, Reshape, SameAxes, SameType, TypeOnly
 from serde.relay.ir.dims import Dim, product

@@ -8,8 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.core.allocation as allocation
-from serde.core.records import dataclass
-from serde.core.weights import numpy_dtype
+from serde.core import dataclass, numpy_dtype
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Constant, Expr, TensorType, Tuple, TupleWrapper, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample

@@ -34,12 +34,9 @@ from serde.relay.ir.expr import (
 from serde.relay.run.interpreter import evaluate
 
 __all__ = [
-    "approx_equal",
-    "fold_constant",
-    "get_zeros",
-    "register_fake_quantization_to_integer",
+    "approx_equal", "fold_constant", "get_zeros", "register_fake_quantization_to_integer",
     "register_optional_fake_quantization_to_integer",
-]
+]  # fmt: skip
 
 Types = Mapping[Expr, AffineType]
 Result = list[AnyValue]

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from serde.core.records import dataclass, field
-from serde.core.weights import numpy_dtype
+from serde.core import dataclass, field, numpy_dtype
 from serde.relay.ir import Call, Constant, Expr, Function, If, Let, OpDef, Tuple, TupleGetItem, Var
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import check_constant, children, rebuild

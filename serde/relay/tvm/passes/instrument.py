@@ -11,12 +11,8 @@ from serde.relay.ir.module import IRModule
 from serde.relay.transform.context import PassInfo
 
 __all__ = [
-    "PassInstrument",
-    "PassTimingInstrument",
-    "PrintAfterAll",
-    "PrintBeforeAll",
-    "pass_instrument",
-]
+    "PassInstrument", "PassTimingInstrument", "PrintAfterAll", "PrintBeforeAll", "pass_instrument",
+]  # fmt: skip
 
 
 class PassInstrument:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any as AnyValue
 
-from serde.relay.ir import Call, Expr, OpDef, TensorType, Type, registration
-from serde.relay.ir.precision import limits
+from serde.relay.ir import Call, Expr, OpDef, TensorType, Type, limits, registration
 
 __all__ = ["register_legalize"]
 

@@ -17,10 +17,9 @@ from typing import Any as AnyValue, ClassVar, Final, TypeVar
 
 import numpy as np
 
-from serde.core.records import dataclass, field
-from serde.core.weights import dtype_name, numpy_dtype
+from serde.core import dataclass, dtype_name, field, numpy_dtype
 from serde.errors import OptionError, RelayError, Unsupported
-from serde.relay.ir import IRModule, Match, carried, find_callees, is_float, registration
+from serde.relay.ir import IRModule, Match, carried, find_callees, is_float, limits, registration
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -33,7 +32,6 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import OpDef, call, set_type
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import Binding, binding_order, children, rebuild

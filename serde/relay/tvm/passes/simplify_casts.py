@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from serde.core.weights import numpy_dtype
-from serde.relay.ir import Call, Expr, TensorType, call
-from serde.relay.ir.precision import limits
+from serde.relay.ir import Call, Expr, TensorType, call, limits
 from serde.relay.tvm.dataflow_pattern.language import is_op, wildcard
 from serde.relay.tvm.dataflow_pattern.rewriting import DFPatternCallback, NodeMap
 from serde.relay.tvm.passes.simplify_shapes import any_of

@@ -9,14 +9,12 @@ from functools import partial
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir import Expr, call, is_float
-from serde.relay.ir.precision import limits
+from serde.relay.ir import Expr, call, is_float, limits
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.table import OPS, Export, Import, Value
 from serde.torch.ops.written import cast, in_computed_dtype
-from serde.walk.pairs import writes
-from serde.walk.takes import FLOATS, SIGNED, Takes
+from serde.walk import FLOATS, SIGNED, Takes, writes
 
 ALIKE = (
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "log", "log10",

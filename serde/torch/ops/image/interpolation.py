@@ -8,8 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.core.allocation as allocation
-from serde.core.records import dataclass
-from serde.core.weights import Array
+from serde.core import Array, dataclass
 from serde.relay.ir import Dim, is_float
 from serde.relay.op.image.interpolation import Interpolation
 from serde.torch.export_context import ExportContext, Value

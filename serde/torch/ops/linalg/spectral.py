@@ -8,8 +8,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir import Constant, Expr, TupleGetItem, TupleWrapper, call, is_float
-from serde.relay.ir.precision import limits
+from serde.relay.ir import Constant, Expr, TupleGetItem, TupleWrapper, call, is_float, limits
 from serde.torch.ops.linalg.elimination import make_parts_exporter, swap_last
 from serde.torch.ops.linalg.product import build_matmul
 from serde.torch.ops.shape.matrix import identity_like

@@ -8,8 +8,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir import Call, Dim, Expr, TupleGetItem, call, tensor_type
-from serde.relay.ir.precision import limits
+from serde.relay.ir import Call, Dim, Expr, TupleGetItem, call, limits, tensor_type
 from serde.relay.ir.shapes import is_float, itemsize
 from serde.relay.op.norm.layer import StashedNorm
 from serde.relay.op.norm.plain import ChannelNorm

@@ -10,8 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir import Expr, call
-from serde.relay.ir.precision import limits
+from serde.relay.ir import Expr, call, limits
 from serde.torch.ops.linalg.product import build_matmul
 from serde.torch.ops.pool.adaptive import make_adaptive_avg_pool
 from serde.torch.ops.pool.geometry import PoolAttributes

@@ -14,8 +14,7 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import Array, dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir import Constant, Expr, call
-from serde.relay.ir.precision import limits
+from serde.relay.ir import Constant, Expr, call, limits
 from serde.torch.ops.table import OPS, Import
 from serde.torch.promotion import category
 

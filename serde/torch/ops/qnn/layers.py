@@ -9,8 +9,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import Array
+from serde.core import Array, dataclass
 from serde.errors import Unsupported
 from serde.relay.ir import Constant, Expr, call
 from serde.torch.ops.conv.windows import SPATIAL

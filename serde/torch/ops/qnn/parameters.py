@@ -14,8 +14,7 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import Array
 from serde.errors import Unsupported
-from serde.relay.ir import Constant, Expr, call
-from serde.relay.ir.precision import limits
+from serde.relay.ir import Constant, Expr, call, limits
 from serde.torch.ops.table import DTYPE_CODES, Import
 from serde.torch.quantization import Quantization
 

@@ -8,8 +8,7 @@ from typing import Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir import Expr, TensorType, get
-from serde.relay.ir.dims import Any, Dim, SymDim, product, same_length, symbol
+from serde.relay.ir import Any, Dim, Expr, SymDim, TensorType, get, product, same_length, symbol
 from serde.torch.ops.shape.lengths import multiply_lengths, reshape, sizes_of
 from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.ops.written import DType, dims_of, integers, unsqueeze

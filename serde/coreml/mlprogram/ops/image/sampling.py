@@ -10,8 +10,7 @@ from typing import Any as AnyValue, Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import Array
+from serde.core import Array, dataclass
 from serde.coreml.mlprogram.operators import HALVES
 from serde.coreml.mlprogram.ops.elementwise import like
 from serde.coreml.mlprogram.ops.image.resize import last_lengths, resize_last_axes
@@ -20,9 +19,8 @@ from serde.errors import Unsupported
 from serde.relay.ir import Call, Expr, as_dtype, tensor_type
 from serde.relay.op.image.sampling import Method
 from serde.relay.op.image.upsampling import Upsampling
+from serde.walk import Takes, one_of, ranks
 from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
-from serde.walk.pairs import one_of
-from serde.walk.takes import Takes, ranks
 
 Fill = Literal["constant", "border", "reflection", "symmetric"]
 Coordinates = Literal["unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"]

@@ -9,8 +9,7 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.core.records import dataclass
-from serde.core.weights import numpy_dtype
+from serde.core import dataclass, numpy_dtype
 from serde.coreml.mlprogram.ops.table import Export, Value
 from serde.relay.ir import Call, Expr, OpDef, TensorType, Tuple, TupleWrapper, call, tensor_type
 from serde.relay.op.recurrent.gates import PARAMETERS, RecurrentLayer, count_directions

@@ -19,11 +19,9 @@ from serde.relay.run.interpreter import evaluate
 from serde.relay.tvm.passes.qnn import convolution, elementwise, products, rescaling
 
 __all__ = [
-    "create_integer_lookup_op",
-    "create_integer_lookup_table",
-    "register_qnn_canonicalize",
+    "create_integer_lookup_op", "create_integer_lookup_table", "register_qnn_canonicalize",
     "run_const_expr",
-]
+]  # fmt: skip
 
 register_qnn_canonicalize = registration("FTVMQnnCanonicalize")
 

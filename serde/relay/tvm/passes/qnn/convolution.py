@@ -12,11 +12,9 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
-from serde.core.records import dataclass
-from serde.core.weights import dtype_name
+from serde.core import dataclass, dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir import Constant, Expr, TensorType, Type, call, const
-from serde.relay.ir.precision import limits
+from serde.relay.ir import Constant, Expr, TensorType, Type, call, const, limits
 from serde.relay.tvm.passes.qnn.rescaling import (
     Attributes,
     cast,

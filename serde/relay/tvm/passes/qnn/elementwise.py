@@ -29,14 +29,9 @@ from serde.relay.tvm.passes.qnn.rescaling import (
 )
 
 __all__ = [
-    "UNARY",
-    "lower_by_parts",
-    "lower_concatenate",
-    "lower_leaky_relu",
-    "lower_mul",
-    "lower_sum",
+    "UNARY", "lower_by_parts", "lower_concatenate", "lower_leaky_relu", "lower_mul", "lower_sum",
     "lower_unary",
-]
+]  # fmt: skip
 
 Lowering = Callable[[Attributes, list[Expr], list[Type | None]], Expr]
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir import Array, Constant, Expr, TensorType, Type, call, const
-from serde.relay.ir.precision import limits
+from serde.relay.ir import Array, Constant, Expr, TensorType, Type, call, const, limits
 from serde.relay.op.qnn.parameters import fixed_point
 from serde.relay.op.qnn.rescale import current_requantize_config
 
