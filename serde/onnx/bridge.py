@@ -107,6 +107,7 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             allow=options.allow,
             local_functions=options.local_functions,
             link_weights=options.link_weights,
+            runtime=options.runtime,
             fallback=ExportFallback.of(self.name, options),
         )
         if options.link_weights:

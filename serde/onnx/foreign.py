@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from serde.onnx.export_context import ExportContext, Value
 
 __all__ = [
+    "OUTPUTS",
+    "PLAIN",
     "declared_types",
     "foreign_node",
     "may_run_foreign",
@@ -35,6 +37,9 @@ __all__ = [
 
 PLAIN: Final = "ai.onnx"
 """What ONNX's own domain, whose name is empty, is called."""
+
+OUTPUTS: Final = "$outputs"
+"""Attribute that tells which outputs of an operator the results are, if not the first ones."""
 
 _EMPTY: Final = {
     onnx.AttributeProto.FLOATS: "floats",
@@ -167,6 +172,7 @@ def write_foreign(ctx: ExportContext, node: Foreign, operands: Sequence[Value | 
         operands,
         [_attribute(name, value) for name, value in node.plain_attributes.items()],
         node.results,
+        node.attributes.get(OUTPUTS),
     )
     return found if len(found) > 1 else found[0]
 
