@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any as AnyValue, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from serde.core import Report, numpy_dtype
-from serde.onnx.foreign import OUTPUTS, PLAIN
-from serde.onnx.versions import RUNTIME_OPERATORS
+from serde.onnx.foreign import OUTPUTS
+from serde.onnx.runtime_calls import DTYPES, foreign
+from serde.onnx.runtime_experts import expert_patterns
 from serde.relay import transform
-from serde.relay.ir import Dim, Foreign, RelayModel, TensorType, call
+from serde.relay.ir import Dim, RelayModel, TensorType, call
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, const
 from serde.relay.ir.visit import post_order, rewrite_function, use_counts
 from serde.relay.lowering.lengths import length_of, permuted, positions, reshaped
@@ -27,8 +28,6 @@ __all__ = ["WHOLE", "fuse"]
 WHOLE: Final = ("serde.attention", "serde.rms_norm", "serde.rotary_embedding")
 """Layers that are made of what spells them out, so that more becomes of them here."""
 
-_DTYPES: Final = ("float32", "float16")
-_DOMAIN: Final = "com.microsoft"
 _RMS_SINCE: Final = 23
 """First version of the operator set that has the norm itself."""
 
@@ -44,7 +43,7 @@ def fuse(model: RelayModel, opset: int, report: Report) -> RelayModel:
     attention = _CachedAttention()
     passes = transform.Sequential(
         [
-            attention, _Rotations(),
+            attention, _Rotations(), transform.Compose(tuple(expert_patterns())),
             transform.RemoveIdentities(), transform.MergeEqualNodes(),
             _Norms(opset), transform.RemoveDeadCode(),
         ]
@@ -66,18 +65,6 @@ def fuse(model: RelayModel, opset: int, report: Report) -> RelayModel:
 
 def _name(node: Expr) -> str:
     return getattr(node.op, "name", "") if isinstance(node, Call) else ""
-
-
-def _foreign(
-    name: str, inputs: Sequence[Expr | None], results: Sequence[TensorType], **attributes: AnyValue
-) -> Call:
-    """Return a call of an operator of ONNX Runtime's."""
-    absent = tuple(index for index, each in enumerate(inputs) if each is None)
-    node = Foreign(
-        framework="onnx", name=name, domain=PLAIN if name in RUNTIME_OPERATORS else _DOMAIN,
-        version=1, attributes=attributes, absent=absent, results=tuple(results),
-    )  # fmt: skip
-    return node.build([each for each in inputs if each is not None])
 
 
 def _joined(x: Expr) -> Expr:
@@ -144,7 +131,7 @@ def _read_attention(node: Call) -> MaskRule | str:
     fixed = [_type(query).shape[1], width, *_type(key).shape[1::2], *_type(value).shape[1::2]]
     if not all(isinstance(each, int) for each in fixed) or _type(value).shape[3] != width:
         return "its values have another width than its keys, or heads without a number"
-    if _type(query).dtype not in _DTYPES or node.attrs["is_causal"]:
+    if _type(query).dtype not in DTYPES or node.attrs["is_causal"]:
         return f"it is of {_type(query).dtype}, or causal without a past"
     hidden = _as_flags(mask)
     if hidden is None:
@@ -217,11 +204,11 @@ def _grouped_query_attention(node: Call, rule: MaskRule) -> Call:
     attributes |= {name: each for name, each in extra.items() if each is not None}
     assert isinstance(heads, int) and isinstance(width, int)
     out = TensorType((batch, rows, heads * width), dtype)
-    return _foreign(
+    return foreign(
         "GroupQueryAttention",
         [_joined(query), _joined(new_key), _joined(new_value), past_key, past_value,
          counts, total, None, None, None, bias],
-        [out, _type(key), _type(value)],
+        [out, _type(key), _type(value)], node.span,
         **attributes,
     )  # fmt: skip
 
@@ -241,7 +228,7 @@ def _rotation(node: Expr) -> Expr:
     if not isinstance(node, Call) or _name(node) != "serde.rotary_embedding":
         return node
     data, cos, sin, ids = node.args
-    if _type(data).rank != 4 or _type(data).dtype not in _DTYPES or isinstance(ids.type, TensorType):
+    if _type(data).rank != 4 or _type(data).dtype not in DTYPES or isinstance(ids.type, TensorType):
         return node
     batch, heads, rows, _ = _type(data).shape
     if _type(cos).shape[:2] != (batch, rows) or not isinstance(heads, int):
@@ -250,8 +237,8 @@ def _rotation(node: Expr) -> Expr:
     tables = [call("reshape", each, newshape=(-1, half)) for each in (cos, sin)]
     places = call("reshape", positions(tables[0], 0), newshape=(batch, rows))
     flat = _joined(data)
-    found = _foreign(
-        "RotaryEmbedding", [flat, places, *tables], [_type(flat)], num_heads=heads,
+    found = foreign(
+        "RotaryEmbedding", [flat, places, *tables], [_type(flat)], node.span, num_heads=heads,
         rotary_embedding_dim=node.attrs["rotary_dim"],
         interleaved=int(node.attrs["interleaved"]),
     )  # fmt: skip
@@ -274,7 +261,7 @@ class _Norms(transform.FunctionPass):
             if not isinstance(node, Call) or _name(node) != "serde.rms_norm":
                 continue
             data, gamma = node.args
-            if _type(data).dtype not in _DTYPES or _type(gamma).rank != 1:
+            if _type(data).dtype not in DTYPES or _type(gamma).rank != 1:
                 continue
             fields = data.args if isinstance(data, Call) and _name(data) == "add" else ()
             if (
@@ -282,15 +269,15 @@ class _Norms(transform.FunctionPass):
                 and data not in replacements
                 and [each.type for each in fields] == [data.type] * 2
             ):
-                found = _foreign(
+                found = foreign(
                     "SkipSimplifiedLayerNormalization", [*fields, gamma], [_type(data)] * 2,
-                    epsilon=node.attrs["epsilon"], **{OUTPUTS: (0, 3)},
+                    node.span, epsilon=node.attrs["epsilon"], **{OUTPUTS: (0, 3)},
                 )  # fmt: skip
                 replacements[node] = TupleGetItem(found, 0)
                 replacements[data] = TupleGetItem(found, 1)
             elif self._opset < _RMS_SINCE:
-                replacements[node] = _foreign(
-                    "SimplifiedLayerNormalization", [data, gamma], [_type(data)],
+                replacements[node] = foreign(
+                    "SimplifiedLayerNormalization", [data, gamma], [_type(data)], node.span,
                     axis=-1, epsilon=node.attrs["epsilon"],
                 )  # fmt: skip
         return replace_nodes(function, replacements) if replacements else function

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any as AnyValue, ClassVar, Final
+from typing import Any as AnyValue, ClassVar, Final, TypeGuard
 
 import numpy as np
 
@@ -505,11 +505,18 @@ def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found
         return None
     if isinstance(width, int) and abs(scale * math.sqrt(width) - 1) < _NEAR:
         scale = 1 / math.sqrt(width)
-    key = call("transpose", transposed, axes=(0, 1, 3, 2), span=match.root.span)
+    if _swaps_last(transposed):
+        key = transposed.args[0]
+    else:
+        key = call("transpose", transposed, axes=(0, 1, 3, 2), span=match.root.span)
     found = call(
         "serde.attention", query, key, value, mask, scale=scale, softcap=cap, span=match.root.span
     )
     return found, found
+
+
+def _swaps_last(x: Expr) -> TypeGuard[Call]:
+    return isinstance(x, Call) and _is_op(x, "transpose") and x.attrs["axes"] == (0, 1, 3, 2)
 
 
 def _adds_finite(mask: Expr) -> bool:
