@@ -75,7 +75,7 @@ def _is_no_whole(node: Call) -> bool:
 
 _WHOLE_SINCE: Final = {
     "nn.layer_norm": 17, "serde.gelu": 20, "serde.layer_norm": 17,
-    **dict.fromkeys(WHOLE, 23),
+    "serde.rms_norm": 23, "serde.rotary_embedding": 23,
 }  # fmt: skip
 """Versions from which on a layer is one operator that models spell out for older ones."""
 

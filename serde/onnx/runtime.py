@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from serde.core import Report, numpy_dtype
+from serde.core import Report
 from serde.onnx.foreign import OUTPUTS
 from serde.onnx.runtime_calls import DTYPES, foreign
 from serde.onnx.runtime_experts import expert_patterns
@@ -30,6 +30,13 @@ WHOLE: Final = ("serde.attention", "serde.rms_norm", "serde.rotary_embedding")
 
 _RMS_SINCE: Final = 23
 """First version of the operator set that has the norm itself."""
+
+
+_HIDES: Final = {"float32": -np.inf, "float16": float(np.finfo(np.float16).min) / 2}
+"""What is added to hide a key: of halves, a row of infinities gives no numbers.
+
+Half of the least number leaves the sum with a product finite.
+"""
 
 
 def fuse(model: RelayModel, opset: int, report: Report) -> RelayModel:
@@ -108,7 +115,10 @@ class _CachedAttention(transform.FunctionPass):
                 self.refused[node] = found
                 continue
             whole = _grouped_query_attention(node, found)
-            replacements[node] = _by_heads(TupleGetItem(whole, 0), _type(node.args[0]).shape[1])
+            result: Expr = TupleGetItem(whole, 0)
+            if found.rest and found.upper is not None and np.isfinite(_HIDES[_type(node).dtype]):
+                result = call("where", _sees(node.args[3]), result, const(0.0, _type(node).dtype))
+            replacements[node] = _by_heads(result, _type(node).shape[1])
             replacements |= {
                 each: TupleGetItem(whole, index) for index, each in enumerate(caches, 1)
             }
@@ -133,14 +143,23 @@ def _read_attention(node: Call) -> MaskRule | str:
         return "its values have another width than its keys, or heads without a number"
     if _type(query).dtype not in DTYPES or node.attrs["is_causal"]:
         return f"it is of {_type(query).dtype}, or causal without a past"
-    hidden = _as_flags(mask)
-    if hidden is None:
-        return "its mask is not made of flags"
-    rule = read_mask(hidden)
+    if not isinstance(mask.type, TensorType):
+        return "it has no mask"
+    if mask.type.dtype != "bool":
+        return MaskRule(None, None, (mask,))
+    if mask.type.rank == 4 and mask.type.shape[1] != 1:
+        return "its heads have masks of their own"
+    rule = read_mask(mask)
     past = _type(key).shape[2] - _type(query).shape[2]
     if rule.upper != past or _window(rule, past) is None:
         return "its mask does not say that a query sees what is before it"
     return rule
+
+
+def _sees(mask: Expr) -> Expr:
+    """Return which queries see anything, as (batch, length, 1)."""
+    shown = call("any", mask, axis=(-1,), keepdims=True)
+    return call("squeeze", shown, axis=(1,)) if _type(shown).rank == 4 else shown
 
 
 def _window(rule: MaskRule, past: Dim) -> int | None:
@@ -151,26 +170,11 @@ def _window(rule: MaskRule, past: Dim) -> int | None:
     return size if isinstance(size, int) and size > 0 else None
 
 
-def _as_flags(mask: Expr) -> Expr | None:
-    """Return a mask of bool, or the flags of one that adds zero or hides."""
-    if not isinstance(mask.type, TensorType):
-        return None
-    if mask.type.dtype == "bool":
-        return mask
-    if not isinstance(mask, Call) or _name(mask) != "where":
-        return None
-    shown, hidden = (getattr(each, "data", None) for each in mask.args[1:])
-    if not isinstance(shown, np.ndarray) or not isinstance(hidden, np.ndarray) or shown.any():
-        return None
-    least = np.finfo(numpy_dtype(mask.type.dtype)).min
-    return mask.args[0] if (hidden <= least).all() else None
-
-
 def _grouped_query_attention(node: Call, rule: MaskRule) -> Call:
     """Return attention and the caches; all keys of a sample count, and a bias hides some.
 
-    What a query of padding gets is another average of values than where it sees nothing. The
-    bias is half of the least number, so that the sum with a product stays finite.
+    A query that sees nothing gives zeros where the bias is minus infinity. What adds other
+    numbers to the products says itself what is behind a query.
     """
     query, key, value, _ = node.args
     (past_key, new_key), (past_value, new_value) = (
@@ -181,16 +185,17 @@ def _grouped_query_attention(node: Call, rule: MaskRule) -> Call:
     batch, heads, rows, width = type_.shape
     bias, total = None, None
     if rule.rest:
-        flags = rule.rest[0]
+        bias = rule.rest[0]
         for each in rule.rest[1:]:
-            flags = call("logical_and", flags, each)
-        shape = _type(flags).shape
+            bias = call("logical_and", bias, each)
+        if _type(bias).shape[-1] == _type(key).shape[2]:
+            total = length_of(bias, -1, "int32")
         blank = call("zeros", shape=(rows, 1), dtype=dtype)
-        low = const(float(np.finfo(numpy_dtype(dtype)).min) / 2, dtype)
-        bias = call("where", flags, blank, low)
+        if rule.upper is not None:
+            bias = call("where", bias, blank, const(_HIDES[dtype], dtype))
+        elif _type(bias).shape[-2] != rows:
+            bias = call("add", bias, blank)
         bias = reshaped(bias, bias, lambda own: [*[1] * (4 - len(own)), *own])
-        if shape[-1] == _type(key).shape[2]:
-            total = length_of(flags, -1, "int32")
     if total is None:
         total = call("add", length_of(past_key, 2, "int32"), length_of(new_key, 2, "int32"))
     last = call("subtract", total, const(1, "int32"))
@@ -200,6 +205,7 @@ def _grouped_query_attention(node: Call, rule: MaskRule) -> Call:
     extra = {
         "scale": node.attrs["scale"], "softcap": node.attrs["softcap"],
         "local_window_size": None if window == -1 else window,
+        "causal": 0 if rule.upper is None else None,
     }  # fmt: skip
     attributes |= {name: each for name, each in extra.items() if each is not None}
     assert isinstance(heads, int) and isinstance(width, int)
