@@ -126,9 +126,7 @@ def _write_model(
         model = for_runtime(model, quantized, report, allow)
     if quantized == "qlinear":
         model = model.evolve(mod=transform.QuantizedAsLinear()(model.mod))
-    model = lower(
-        model, opset, local_functions, report, in_place=link_weights, runtime=runtime
-    )
+    model = lower(model, opset, local_functions, report, in_place=link_weights, runtime=runtime)
     return write_lowered(
         model, opset, report,
         intermediate_shapes=intermediate_shapes, local_functions=local_functions,

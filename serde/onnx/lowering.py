@@ -18,11 +18,20 @@ from serde.onnx.linear_pairs import (
 from serde.onnx.ops import TABLE
 from serde.onnx.runtime import WHOLE, fuse
 from serde.relay import transform
-from serde.relay.ir import IRModule, OpDef, RelayModel, TensorType, call
+from serde.relay.ir import (
+    IRModule,
+    OpDef,
+    RelayModel,
+    TensorType,
+    call,
+    called_name,
+    get,
+    tensor_type,
+)
 from serde.relay.ir.bodies import inner_first
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from serde.relay.ir.visit import has_kind, rewrite, rewrite_function
-from serde.relay.transform.positions import group_heads
+from serde.relay.transform.compose import Pattern
 from serde.walk.lowering import quantized_as_floats
 
 __all__ = ["Takes", "arrange", "as_qdq", "for_runtime", "lower", "spell_out"]
@@ -181,6 +190,13 @@ def spell_out(
     )
 
 
+_REPEATED: Final = Pattern(
+    "repeated",
+    Call(get("reshape"), [Call(get("broadcast_to"), [Call(get("expand_dims"), [Var("x")])])]),
+    lambda match: match.bound["x"],
+)
+
+
 class _GroupHeads(transform.FunctionPass):
     """Keys and values that heads share stand once."""
 
@@ -189,7 +205,26 @@ class _GroupHeads(transform.FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Rewrite the calls of attention."""
-        return rewrite_function(function, group_heads)
+        return rewrite_function(function, lambda _old, node: _group_heads(node))
+
+
+def _group_heads(node: Expr) -> Expr:
+    if not isinstance(node, Call) or called_name(node) != "serde.attention":
+        return node
+    single = []
+    for each in node.args[1:3]:
+        match = _REPEATED.match(each) if isinstance(each, Call) else None
+        if match is None or not isinstance(match.root.args[0], Call):
+            return node
+        own, wide = tensor_type(match.bound["x"]).shape, tensor_type(match.root.args[0]).shape
+        if len(own) != 4 or len(wide) != 5 or (*wide[:2], *wide[3:]) != own:
+            return node
+        if tensor_type(each).shape != (own[0], own[1] * wide[2], *own[2:]):
+            return node
+        single.append(match.bound["x"])
+    return call(
+        "serde.attention", node.args[0], *single, node.args[3], span=node.span, **node.attrs
+    )
 
 
 class _BytesForNibbles(transform.FunctionPass):

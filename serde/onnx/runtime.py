@@ -1,4 +1,4 @@
-"""What ONNX Runtime has whole beyond ONNX: attention with its cache, norms of sums, rotations.
+"""What ONNX Runtime has whole beyond ONNX, found in models that spell it out.
 
 https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 """
@@ -6,21 +6,31 @@ https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import ClassVar, Final
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any as AnyValue, ClassVar, Final
 
 import numpy as np
 
 from serde.core import Report
-from serde.onnx.foreign import OUTPUTS
-from serde.onnx.runtime_calls import DTYPES, foreign
-from serde.onnx.runtime_experts import expert_patterns
+from serde.onnx.foreign import OUTPUTS, PLAIN
+from serde.onnx.versions import RUNTIME_OPERATORS
 from serde.relay import transform
-from serde.relay.ir import Dim, RelayModel, TensorType, call
-from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, const
-from serde.relay.ir.visit import post_order, rewrite_function, use_counts
+from serde.relay.ir import Dim, Foreign, RelayModel, TensorType, call, called_name, get, tensor_type
+from serde.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    Span,
+    Tuple,
+    TupleGetItem,
+    Var,
+    const,
+)
+from serde.relay.ir.visit import post_order, use_counts
 from serde.relay.lowering.lengths import length_of, permuted, positions, reshaped
-from serde.relay.transform.compose import replace_nodes
+from serde.relay.transform.compose import Match, Pattern, replace_nodes
 from serde.relay.transform.positions import MaskRule, read_mask
 
 __all__ = ["WHOLE", "fuse"]
@@ -28,15 +38,15 @@ __all__ = ["WHOLE", "fuse"]
 WHOLE: Final = ("serde.attention", "serde.rms_norm", "serde.rotary_embedding")
 """Layers that are made of what spells them out, so that more becomes of them here."""
 
-_RMS_SINCE: Final = 23
-"""First version of the operator set that has the norm itself."""
-
-
+_DTYPES: Final = ("float32", "float16")
+"""What its kernels for processors take."""
 _HIDES: Final = {"float32": -np.inf, "float16": float(np.finfo(np.float16).min) / 2}
 """What is added to hide a key: of halves, a row of infinities gives no numbers.
 
 Half of the least number leaves the sum with a product finite.
 """
+_RMS_SINCE: Final = 23
+"""First version of the operator set that has the norm itself."""
 
 
 def fuse(model: RelayModel, opset: int, report: Report) -> RelayModel:
@@ -45,51 +55,55 @@ def fuse(model: RelayModel, opset: int, report: Report) -> RelayModel:
     Args:
         model: A model whose layers are whole.
         opset: Version of the default operator set.
-        report: Gets what was found, and what stays as it is.
+        report: Gets which attention stays as it is.
     """
     attention = _CachedAttention()
+    rotary = Call(get("serde.rotary_embedding"), [Var(name) for name in ("x", "cos", "sin", "ids")])
     passes = transform.Sequential(
         [
-            attention, _Rotations(), transform.Compose(tuple(expert_patterns())),
+            attention,
+            transform.Compose((Pattern("rotation", rotary, _rotation), *_expert_patterns())),
             transform.RemoveIdentities(), transform.MergeEqualNodes(),
             _Norms(opset), transform.RemoveDeadCode(),
         ]
     )  # fmt: skip
-    model = model.evolve(mod=passes.run(model.mod)[0])
-    found: Counter[str] = Counter()
-    plain: Counter[str] = Counter(attention.refused.values())
-    for node in post_order(*model.mod.functions.values()):
-        name = _name(node)
-        if isinstance(node, Call) and name == "serde.foreign":
-            found[node.attrs["name"]] += 1
-    texts = [f"{count} {name}" for name, count in sorted(found.items())]
-    report.notes.append(f"for ONNX Runtime: {', '.join(texts) or 'nothing found'}")
-    report.notes += [
-        f"{count} serde.attention stay as they are: {why}" for why, count in sorted(plain.items())
-    ]
-    return model
+    mod = passes.run(model.mod)[0]
+    for why, count in sorted(Counter(attention.refused.values()).items()):
+        report.notes.append(f"{count} serde.attention stay as they are: {why}")
+    return model.evolve(mod=mod)
 
 
-def _name(node: Expr) -> str:
-    return getattr(node.op, "name", "") if isinstance(node, Call) else ""
+def _foreign(
+    name: str,
+    inputs: Sequence[Expr | None],
+    results: Sequence[Expr],
+    span: Span | None,
+    **attributes: AnyValue,
+) -> Call:
+    """Return a call of an operator of ONNX Runtime's, whose results have the types of others."""
+    node = Foreign(
+        framework="onnx", name=name, version=1, results=tuple(map(tensor_type, results)),
+        domain=PLAIN if name in RUNTIME_OPERATORS else "com.microsoft",
+        attributes={name: each for name, each in attributes.items() if each is not None},
+        absent=tuple(index for index, each in enumerate(inputs) if each is None),
+    )  # fmt: skip
+    return node.build([each for each in inputs if each is not None], span)
 
 
-def _joined(x: Expr) -> Expr:
-    """Return (batch, heads, length, width) as (batch, length, heads times width)."""
+def _join_heads(x: Expr) -> Expr:
     return call("reshape", permuted(x, (0, 2, 1, 3)), newshape=(0, 0, -3))
 
 
-def _by_heads(x: Expr, heads: Dim) -> Expr:
+def _split_heads(x: Expr, heads: Dim) -> Expr:
     return permuted(call("reshape", x, newshape=(0, 0, heads, -1)), (0, 2, 1, 3))
 
 
-def _type(x: Expr) -> TensorType:
-    assert isinstance(x.type, TensorType)
-    return x.type
-
-
 class _CachedAttention(transform.FunctionPass):
-    """Attention to what a cache holds and what is new, behind which the cache is returned."""
+    """Attention to what a cache holds and what is new, behind which the cache is returned.
+
+    Attributes:
+        refused: Why attention stays as it is.
+    """
 
     name: ClassVar[str] = "CachedAttention"
     changes: ClassVar[Sequence[str | type]] = ("serde.attention",)
@@ -103,71 +117,59 @@ class _CachedAttention(transform.FunctionPass):
         kept = function.body.fields if isinstance(function.body, Tuple) else (function.body,)
         replacements: dict[Expr, Expr] = {}
         for node in post_order(function):
-            if not isinstance(node, Call) or _name(node) != "serde.attention":
+            if not isinstance(node, Call) or called_name(node) != "serde.attention":
                 continue
-            found = _read_attention(node)
-            caches = node.args[1:3]
-            if isinstance(found, MaskRule) and any(
-                uses[each] != 1 + kept.count(each) for each in caches
-            ):
-                found = "its keys or values have another use"
-            if isinstance(found, str):
-                self.refused[node] = found
+            caches, rule = node.args[1:3], _read_attention(node)
+            if any(uses[each] != 1 + kept.count(each) for each in caches):
+                rule = "its keys or values have another use"
+            if isinstance(rule, str):
+                self.refused[node] = rule
                 continue
-            whole = _grouped_query_attention(node, found)
+            whole = _grouped_query_attention(node, rule)
             result: Expr = TupleGetItem(whole, 0)
-            if found.rest and found.upper is not None and np.isfinite(_HIDES[_type(node).dtype]):
-                result = call("where", _sees(node.args[3]), result, const(0.0, _type(node).dtype))
-            replacements[node] = _by_heads(result, _type(node).shape[1])
-            replacements |= {
-                each: TupleGetItem(whole, index) for index, each in enumerate(caches, 1)
-            }
+            type_ = tensor_type(node)
+            if rule.rest and rule.upper is not None and np.isfinite(_HIDES[type_.dtype]):
+                seen = call("any", node.args[3], axis=(-1,), keepdims=True)
+                seen = call("squeeze", seen, axis=(1,)) if tensor_type(seen).rank == 4 else seen
+                result = call("where", seen, result, const(0.0, type_.dtype))
+            replacements[node] = _split_heads(result, type_.shape[1])
+            replacements |= {x: TupleGetItem(whole, i) for i, x in enumerate(caches, 1)}
         return replace_nodes(function, replacements) if replacements else function
 
 
 def _read_attention(node: Call) -> MaskRule | str:
     """Return the rule of the mask, or why attention is not that of a cache."""
     query, key, value, mask = node.args
+    _, heads, rows, width = tensor_type(query).shape
     for each in (key, value):
-        fields = each.args[0] if isinstance(each, Call) and _name(each) == "concatenate" else None
-        if not isinstance(fields, Tuple) or len(fields.fields) != 2:
+        fields = each.args[0] if isinstance(each, Call) and each.args else each
+        if called_name(each) != "concatenate" or not isinstance(fields, Tuple):
             return "its keys are not those of a cache and new ones behind them"
-        if not isinstance(each, Call) or each.attrs["axis"] not in (2, -2):
-            return "its keys are not those of a cache and new ones behind them"
-        new = fields.fields[1].type
-        if not isinstance(new, TensorType) or new.shape[2] != _type(query).shape[2]:
-            return "there are not as many new keys as queries"
-    width = _type(query).shape[3]
-    fixed = [_type(query).shape[1], width, *_type(key).shape[1::2], *_type(value).shape[1::2]]
-    if not all(isinstance(each, int) for each in fixed) or _type(value).shape[3] != width:
-        return "its values have another width than its keys, or heads without a number"
-    if _type(query).dtype not in DTYPES or node.attrs["is_causal"]:
-        return f"it is of {_type(query).dtype}, or causal without a past"
-    if not isinstance(mask.type, TensorType):
-        return "it has no mask"
-    if mask.type.dtype != "bool":
+        axis = each.attrs["axis"] if isinstance(each, Call) else None
+        new = tensor_type(fields.fields[-1]).shape
+        if axis not in (2, -2) or len(fields.fields) != 2 or new[2:] != (rows, width):
+            return "its keys are not those of a cache and as many new ones as queries"
+        if not isinstance(new[1], int) or not isinstance(heads, int) or not isinstance(width, int):
+            return "its heads have no number or width"
+    type_, total = mask.type, tensor_type(key).shape[2]
+    if tensor_type(query).dtype not in _DTYPES or not isinstance(type_, TensorType):
+        return f"it is of {tensor_type(query).dtype}, or has no mask"
+    if type_.shape[-1:] != (total,) or node.attrs["is_causal"]:
+        return "its mask has no number for each key"
+    if type_.dtype != "bool":
         return MaskRule(None, None, (mask,))
-    if mask.type.rank == 4 and mask.type.shape[1] != 1:
-        return "its heads have masks of their own"
-    rule = read_mask(mask)
-    past = _type(key).shape[2] - _type(query).shape[2]
-    if rule.upper != past or _window(rule, past) is None:
-        return "its mask does not say that a query sees what is before it"
+    rule, past = read_mask(mask), total - rows
+    if rule.rest and all(tensor_type(each).shape[-1:] != (total,) for each in rule.rest):
+        return "its mask has no number for each key"
+    if rule.upper != past or _window(rule, past) is None or type_.shape[-3:-2] not in ((), (1,)):
+        return "its mask does not say that a query sees what is before it, the same for all heads"
     return rule
-
-
-def _sees(mask: Expr) -> Expr:
-    """Return which queries see anything, as (batch, length, 1)."""
-    shown = call("any", mask, axis=(-1,), keepdims=True)
-    return call("squeeze", shown, axis=(1,)) if _type(shown).rank == 4 else shown
 
 
 def _window(rule: MaskRule, past: Dim) -> int | None:
     """Return how many keys a query sees with its own, -1 for all; None if that has no number."""
-    if rule.lower is None:
-        return -1
-    size = past - rule.lower + 1
-    return size if isinstance(size, int) and size > 0 else None
+    size = -1 if rule.lower is None else past - rule.lower + 1
+    return size if isinstance(size, int) and (size > 0 or rule.lower is None) else None
 
 
 def _grouped_query_attention(node: Call, rule: MaskRule) -> Call:
@@ -181,74 +183,53 @@ def _grouped_query_attention(node: Call, rule: MaskRule) -> Call:
         each.args[0].fields for each in (key, value)
         if isinstance(each, Call) and isinstance(each.args[0], Tuple)
     )  # fmt: skip
-    type_, dtype = _type(query), _type(query).dtype
-    batch, heads, rows, width = type_.shape
-    bias, total = None, None
+    dtype, (batch, heads, rows, _) = tensor_type(query).dtype, tensor_type(query).shape
+    bias: Expr | None = None
+    total: Expr = call("add", length_of(past_key, 2, "int32"), length_of(new_key, 2, "int32"))
     if rule.rest:
         bias = rule.rest[0]
         for each in rule.rest[1:]:
             bias = call("logical_and", bias, each)
-        if _type(bias).shape[-1] == _type(key).shape[2]:
-            total = length_of(bias, -1, "int32")
+        total = length_of(bias, -1, "int32")
         blank = call("zeros", shape=(rows, 1), dtype=dtype)
         if rule.upper is not None:
             bias = call("where", bias, blank, const(_HIDES[dtype], dtype))
-        elif _type(bias).shape[-2] != rows:
+        elif tensor_type(bias).shape[-2] != rows:
             bias = call("add", bias, blank)
         bias = reshaped(bias, bias, lambda own: [*[1] * (4 - len(own)), *own])
-    if total is None:
-        total = call("add", length_of(past_key, 2, "int32"), length_of(new_key, 2, "int32"))
     last = call("subtract", total, const(1, "int32"))
     counts = call("broadcast_to", call("reshape", last, newshape=(1,)), shape=(batch,))
-    attributes = {"num_heads": heads, "kv_num_heads": _type(key).shape[1]}
-    window = _window(rule, _type(key).shape[2] - rows)
-    extra = {
-        "scale": node.attrs["scale"], "softcap": node.attrs["softcap"],
-        "local_window_size": None if window == -1 else window,
-        "causal": 0 if rule.upper is None else None,
-    }  # fmt: skip
-    attributes |= {name: each for name, each in extra.items() if each is not None}
-    assert isinstance(heads, int) and isinstance(width, int)
-    out = TensorType((batch, rows, heads * width), dtype)
-    return foreign(
+    flat = _join_heads(query)
+    return _foreign(
         "GroupQueryAttention",
-        [_joined(query), _joined(new_key), _joined(new_value), past_key, past_value,
+        [flat, _join_heads(new_key), _join_heads(new_value), past_key, past_value,
          counts, total, None, None, None, bias],
-        [out, _type(key), _type(value)], node.span,
-        **attributes,
+        [flat, key, value], node.span, num_heads=heads, kv_num_heads=tensor_type(key).shape[1],
+        scale=node.attrs["scale"], softcap=node.attrs["softcap"],
+        local_window_size=None if rule.lower is None else _window(rule, rule.upper or 0),
+        causal=0 if rule.upper is None else None,
     )  # fmt: skip
 
 
-class _Rotations(transform.FunctionPass):
-    """Rotary embeddings over heads that stand side by side; tables are those of the call."""
-
-    name: ClassVar[str] = "Rotations"
-    changes: ClassVar[Sequence[str | type]] = ("serde.rotary_embedding",)
-
-    def transform(self, function: Function) -> Function:
-        """Replace what has angles for each place."""
-        return rewrite_function(function, lambda _old, node: _rotation(node))
-
-
-def _rotation(node: Expr) -> Expr:
-    if not isinstance(node, Call) or _name(node) != "serde.rotary_embedding":
-        return node
-    data, cos, sin, ids = node.args
-    if _type(data).rank != 4 or _type(data).dtype not in DTYPES or isinstance(ids.type, TensorType):
-        return node
-    batch, heads, rows, _ = _type(data).shape
-    if _type(cos).shape[:2] != (batch, rows) or not isinstance(heads, int):
-        return node
-    half = _type(cos).shape[2]
+def _rotation(match: Match) -> Expr | None:
+    """Return heads side by side, rotated; the tables are those of the call, row by row."""
+    data, cos, sin, ids = (match.bound[name] for name in ("x", "cos", "sin", "ids"))
+    type_, attrs = tensor_type(data), match.root.attrs
+    batch, heads, rows = type_.shape[0], type_.shape[1], type_.shape[-2]
+    own_tables = not isinstance(ids.type, TensorType) and isinstance(heads, int)
+    if type_.rank != 4 or type_.dtype not in _DTYPES or not own_tables:
+        return None
+    if tensor_type(cos).shape[:2] != (batch, rows):
+        return None
+    half = tensor_type(cos).shape[2]
     tables = [call("reshape", each, newshape=(-1, half)) for each in (cos, sin)]
-    places = call("reshape", positions(tables[0], 0), newshape=(batch, rows))
-    flat = _joined(data)
-    found = foreign(
-        "RotaryEmbedding", [flat, places, *tables], [_type(flat)], node.span, num_heads=heads,
-        rotary_embedding_dim=node.attrs["rotary_dim"],
-        interleaved=int(node.attrs["interleaved"]),
+    order = call("reshape", positions(tables[0], 0), newshape=(batch, rows))
+    flat = _join_heads(data)
+    found = _foreign(
+        "RotaryEmbedding", [flat, order, *tables], [flat], match.root.span, num_heads=heads,
+        rotary_embedding_dim=attrs["rotary_dim"], interleaved=int(attrs["interleaved"]),
     )  # fmt: skip
-    return _by_heads(found, heads)
+    return _split_heads(found, heads)
 
 
 class _Norms(transform.FunctionPass):
@@ -264,26 +245,98 @@ class _Norms(transform.FunctionPass):
         """Replace norms over the last axis, and sums that others use too."""
         replacements: dict[Expr, Expr] = {}
         for node in post_order(function):
-            if not isinstance(node, Call) or _name(node) != "serde.rms_norm":
+            if not isinstance(node, Call) or called_name(node) != "serde.rms_norm":
                 continue
-            data, gamma = node.args
-            if _type(data).dtype not in DTYPES or _type(gamma).rank != 1:
+            (data, gamma), epsilon = node.args, node.attrs["epsilon"]
+            if tensor_type(data).dtype not in _DTYPES or tensor_type(gamma).rank != 1:
                 continue
-            fields = data.args if isinstance(data, Call) and _name(data) == "add" else ()
-            if (
-                _type(data).rank == 3
-                and data not in replacements
-                and [each.type for each in fields] == [data.type] * 2
-            ):
-                found = foreign(
-                    "SkipSimplifiedLayerNormalization", [*fields, gamma], [_type(data)] * 2,
-                    node.span, epsilon=node.attrs["epsilon"], **{OUTPUTS: (0, 3)},
+            terms = data.args if isinstance(data, Call) and called_name(data) == "add" else ()
+            same = [each.type for each in terms] == [data.type] * 2
+            if same and tensor_type(data).rank == 3 and data not in replacements:
+                found = _foreign(
+                    "SkipSimplifiedLayerNormalization", [*terms, gamma], [data, data], node.span,
+                    epsilon=epsilon, **{OUTPUTS: (0, 3)},
                 )  # fmt: skip
-                replacements[node] = TupleGetItem(found, 0)
-                replacements[data] = TupleGetItem(found, 1)
+                replacements |= {node: TupleGetItem(found, 0), data: TupleGetItem(found, 1)}
             elif self._opset < _RMS_SINCE:
-                replacements[node] = foreign(
-                    "SimplifiedLayerNormalization", [data, gamma], [_type(data)], node.span,
-                    axis=-1, epsilon=node.attrs["epsilon"],
+                replacements[node] = _foreign(
+                    "SimplifiedLayerNormalization", [data, gamma], [data], node.span,
+                    axis=-1, epsilon=epsilon,
                 )  # fmt: skip
         return replace_nodes(function, replacements) if replacements else function
+
+
+_ATTRIBUTES: Final[Mapping[str, Mapping[str, tuple[AnyValue, ...]]]] = {
+    "split": {"axis": (2, -1), "indices_or_sections": (2,)},
+    "nn.softmax": {"axis": (1, -1)},
+    "topk": {"axis": (1, -1), "is_ascend": (False,), "ret_type": ("both",)},
+    "expand_dims": {"axis": (2,), "num_newaxis": (1,)},
+    "transpose": {"axes": ((1, 0), None)},
+    "nn.batch_matmul": {"transpose_a": (False,)},
+}
+"""What the operators that experts are spelled out in must be given."""
+
+
+def _op(name: str, *args: Expr) -> Call:
+    return Call(get(name), args)
+
+
+def _expert_patterns() -> Iterator[Pattern]:
+    """Yield the forms of gated experts, with shares that are made to sum to one or not."""
+    for normalized in (False, True):
+        x, logits = Var("x"), Var("logits")
+        parts = _op("split", _op("serde.matmul", x, Var("first")))
+        gate = _op("serde.silu", TupleGetItem(parts, 0))
+        hidden = _op("multiply", gate, TupleGetItem(parts, 1))
+        found = _op("nn.batch_matmul", hidden, Var("second"))
+        best = _op("topk", _op("nn.softmax", logits))
+        shares: Expr = TupleGetItem(best, 0)
+        total = _op("sum", shares)
+        if normalized:
+            shares = _op("divide", shares, total)
+        chosen = _op("equal", _op("expand_dims", TupleGetItem(best, 1)), Var("numbers"))
+        spread = _op("sum", _op("multiply", _op("cast", chosen), _op("expand_dims", shares)))
+        by_expert = _op("expand_dims", _op("transpose", spread))
+        root = _op("sum", _op("multiply", found, by_expert))
+        sums: dict[Expr, AnyValue] = {root: (0, False), spread: (1, False), total: (1, True)}
+        yield Pattern("experts", root, partial(_experts, sums=sums))
+
+
+def _experts(match: Match, sums: Mapping[Expr, tuple[int, bool]]) -> Expr | None:
+    """Return the operator; rows of the first layer are those of a gate and its partner in turn."""
+    calls = [
+        (key, called_name(key), node.attrs)
+        for key, node in match.nodes.items()
+        if isinstance(key, Call) and isinstance(node, Call)
+    ]
+    attributes = {name: attrs for _, name, attrs in calls}
+    for key, name, attrs in calls:
+        wanted = _ATTRIBUTES.get(name, {})
+        if any(attrs[each] not in values for each, values in wanted.items()):
+            return None
+        if key in sums and (attrs["axis"], attrs["keepdims"]) != ((sums[key][0],), sums[key][1]):
+            return None
+    x, first, second, logits, numbers = (
+        match.bound[name] for name in ("x", "first", "second", "logits", "numbers")
+    )
+    if not attributes["nn.batch_matmul"]["transpose_b"]:
+        second = call("transpose", second, axes=(0, 2, 1))
+    data, up, down = map(tensor_type, (x, first, second))
+    if (data.rank, up.rank, down.rank) != (2, 3, 3) or data.dtype not in _DTYPES:
+        return None
+    experts, width = down.shape[0], down.shape[2]
+    if not isinstance(experts, int) or not isinstance(width, int):
+        return None
+    if up.shape[::2] != (experts, 2 * width) or tensor_type(logits).shape[1:] != (experts,):
+        return None
+    counted = isinstance(numbers, Constant) and numbers.data.reshape(-1).tolist()
+    if counted != [*range(experts)]:
+        return None
+    rows = call("reshape", call("transpose", first, axes=(0, 2, 1)), newshape=(0, 2, width, -1))
+    rows = call("transpose", rows, axes=(0, 2, 1, 3))
+    rows = call("reshape", rows, newshape=(experts, 2 * width, -1))
+    return _foreign(
+        "MoE", [x, logits, rows, None, second], [x], match.root.span,
+        k=attributes["topk"]["k"], normalize_routing_weights=int("divide" in attributes),
+        activation_type="swiglu", swiglu_fusion=1, activation_alpha=1.0, activation_beta=0.0,
+    )  # fmt: skip

@@ -351,18 +351,20 @@ def _matched(match: Match, name: str) -> list[tuple[Call, Call]]:
 def _rotary(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
     """Features of heads, all or the first, whose halves are rotated by the same angles."""
     x = match.bound["x"]
-    width = x.type.shape[-1] if isinstance(x.type, TensorType) and x.type.rank == 4 else None
-    cuts = {node: _cut_of_features(node) for _, node in _matched(match, "strided_slice")}
+    width = x.type.shape[-1] if isinstance(x.type, TensorType) and x.type.rank == 4 else 0
+    cuts: dict[Expr, tuple[int, int] | None] = {
+        node: _cut_of_features(node) for _, node in _matched(match, "strided_slice")
+    }
     second = _matched(match, "negative")[0][1].args[0]
     half, end = cuts.get(second) or (0, 0)
-    wanted = [(0, half), (half, 2 * half)]
-    if end != width:
-        wanted += [(0, 2 * half), (2 * half, width)]
-        if cuts.get(second.args[0] if isinstance(second, Call) else x) != (0, 2 * half):
-            return None
-    joins = [node for _, node in _matched(match, "concatenate")]
-    if not half or end != 2 * half or any(each.attrs["axis"] not in (-1, 3) for each in joins):
+    joins = [node.attrs["axis"] for _, node in _matched(match, "concatenate")]
+    if not half or end != 2 * half or not isinstance(width, int) or not {-1, 3}.issuperset(joins):
         return None
+    wanted = [(0, half), (half, end)]
+    if end != width:
+        wanted += [(0, end), (end, width)]
+        if cuts.get(second.args[0] if isinstance(second, Call) else x) != (0, end):
+            return None
     if sorted(each or (0, 0) for each in cuts.values()) != sorted(wanted):
         return None
     cos, sin = (_half_of_table(match.bound[name]) for name in ("cos", "sin"))
@@ -395,7 +397,8 @@ def _half_of_table(table: Expr) -> Expr | None:
     attrs = table.attrs
     if attrs["axis"] not in (1, -3) or attrs["num_newaxis"] != 1:
         return None
-    chain, node = [], table.args[0]
+    chain: list[tuple[Call, Expr]] = []
+    node = table.args[0]
     while isinstance(node, Call) and has_trait(node, Elementwise):
         wide = [x for x in node.args if not isinstance(x, Constant) or x.data.size != 1]
         if len(wide) != 1:
@@ -407,9 +410,9 @@ def _half_of_table(table: Expr) -> Expr | None:
         return None
     if fields.fields[0] is not fields.fields[1] or node.attrs["axis"] not in (-1, 2):
         return None
-    result = fields.fields[0]
-    for each, wide in reversed(chain):
-        result = rebuild(each, [result if x is wide else x for x in children(each)])
+    result: Expr = fields.fields[0]
+    for each, inner in reversed(chain):
+        result = rebuild(each, [result if x is inner else x for x in children(each)])
     return result
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import serde
-from serde import relay
+import serde.relay as relay
 from serde.errors import Report
 
 HEADS, GROUPS, WIDTH, HIDDEN = 4, 2, 16, 64
@@ -74,8 +74,13 @@ def _layer(
     causal: bool = True,
 ) -> relay.IRModule:  # fmt: skip
     """One layer of a decoder, whose queries, keys and values are given."""
-    shape = {"query": (BATCH, ROWS, HIDDEN), "key": (BATCH, ROWS, 32), "value": (BATCH, ROWS, 32),
-             "past_key": (BATCH, GROUPS, PAST, WIDTH), "past_value": (BATCH, GROUPS, PAST, WIDTH)}
+    shape = {
+        "query": (BATCH, ROWS, HIDDEN),
+        "key": (BATCH, ROWS, 32),
+        "value": (BATCH, ROWS, 32),
+        "past_key": (BATCH, GROUPS, PAST, WIDTH),
+        "past_value": (BATCH, GROUPS, PAST, WIDTH),
+    }
     given = {name: relay.var(name, shape=each, dtype=dtype) for name, each in shape.items()}
     flags = relay.var("attention_mask", shape=(BATCH, TOTAL), dtype="int64")
     places = relay.var("position_ids", shape=(BATCH, ROWS), dtype="int64")
@@ -101,9 +106,7 @@ def _layer(
         chances = relay.nn.softmax(relay.cast(scores, "float32"), axis=3)
         attention = relay.serde.matmul(relay.cast(chances, dtype), _repeat(values))
     found = relay.reshape(relay.transpose(attention, axes=(0, 2, 1, 3)), (0, 0, HIDDEN))
-    function = relay.Function(
-        [*given.values(), flags, places], relay.Tuple([found, keys, values])
-    )
+    function = relay.Function([*given.values(), flags, places], relay.Tuple([found, keys, values]))
     return relay.IRModule.from_expr(function)
 
 
@@ -144,8 +147,13 @@ def _feeds(batch: int, past: int, rows: int, side: str, dtype: str) -> dict[str,
     for row in range(1, batch):
         flags[row, : 2 * row] = flags[row, : 2 * row] * (side != "left")
         flags[row, past + rows - row :] *= side != "right"
-    shape = {"query": (batch, rows, HIDDEN), "key": (batch, rows, 32), "value": (batch, rows, 32),
-             "past_key": (batch, 2, past, WIDTH), "past_value": (batch, 2, past, WIDTH)}
+    shape = {
+        "query": (batch, rows, HIDDEN),
+        "key": (batch, rows, 32),
+        "value": (batch, rows, 32),
+        "past_key": (batch, 2, past, WIDTH),
+        "past_value": (batch, 2, past, WIDTH),
+    }
     feeds = {name: rng.standard_normal(each).astype(dtype) for name, each in shape.items()}
     places = np.maximum(flags.cumsum(1) - 1, 0)[:, past:]
     return {**feeds, "attention_mask": flags, "position_ids": places}
@@ -154,9 +162,7 @@ def _feeds(batch: int, past: int, rows: int, side: str, dtype: str) -> dict[str,
 def _convert(mod: relay.IRModule, runtime: str, opset: int = 17) -> tuple[Any, list[str], Report]:
     onnxruntime = pytest.importorskip("onnxruntime")
     report = Report()
-    model = serde.export_model(
-        mod, format="onnx", runtime=runtime, opset=opset, report=report
-    )
+    model = serde.export_model(mod, format="onnx", runtime=runtime, opset=opset, report=report)
     session = onnxruntime.InferenceSession(model.SerializeToString())
     return session, [node.op_type for node in model.graph.node], report
 
@@ -276,7 +282,9 @@ def test_gated_experts_are_one_operator(dtype: str, normalized: bool) -> None:
     feeds = {name: rng.standard_normal((tokens, width)).astype(dtype)
              for name, width in (("x", 16), ("logits", experts))}  # fmt: skip
     wanted = np.zeros((tokens, 16))
-    for row, (data, scores) in enumerate(zip(*(x.astype(float) for x in feeds.values()), strict=True)):
+    for row, (data, scores) in enumerate(
+        zip(*(x.astype(float) for x in feeds.values()), strict=True)
+    ):
         chances = np.exp(scores) / np.exp(scores).sum()
         order = np.argsort(-chances)[:chosen]
         for each in order:
