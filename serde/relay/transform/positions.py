@@ -108,7 +108,7 @@ def read_mask(mask: Expr) -> MaskRule:
     waiting = [mask]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Call) and called_name(node) == "logical_and":
+        if isinstance(node, Call) and called_name(node) in ("broadcast_to", "logical_and"):
             waiting.extend(node.args)
         elif not isinstance(node, Constant) or not node.data.all():
             found = _bound(node, known)
