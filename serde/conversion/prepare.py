@@ -11,7 +11,6 @@ from serde.core.texts import weights_text
 from serde.errors import OptionError, raise_if_refused
 from serde.relay import transform
 from serde.relay.ir import Expr, RefCreate, RefRead, RefWrite, RelayModel, all_nodes
-from serde.relay.transform.positions import FoldLookups
 from serde.walk.holes import why_without_value
 
 __all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]
@@ -164,7 +163,6 @@ def prepare(
         transform.InlineCalls(keep_globals=keep_globals),
         transform.SequencesToTuples(),
         transform.FoldShape(),
-        FoldLookups(),
         *([] if keep_training else [inference]),
         transform.EvaluateConstants(),
         transform.CountLoops(),

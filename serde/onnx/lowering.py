@@ -32,6 +32,7 @@ from serde.relay.ir.bodies import inner_first
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from serde.relay.ir.visit import has_kind, rewrite, rewrite_function
 from serde.relay.transform.compose import Pattern
+from serde.relay.transform.positions import FoldLookups
 from serde.walk.lowering import quantized_as_floats
 
 __all__ = ["Takes", "arrange", "as_qdq", "for_runtime", "lower", "spell_out"]
@@ -149,6 +150,7 @@ def arrange(
         [
             *([] if takes is None else [transform.RaiseLayers(whole, frozenset(model.params))]),
             _GroupHeads(),
+            FoldLookups(),
             *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
             transform.channels_first(),
         ]
