@@ -17,17 +17,7 @@ from serde.onnx.foreign import OUTPUTS, PLAIN
 from serde.onnx.versions import RUNTIME_OPERATORS
 from serde.relay import transform
 from serde.relay.ir import Dim, Foreign, RelayModel, TensorType, call, called_name, get, tensor_type
-from serde.relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    Span,
-    Tuple,
-    TupleGetItem,
-    Var,
-    const,
-)
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, const
 from serde.relay.ir.visit import post_order, use_counts
 from serde.relay.lowering.lengths import length_of, permuted, positions, reshaped
 from serde.relay.transform.compose import Match, Pattern, replace_nodes
@@ -77,17 +67,17 @@ def _foreign(
     name: str,
     inputs: Sequence[Expr | None],
     results: Sequence[Expr],
-    span: Span | None,
+    node: Call,
     **attributes: AnyValue,
 ) -> Call:
-    """Return a call of an operator of ONNX Runtime's, whose results have the types of others."""
-    node = Foreign(
+    """Return an operator of ONNX Runtime's for a node, whose results have the types of others."""
+    found = Foreign(
         framework="onnx", name=name, version=1, results=tuple(map(tensor_type, results)),
         domain=PLAIN if name in RUNTIME_OPERATORS else "com.microsoft",
         attributes={name: each for name, each in attributes.items() if each is not None},
         absent=tuple(index for index, each in enumerate(inputs) if each is None),
     )  # fmt: skip
-    return node.build([each for each in inputs if each is not None], span)
+    return found.build([each for each in inputs if each is not None], node.span)
 
 
 def _join_heads(x: Expr) -> Expr:
@@ -152,8 +142,10 @@ def _read_attention(node: Call) -> MaskRule | str:
         if not isinstance(new[1], int) or not isinstance(heads, int) or not isinstance(width, int):
             return "its heads have no number or width"
     type_, total = mask.type, tensor_type(key).shape[2]
-    if tensor_type(query).dtype not in _DTYPES or not isinstance(type_, TensorType):
-        return f"it is of {tensor_type(query).dtype}, or has no mask"
+    if tensor_type(query).dtype not in _DTYPES:
+        return f"it is of {tensor_type(query).dtype}"
+    if not isinstance(type_, TensorType):
+        return "it has no mask"
     if type_.shape[-1:] != (total,) or node.attrs["is_causal"]:
         return "its mask has no number for each key"
     if type_.dtype != "bool":
@@ -204,7 +196,7 @@ def _grouped_query_attention(node: Call, rule: MaskRule) -> Call:
         "GroupQueryAttention",
         [flat, _join_heads(new_key), _join_heads(new_value), past_key, past_value,
          counts, total, None, None, None, bias],
-        [flat, key, value], node.span, num_heads=heads, kv_num_heads=tensor_type(key).shape[1],
+        [flat, key, value], node, num_heads=heads, kv_num_heads=tensor_type(key).shape[1],
         scale=node.attrs["scale"], softcap=node.attrs["softcap"],
         local_window_size=None if rule.lower is None else _window(rule, rule.upper or 0),
         causal=0 if rule.upper is None else None,
@@ -226,7 +218,7 @@ def _rotation(match: Match) -> Expr | None:
     order = call("reshape", positions(tables[0], 0), newshape=(batch, rows))
     flat = _join_heads(data)
     found = _foreign(
-        "RotaryEmbedding", [flat, order, *tables], [flat], match.root.span, num_heads=heads,
+        "RotaryEmbedding", [flat, order, *tables], [flat], match.root, num_heads=heads,
         rotary_embedding_dim=attrs["rotary_dim"], interleaved=int(attrs["interleaved"]),
     )  # fmt: skip
     return _split_heads(found, heads)
@@ -254,13 +246,13 @@ class _Norms(transform.FunctionPass):
             same = [each.type for each in terms] == [data.type] * 2
             if same and tensor_type(data).rank == 3 and data not in replacements:
                 found = _foreign(
-                    "SkipSimplifiedLayerNormalization", [*terms, gamma], [data, data], node.span,
+                    "SkipSimplifiedLayerNormalization", [*terms, gamma], [data, data], node,
                     epsilon=epsilon, **{OUTPUTS: (0, 3)},
                 )  # fmt: skip
                 replacements |= {node: TupleGetItem(found, 0), data: TupleGetItem(found, 1)}
             elif self._opset < _RMS_SINCE:
                 replacements[node] = _foreign(
-                    "SimplifiedLayerNormalization", [data, gamma], [data], node.span,
+                    "SimplifiedLayerNormalization", [data, gamma], [data], node,
                     axis=-1, epsilon=epsilon,
                 )  # fmt: skip
         return replace_nodes(function, replacements) if replacements else function
@@ -336,7 +328,7 @@ def _experts(match: Match, sums: Mapping[Expr, tuple[int, bool]]) -> Expr | None
     rows = call("transpose", rows, axes=(0, 2, 1, 3))
     rows = call("reshape", rows, newshape=(experts, 2 * width, -1))
     return _foreign(
-        "MoE", [x, logits, rows, None, second], [x], match.root.span,
+        "MoE", [x, logits, rows, None, second], [x], match.root,
         k=attributes["topk"]["k"], normalize_routing_weights=int("divide" in attributes),
         activation_type="swiglu", swiglu_fusion=1, activation_alpha=1.0, activation_beta=0.0,
     )  # fmt: skip
