@@ -159,7 +159,8 @@ def run(families: Sequence[str]) -> None:
             subprocess.run([*own, "make", family, source], check=True)
             serde = [*own, "serde", source]
             commands = {"serde": [*serde, out / "serde"],
-                        "serde-runtime": [*serde, out / "serde-runtime", "onnxruntime"]}  # fmt: skip
+                        "serde-runtime": [*serde, out / "serde-runtime",
+                                          "onnxruntime"]}  # fmt: skip
             for peer in scripts():
                 if peer.python.exists():
                     name = peer.path.stem
@@ -182,8 +183,8 @@ def run(families: Sequence[str]) -> None:
 def cell(row: Mapping[str, Any] | None) -> list[str]:
     """Return nodes, seconds, memory, tokens a second and distance of a tool."""
     if not row or "nodes" not in row:
-        return ["—", "—", "—", "refused" if row else "—", "—"]
-    step = f"{1 / row['step']:.0f}" if row.get("step") else "does not run"
+        return ["—", "—", "—", "fails" if row else "—", "—"]
+    step = f"{1 / row['step']:.0f}" if row.get("step") else "not measured"
     worst = max(row.get("distance", np.inf), row.get("padded", np.inf))
     right = (
         "right" if worst < 1e-3 else "padding wrong" if row.get("distance", 9) < 1e-3 else "wrong"
@@ -197,7 +198,7 @@ def page() -> None:
     figures = json.loads(FIGURES.read_text())
     lines = ["| family | tool | nodes | CPU s | peak GB | tokens/s | a step |",
              "|---|---|---|---|---|---|---|"]  # fmt: skip
-    for family in FAMILIES:
+    for family in filter(figures.get, FAMILIES):
         for tool, title in TOOLS.items():
             row = cell(figures[family].get(tool))
             lines.append(f"| {family} | {title} | {' | '.join(row)} |")
@@ -214,7 +215,6 @@ def main() -> None:
         make(sys.argv[2], Path(sys.argv[3]))
     elif sys.argv[1:2] == ["serde"]:
         sys.path.insert(0, str(ROOT))
-        sys.modules["torchvision"] = None  # type: ignore[assignment]
         import serde
 
         runtime: Any = sys.argv[4] if len(sys.argv) > 4 else "any"

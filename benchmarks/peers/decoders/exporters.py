@@ -1,15 +1,14 @@
 # /// script
 # requires-python = "3.11"
 # dependencies = [
-#     "torch==2.13.0", "transformers==5.23.0", "onnx==1.23.2", "onnxscript==0.7.2", "onnxruntime==1.32.0",
+#     "torch==2.13.0", "transformers==5.23.0", "onnx==1.23.2", "onnxscript==0.7.2",
+#     "onnxruntime==1.32.0",
 # ]
 # ///
 """transformers.exporters: those of the package itself, for any prompt and step, fused for ORT."""
 
 import sys
 from pathlib import Path
-
-sys.modules["torchvision"] = None
 
 import torch
 from transformers import AutoModelForCausalLM

@@ -1,6 +1,8 @@
 # /// script
 # requires-python = "3.11"
-# dependencies = ["torch==2.13.0", "optimum-onnx==0.1.0", "transformers==4.57.6", "onnxruntime==1.32.0"]
+# dependencies = [
+#     "torch==2.13.0", "optimum-onnx==0.1.0", "transformers==4.57.6", "onnxruntime==1.32.0",
+# ]
 # ///
 """optimum: ``optimum-cli export onnx``, with a config as transformers 4 writes it."""
 
