@@ -3,7 +3,7 @@
 Each is saved as Hugging Face does, converted by ``serde convert``, and run by ONNX Runtime, whose
 logits and tokens transformers' own ``generate`` judges::
 
-    python benchmarks/decoders.py [FAMILY...] [--steps 64] [--json FILE]
+    python benchmarks/decoders.py [FAMILY...] [--steps 64] [--opset 17] [--runtime any]
 
 It prints a line a family: right (the greatest distance in spreads of the logits), refused with
 the reason, or wrong.
@@ -320,14 +320,14 @@ def judge_once(judge: Judge) -> None:
             judge.compare(each.name, getattr(expected, each.name), found, rows)
 
 
-def run(name: str, steps: int) -> dict[str, Any]:
-    """Return what became of a family."""
+def run(name: str, steps: int, **how: Any) -> dict[str, Any]:
+    """Return what became of a family, converted with options."""
     with tempfile.TemporaryDirectory() as directory:
         source, target = Path(directory, "in"), Path(directory, "out")
         module, task = make(name, source)
         start = time.process_time()
         try:
-            report = serde.convert(source, target, target_format="onnx", task=task)
+            report = serde.convert(source, target, target_format="onnx", task=task, **how)
         except serde.SerdeError as error:
             return {"family": name, "result": "refused", "why": f"{error}"}
         except Exception as error:
@@ -357,11 +357,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("families", nargs="*", metavar="FAMILY")
     parser.add_argument("--steps", type=int, default=64)
+    parser.add_argument("--opset", type=int, default=17)
+    parser.add_argument("--runtime", default="any", choices=("any", "onnxruntime"))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     found = []
     for name in options.families or FAMILIES:
-        found.append(run(name, options.steps))
+        found.append(run(name, options.steps, opset=options.opset, runtime=options.runtime))
         each = found[-1]
         distance = f"{each['worst']:.1e}" if "worst" in each else ""
         figures = f"{distance:>8} {each.get('seconds', ''):>6} {each.get('nodes') or '':>6}"

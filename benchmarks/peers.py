@@ -132,9 +132,9 @@ def peers(names: Sequence[str]) -> list[Peer]:
     return [each for each in found if not names or any(name in each.path.stem for name in names)]
 
 
-def install(names: Sequence[str], pythons: dict[str, str]) -> None:
+def install(found: Sequence[Peer], pythons: dict[str, str]) -> None:
     """Make the environments; one that is there stays."""
-    for peer in peers(names):
+    for peer in found:
         folder = peer.python.parents[1]
         done = folder / "installed"
         if done.exists():
@@ -407,7 +407,7 @@ def main() -> None:
     given = parser.parse_intermixed_args()
     sys.path.insert(0, str(ROOT))
     if given.action == "install":
-        install(given.names, dict(each.split("=", 1) for each in given.python))
+        install(peers(given.names), dict(each.split("=", 1) for each in given.python))
     elif given.action == "run":
         run(given.names, given.rounds)
     elif given.action == "source":

@@ -375,6 +375,10 @@ class _WritingOnnx(TypedDict, total=False):
     link_digest: Literal["sampled", "full"]
     """With link_weights, a fingerprint of pieces of the files alone ("sampled"), or besides that
     their SHA-1 ("full"), for which all of them is read (default 'sampled')."""
+    runtime: Literal["any", "onnxruntime"]
+    """What runs the model: "any", or "onnxruntime", whose own operators are then written for
+    attention with a cache, rotary embeddings and norms by the root of the mean square, where
+    they mean the same (default 'any')."""
     local_functions: bool
     """Write global, composite and fused functions as local functions, from opset 15 on; otherwise
     their nodes go where they are called (default False)."""

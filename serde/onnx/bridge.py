@@ -107,6 +107,7 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             allow=options.allow,
             local_functions=options.local_functions,
             link_weights=options.link_weights,
+            runtime=options.runtime,
             fallback=ExportFallback.of(self.name, options),
         )
         if options.link_weights:
@@ -193,8 +194,8 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
 
         if interfaces is None:
             return {CONFIG: ""}
-        found = [generation_config(*each, parts.facts) for each in interfaces.items()]
-        return dict.fromkeys([CONFIG] if any(found) else [], "".join(filter(None, found)))
+        found = generation_config(interfaces, parts.facts)
+        return {} if found is None else {CONFIG: found}
 
     def check_compression(self, wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
         """Refuse what ONNX Runtime's tools have not."""

@@ -292,6 +292,7 @@ class GraphBuilder:
         attributes: Sequence[onnx.AttributeProto],
         types: Sequence[TensorType],
         source: str,
+        outputs: Sequence[int] | None = None,
     ) -> tuple[Value, ...]:
         """Append a node of another domain, given with its version, and return its outputs.
 
@@ -307,6 +308,9 @@ class GraphBuilder:
             scope, op, inputs, len(types), {"domain": name}, self.reserve(source or op)
         )
         scope.nodes[-1].attributes.extend(attributes)
+        if outputs is not None:
+            names = {place: each.name for place, each in zip(outputs, found, strict=True)}
+            scope.nodes[-1].outputs = [names.get(i, "") for i in range(max(outputs) + 1)]
         results = tuple(replace(each, type=t) for each, t in zip(found, types, strict=True))
         self.declared.update((each.name, t) for each, t in zip(found, types, strict=True))
         return results

@@ -73,6 +73,7 @@ class ExportContext(walk.ExportContext[Value]):
         inputs: Sequence[Value | None],
         attributes: Sequence[onnx.AttributeProto],
         types: Sequence[TensorType],
+        outputs: Sequence[int] | None = None,
     ) -> tuple[Value, ...]:
         """Append a node of another domain, whose form nobody here knows.
 
@@ -83,12 +84,13 @@ class ExportContext(walk.ExportContext[Value]):
             inputs: Its inputs, None for one that is left out.
             attributes: Its attributes.
             types: Types of its outputs, which the graph declares.
+            outputs: Which of its outputs these are, if not the first ones; others are left out.
 
         Raises:
             Unsupported: The model imports the domain in another version already.
         """
         return self._builder.add_custom(
-            self.scope, op, (domain, version), inputs, attributes, types, self._source
+            self.scope, op, (domain, version), inputs, attributes, types, self._source, outputs
         )
 
     def subgraph(self, body: Function, captures: Sequence[Values[Value]]) -> Writing[Subgraph]:

@@ -58,6 +58,7 @@ def from_relay(
     allow: frozenset[str] = frozenset(),
     local_functions: bool = False,
     link_weights: bool = False,
+    runtime: Literal["any", "onnxruntime"] = "any",
     fallback: ExportFallback | None = None,
 ) -> OnnxModel:
     """Return `model` as ONNX.
@@ -75,6 +76,7 @@ def from_relay(
             of the model; otherwise their nodes go where they are called.
         link_weights: Whether large weights in files stay as they are where the graph can
             rearrange them.
+        runtime: What runs it: operators that it adds may be written.
         fallback: What is done with operators that nobody knows.
 
     Raises:
@@ -85,7 +87,7 @@ def from_relay(
     write = partial(
         _write_model, model, intermediate_shapes=intermediate_shapes, quantized=quantized,
         allow=allow, local_functions=local_functions, link_weights=link_weights,
-        fallback=fallback,
+        runtime=runtime, fallback=fallback,
     )  # fmt: skip
     if opset != "auto":
         return write(opset, report)
@@ -113,6 +115,7 @@ def _write_model(
     allow: frozenset[str],
     local_functions: bool,
     link_weights: bool,
+    runtime: Literal["any", "onnxruntime"],
     fallback: ExportFallback | None,
 ) -> OnnxModel:
     """Return `model` at one version of the default operator set."""
@@ -123,7 +126,7 @@ def _write_model(
         model = for_runtime(model, quantized, report, allow)
     if quantized == "qlinear":
         model = model.evolve(mod=transform.QuantizedAsLinear()(model.mod))
-    model = lower(model, opset, local_functions, report, in_place=link_weights)
+    model = lower(model, opset, local_functions, report, in_place=link_weights, runtime=runtime)
     return write_lowered(
         model, opset, report,
         intermediate_shapes=intermediate_shapes, local_functions=local_functions,

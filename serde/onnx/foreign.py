@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from serde.onnx.export_context import ExportContext, Value
 
 __all__ = [
-    "declared_types", "foreign_node", "may_run_foreign", "register_library",
+    "OUTPUTS", "PLAIN", "declared_types", "foreign_node", "may_run_foreign", "register_library",
     "register_reference_ops", "run_foreign", "write_foreign",
 ]  # fmt: skip
 
 PLAIN: Final = "ai.onnx"
 """What ONNX's own domain, whose name is empty, is called."""
+
+OUTPUTS: Final = "$outputs"
+"""Attribute that tells which outputs of an operator the results are, if not the first ones."""
 
 _EMPTY: Final = {
     onnx.AttributeProto.FLOATS: "floats",
@@ -162,6 +165,7 @@ def write_foreign(ctx: ExportContext, node: Foreign, operands: Sequence[Value | 
         operands,
         [_attribute(name, value) for name, value in node.plain_attributes.items()],
         node.results,
+        node.attributes.get(OUTPUTS),
     )
     return found if len(found) > 1 else found[0]
 

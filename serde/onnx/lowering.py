@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any as AnyValue, ClassVar, Final
+from collections.abc import Callable, Collection, Sequence
+from typing import Any as AnyValue, ClassVar, Final, Literal
 
 from serde.core.lossy import QUANTISED_AS_QDQ, UINT8_AS_INT8
 from serde.core.report import Report
@@ -16,11 +16,23 @@ from serde.onnx.linear_pairs import (
     loses_levels,
 )
 from serde.onnx.ops import TABLE
+from serde.onnx.runtime import WHOLE, fuse
 from serde.relay import transform
-from serde.relay.ir import IRModule, OpDef, RelayModel, TensorType, call
+from serde.relay.ir import (
+    IRModule,
+    OpDef,
+    RelayModel,
+    TensorType,
+    call,
+    called_name,
+    get,
+    tensor_type,
+)
 from serde.relay.ir.bodies import inner_first
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from serde.relay.ir.visit import has_kind, rewrite, rewrite_function
+from serde.relay.transform.compose import Pattern
+from serde.relay.transform.positions import FoldLookups
 from serde.walk.lowering import quantized_as_floats
 
 __all__ = ["Takes", "arrange", "as_qdq", "for_runtime", "lower", "spell_out"]
@@ -71,7 +83,10 @@ def _is_no_whole(node: Call) -> bool:
     return not isinstance(node.op, OpDef) or node.op.name not in _WHOLE
 
 
-_WHOLE_SINCE: Final = {"nn.layer_norm": 17, "serde.gelu": 20, "serde.layer_norm": 17}
+_WHOLE_SINCE: Final = {
+    "nn.layer_norm": 17, "serde.gelu": 20, "serde.layer_norm": 17,
+    "serde.rms_norm": 23, "serde.rotary_embedding": 23,
+}  # fmt: skip
 """Versions from which on a layer is one operator that models spell out for older ones."""
 
 
@@ -80,13 +95,22 @@ Takes = Callable[[Call], bool]
 
 
 def lower(
-    model: RelayModel, opset: int, local_functions: bool, report: Report, *, in_place: bool = False
+    model: RelayModel,
+    opset: int,
+    local_functions: bool,
+    report: Report,
+    *,
+    in_place: bool = False,
+    runtime: Literal["any", "onnxruntime"] = "any",
 ) -> RelayModel:
-    """Return the model in operators that ONNX has at that version.
+    """Return the model in operators that ONNX has at that version, or that runtime besides.
 
     See :func:`serde.relay.transform.fold_weights` for `in_place`.
     """
-    model = arrange(model, opset, keep_functions=local_functions, takes=_take_all)
+    also = () if runtime == "any" else WHOLE
+    model = arrange(model, opset, keep_functions=local_functions, takes=_take_all, also=also)
+    if runtime == "onnxruntime":
+        model = fuse(model, opset, report)
     return spell_out(model, opset, report, in_place=in_place)
 
 
@@ -95,7 +119,12 @@ def _take_all(_node: Call) -> bool:
 
 
 def arrange(
-    model: RelayModel, opset: int, *, keep_functions: bool, takes: Takes | None
+    model: RelayModel,
+    opset: int,
+    *,
+    keep_functions: bool,
+    takes: Takes | None,
+    also: Collection[str] = (),
 ) -> RelayModel:
     """Return the model with whole layers, and with channels where ONNX has them.
 
@@ -104,6 +133,7 @@ def arrange(
         opset: Version of the operator set that is written.
         keep_functions: Whether global and composite functions stay.
         takes: Which layers that ONNX has may be made of what spells them out; None for none.
+        also: Layers that are made besides, whether ONNX has them or not.
     """
     model = model.evolve(mod=_without_calls(model.mod, keep=keep_functions))
 
@@ -113,11 +143,14 @@ def arrange(
             known = isinstance(node.type, TensorType) and node.type.rank == 2
         else:
             known = opset >= _WHOLE_SINCE.get(name, opset + 1) and TABLE.can_export(node, opset)
+            known |= name in also
         return known and takes is not None and takes(node)
 
     passes = transform.Sequential(
         [
             *([] if takes is None else [transform.RaiseLayers(whole, frozenset(model.params))]),
+            _GroupHeads(),
+            FoldLookups(),
             *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
             transform.channels_first(),
         ]
@@ -156,6 +189,43 @@ def spell_out(
     lowered = passes.run(model.mod)[0]
     return transform.fold_weights(
         model.evolve(mod=lowered), report=report, share=share, in_place=in_place
+    )
+
+
+_REPEATED: Final = Pattern(
+    "repeated",
+    Call(get("reshape"), [Call(get("broadcast_to"), [Call(get("expand_dims"), [Var("x")])])]),
+    lambda match: match.bound["x"],
+)
+
+
+class _GroupHeads(transform.FunctionPass):
+    """Keys and values that heads share stand once."""
+
+    name: ClassVar[str] = "GroupHeads"
+    changes: ClassVar[Sequence[str | type]] = ("serde.attention",)
+
+    def transform(self, function: Function) -> Function:
+        """Rewrite the calls of attention."""
+        return rewrite_function(function, lambda _old, node: _group_heads(node))
+
+
+def _group_heads(node: Expr) -> Expr:
+    if not isinstance(node, Call) or called_name(node) != "serde.attention":
+        return node
+    single = []
+    for each in node.args[1:3]:
+        match = _REPEATED.match(each) if isinstance(each, Call) else None
+        if match is None or not isinstance(match.root.args[0], Call):
+            return node
+        own, wide = tensor_type(match.bound["x"]).shape, tensor_type(match.root.args[0]).shape
+        if len(own) != 4 or len(wide) != 5 or (*wide[:2], *wide[3:]) != own:
+            return node
+        if tensor_type(each).shape != (own[0], own[1] * wide[2], *own[2:]):
+            return node
+        single.append(match.bound["x"])
+    return call(
+        "serde.attention", node.args[0], *single, node.args[3], span=node.span, **node.attrs
     )
 
 

@@ -34,6 +34,9 @@ class OnnxExportOptions(ExportOptions):
             fingerprint of the files, so that serde finds out if they change later.
         link_digest: With `link_weights`, a fingerprint of pieces of the files alone ("sampled"),
             or besides that their SHA-1 ("full"), for which all of them is read.
+        runtime: What runs the model: "any", or "onnxruntime", whose own operators are then
+            written for attention with a cache, rotary embeddings and norms by the root of the
+            mean square, where they mean the same.
         local_functions: Write global, composite and fused functions as local functions, from
             opset 15 on; otherwise their nodes go where they are called.
     """
@@ -65,6 +68,9 @@ class OnnxExportOptions(ExportOptions):
     link_digest: Literal["sampled", "full"] = field(
         default="sampled",
         metadata={"help": "How linked files are told from changed ones; full reads all of them."},
+    )
+    runtime: Literal["any", "onnxruntime"] = field(
+        default="any", metadata={"help": "What runs the model, whose own operators may be written."}
     )
     local_functions: bool = field(
         default=False, metadata={"help": "Write functions as local functions, from opset 15 on."}

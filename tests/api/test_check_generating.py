@@ -137,9 +137,8 @@ def interface(*names: str) -> dict[str, object]:
 
 
 def test_a_decoder_with_its_cache_has_a_config_for_genai() -> None:
-    found = generation_config(
-        "model.onnx", interface("input_ids", "attention_mask", *STATES.values()), FACTS
-    )
+    names = ("input_ids", "attention_mask", *STATES.values())
+    found = generation_config({"model.onnx": interface(*names)}, FACTS)
     assert found is not None
     model = json.loads(found)["model"]
     assert (model["eos_token_id"], model["pad_token_id"]) == ([2, 3], 2)
@@ -148,6 +147,23 @@ def test_a_decoder_with_its_cache_has_a_config_for_genai() -> None:
     assert (decoder["num_hidden_layers"], decoder["num_key_value_heads"]) == (1, 2)
     assert decoder["head_size"] == 16
     assert "position_ids" not in decoder["inputs"]
+
+
+@pytest.mark.parametrize("frames", [3000, 100])
+def test_whisper_has_a_config_for_genai_if_it_takes_half_a_minute(frames: int) -> None:
+    sound = {"inputs": [{"name": "input_features", "shape": ("batch", 80, frames)}]}
+    cache = [f"past_key_values.0.{own}.{kind}" for own in ("decoder", "encoder") for kind in
+             ("key", "value")]  # fmt: skip
+    parts = {"encoder_model.onnx": sound, "decoder_model.onnx": interface("input_ids", *cache)}
+    found = generation_config(parts, FACTS)
+    assert (found is not None) == (frames == 3000)
+    if found is not None:
+        model = json.loads(found)["model"]
+        assert (model["type"], model["encoder"]["filename"]) == ("whisper", "encoder_model.onnx")
+        assert model["encoder"]["inputs"] == {"audio_features": "input_features"}
+        decoder = model["decoder"]
+        assert decoder["inputs"]["cross_past_value_names"] == "past_key_values.%d.encoder.value"
+        assert decoder["outputs"]["present_key_names"] == "present.%d.decoder.key"
 
 
 @pytest.mark.parametrize(
@@ -161,7 +177,7 @@ def test_a_decoder_with_its_cache_has_a_config_for_genai() -> None:
 def test_what_genai_does_not_run_has_none(
     names: tuple[str, ...], facts: Mapping[str, object]
 ) -> None:
-    assert generation_config("model.onnx", interface(*names), facts) is None
+    assert generation_config({"model.onnx": interface(*names)}, facts) is None
     parts = Parts(("model",), {}, facts)
     assert BRIDGE.runtime_files(parts, {"model.onnx": interface(*names)}) == {}
     assert [*BRIDGE.runtime_files(parts, None)] == [CONFIG]

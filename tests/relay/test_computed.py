@@ -221,3 +221,17 @@ def test_an_empty_and_a_scalar_weight() -> None:
     assert list(empty.chunks()) == []
     scalar = ComputedWeight(relay.negative(s), {s: ArrayWeight(np.array(2, "float32"))})
     assert b"".join(scalar.chunks()) == np.array(-2, "float32").tobytes()
+
+
+@pytest.mark.parametrize("cast", [False, True])
+def test_a_large_transpose_is_not_evaluated_as_one(
+    cast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serde.relay.run.computed._MOST_HELD", 2**20)
+    data = RNG.normal(size=(700, 1500)).astype("float32")
+    w = relay.var("w", shape=data.shape)
+    inner = relay.cast(w, "float64") if cast else w
+    weight = ComputedWeight(relay.transpose(inner, axes=(1, 0)), {w: ArrayWeight(data)})
+    assert not weight.whole
+    wanted = data.T.astype("float64" if cast else "float32")
+    assert b"".join(weight.chunks()) == wanted.tobytes()

@@ -8,13 +8,13 @@ converted tensor of any size passes through memory in pieces.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any as AnyValue
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
 from serde.core import Array, ArrayWeight, Weight, dataclass, numpy_dtype
 from serde.errors import RelayError
-from serde.relay.ir import OpDef, TensorType, free_vars, infer_function
+from serde.relay.ir import OpDef, TensorType, called_name, free_vars, infer_function
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.run.interpreter import apply_kernel, evaluate
 from serde.relay.run.rows import RowRule, row_rule
@@ -72,7 +72,7 @@ class ComputedWeight(Weight):
     @property
     def whole(self) -> bool:
         """Whether a tensor with the rows of the result must be evaluated as one."""
-        return self._schedule().whole
+        return self._schedule().whole and self._transposed() is None
 
     def rows(self, start: int, stop: int) -> Array:
         """Return entries `start` to `stop` of axis 0, evaluated now.
@@ -86,11 +86,28 @@ class ComputedWeight(Weight):
 
     def chunks(self) -> Iterator[memoryview]:
         """Yield the bytes in order; what every piece needs is evaluated once."""
+        source = self._transposed()
+        if source is not None:
+            yield from _transposed_chunks(source)
+            return
         schedule = self._schedule()
         fixed = schedule.fixed()
         for start, stop in self.row_ranges():
             piece = np.ascontiguousarray(self._rows(schedule, fixed, start, stop))
             yield from ArrayWeight(piece).chunks()
+
+    def _transposed(self) -> Weight | None:
+        """Return the matrix that is transposed, where it has rows and is too large to be held."""
+        weight, node = _resolve((self, self.expr))
+        if self.nbytes <= _MOST_HELD or called_name(node) != "transpose" or len(self.shape) != 2:
+            return None
+        if not isinstance(node, Call) or node.attrs["axes"] not in ((1, 0), None):
+            return None
+        weight, below = _resolve((weight, node.args[0]))
+        if isinstance(below, Var):
+            return weight.sources[below]
+        source = ComputedWeight(below, weight.sources)
+        return None if source.whole else source
 
     def _rows(
         self, schedule: _Schedule, fixed: Mapping[int, AnyValue], start: int, stop: int
@@ -100,6 +117,22 @@ class ComputedWeight(Weight):
         if value.dtype != numpy_dtype(self.dtype):
             raise RelayError(f"{self.expr!r}: expected {self.dtype}, the kernel gave {value.dtype}")
         return value
+
+
+_MOST_HELD: Final = 2**27
+"""Bytes of a transposed matrix up to which it is evaluated as one."""
+
+
+def _transposed_chunks(source: Weight) -> Iterator[memoryview]:
+    """Yield the bytes of a transposed matrix, which is read once for each block of columns."""
+    height, width = source.shape
+    dtype = numpy_dtype(source.dtype)
+    count = max(_MOST_HELD // (height * dtype.itemsize), 1)
+    for first in range(0, width, count):
+        block = np.empty((min(count, width - first), height), dtype)
+        for start, stop in source.row_ranges():
+            block[:, start:stop] = source.rows(start, stop)[:, first : first + count].T
+        yield from ArrayWeight(block).chunks()
 
 
 def _check_source(variable: Var, sources: Mapping[Var, Weight]) -> None:

@@ -5,24 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
-from typing import Any as AnyValue, ClassVar, Final
+from typing import Any as AnyValue, ClassVar, Final, TypeGuard
 
 import numpy as np
 
 from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
-from serde.relay.ir import Dim, OpDef, TensorType, call, get, is_float
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, Var, const
-from serde.relay.ir.visit import kinds, post_order
+from serde.relay.ir import Dim, Elementwise, OpDef, TensorType, call, get, has_trait, is_float
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.visit import children, has_kind, kinds, post_order, rebuild
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.compose import Compose, Match, Pattern
+from serde.relay.transform.compose import Compose, Match, Pattern, same_calls
+from serde.relay.transform.merge_equal_nodes import MergeEqualNodes
 
 __all__ = ["RaiseLayers"]
 
 Supported = Callable[[Call], bool]
 
-_EPSILON, _SCALE, _OTHER = (const(value, "float32") for value in (1e-5, 0.125, 0.25))
-_ANY = (_EPSILON, _SCALE, _OTHER)
+_EPSILON, _SCALE, _OTHER, _CAP, _CAP_AGAIN = (
+    const(value, "float32") for value in (1e-5, 0.125, 0.25, 50.0, 30.0)
+)
+_ANY = (_EPSILON, _SCALE, _OTHER, _CAP, _CAP_AGAIN)
 """Stand for any number in a template."""
 
 
@@ -30,11 +33,12 @@ _ANY = (_EPSILON, _SCALE, _OTHER)
 class RaiseLayers(FunctionPass):
     """Replace what a layer is made of by the layer, where the target has it.
 
-    ``nn.layer_norm``, ``serde.gelu``, ``serde.swish``, ``serde.silu``, ``nn.dense`` with its bias
-    and ``serde.attention`` are looked for in the forms in which PyTorch, Keras and transformers
-    spell them out. The layer is the same function of real numbers, with the same constants to
-    the last bit of their dtype, and nothing inside is used from outside. Attention has no mask:
-    with one, a query that attends to nothing gives zeros, and no numbers where it is spelled out.
+    ``nn.layer_norm``, ``serde.rms_norm``, ``serde.rotary_embedding``, ``serde.gelu``,
+    ``serde.swish``, ``serde.silu``, ``nn.dense`` with its bias and ``serde.attention`` are looked
+    for in the forms in which PyTorch, Keras and transformers spell them out. The layer is the
+    same function of real numbers, with the same constants to the last bit of their dtype, and
+    nothing inside is used from outside. A mask of attention adds finite numbers: with infinite
+    ones, a query that attends to nothing gives zeros, and no numbers where it is spelled out.
 
     Args:
         supported: Whether the target has a call in one operator.
@@ -51,7 +55,10 @@ class RaiseLayers(FunctionPass):
     def transform(self, function: Function) -> Function:
         """Replace layers; what one consists of may be others."""
         patterns = tuple(self._bind_template(*each) for each in _templates(function))
-        return Compose(patterns).transform(function)
+        found = Compose(patterns).transform(function)
+        if found is function or not has_kind(found, "serde.rotary_embedding"):
+            return found
+        return MergeEqualNodes().transform(found)  # The layers have their angles in common.
 
     def transform_body(self, body: Function) -> Function:
         """The weights of a body are its parameters, which is not to be seen there."""
@@ -174,6 +181,25 @@ def _norm_forms() -> Iterator[Call]:
         yield _op("add", _op("multiply", x, factor), shift)
 
 
+def _rms_forms() -> Iterator[Call]:
+    x, gamma = _var("x"), _var("gamma")
+    for square in (_op("power", x, const(2.0, "float32")), _op("multiply", x, x)):
+        plain = _op("multiply", x, _op("rsqrt", _op("add", _op("mean", square), _EPSILON)))
+        yield _op("multiply", plain, gamma)
+        yield _op("multiply", _op("cast", plain), gamma)
+
+
+def _rotary_forms() -> Iterator[Call]:
+    cos, sin, whole = _var("cos"), _var("sin"), _var("x")
+    for x in (whole, _op("strided_slice", whole)):
+        parts = [_op("strided_slice", x) for _ in range(2)]
+        halves = Tuple([_op("negative", parts[0]), parts[1]])
+        turned = _op("multiply", _op("concatenate", halves), sin)
+        rotated = _op("add", _op("multiply", x, cos), turned)
+        kept = Tuple([rotated, _op("strided_slice", whole)])
+        yield rotated if x is whole else _op("concatenate", kept)
+
+
 def _dense_forms() -> Iterator[Call]:
     x, weight, bias = _var("x"), _var("weight"), _var("bias")
     for name in ("serde.matmul", "nn.matmul", "nn.dense"):
@@ -197,6 +223,13 @@ def _attention_forms() -> Iterator[Call]:
     ]
     for each in scores:
         yield _op("serde.matmul", _op("nn.softmax", each), value)
+    for each in scores[2:4]:
+        capped = _op("multiply", _op("tanh", _op("divide", each, _CAP)), _CAP_AGAIN)
+        for masked in (_op("add", given, _var("mask")) for given in (each, capped)):
+            yield _op("serde.matmul", _op("nn.softmax", masked), value)
+            # Of halves, the softmax is computed in float32.
+            wide = _op("nn.softmax", _op("cast", masked))
+            yield _op("serde.matmul", _op("cast", wide), value)
 
 
 def _holds(match: Match, template: Call) -> bool:
@@ -282,6 +315,106 @@ def _layer_norm(match: Match, template: Call, weights: Collection[str]) -> _Foun
     return found, TupleGetItem(found, 0)
 
 
+def _rms_norm(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
+    """Return the norm over the last axis; of halves, it is computed in float32."""
+    x, number = match.bound["x"], match.nodes[_EPSILON]
+    if not _holds(match, template) or not isinstance(number, Constant):
+        return None
+    axes = _common_axes([node for _, node in _matched(match, "mean")], x.type)
+    if axes is None or not isinstance(x.type, TensorType) or axes != [x.type.rank - 1]:
+        return None
+    for _, narrowed in _matched(match, "cast"):
+        if not isinstance(x, Call) or not _is_op(x, "cast") or x.args[0].type != narrowed.type:
+            return None
+        x = x.args[0]
+    type_ = x.type
+    if not isinstance(type_, TensorType) or not isinstance(type_.shape[-1], int):
+        return None
+    gamma = _along(match.bound["gamma"], type_, axes, type_.shape[-1:])
+    if gamma is None:
+        return None
+    epsilon = float(str(number.data.reshape(-1)[0]))
+    found = call("serde.rms_norm", x, gamma, axis=-1, epsilon=epsilon, span=match.root.span)
+    return found, found
+
+
+def _matched(match: Match, name: str) -> list[tuple[Call, Call]]:
+    """Return the calls of an operator in a template, with what they stand for."""
+    return [
+        (key, node)
+        for key, node in match.nodes.items()
+        if isinstance(key, Call) and _is_op(key, name) and isinstance(node, Call)
+    ]
+
+
+def _rotary(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
+    """Features of heads, all or the first, whose halves are rotated by the same angles."""
+    x = match.bound["x"]
+    width = x.type.shape[-1] if isinstance(x.type, TensorType) and x.type.rank == 4 else 0
+    cuts: dict[Expr, tuple[int, int] | None] = {
+        node: _cut_of_features(node) for _, node in _matched(match, "strided_slice")
+    }
+    second = _matched(match, "negative")[0][1].args[0]
+    half, end = cuts.get(second) or (0, 0)
+    joins = [node.attrs["axis"] for _, node in _matched(match, "concatenate")]
+    if not half or end != 2 * half or not isinstance(width, int) or not {-1, 3}.issuperset(joins):
+        return None
+    wanted = [(0, half), (half, end)]
+    if end != width:
+        wanted += [(0, end), (end, width)]
+        if cuts.get(second.args[0] if isinstance(second, Call) else x) != (0, end):
+            return None
+    if sorted(each or (0, 0) for each in cuts.values()) != sorted(wanted):
+        return None
+    cos, sin = (_half_of_table(match.bound[name]) for name in ("cos", "sin"))
+    if cos is None or sin is None:
+        return None
+    found = call(
+        "serde.rotary_embedding", x, cos, sin, None, num_heads=0, interleaved=False,
+        rotary_dim=0 if end == width else end, span=match.root.span,
+    )  # fmt: skip
+    return found, found
+
+
+def _cut_of_features(node: Call) -> tuple[int, int] | None:
+    """Return where a slice of the last axis alone begins and ends."""
+    type_, attrs = node.args[0].type, node.attrs
+    if not isinstance(type_, TensorType) or not isinstance(type_.shape[-1], int):
+        return None
+    if attrs["axes"] is None or [axis % type_.rank for axis in attrs["axes"]] != [type_.rank - 1]:
+        return None
+    if tuple(attrs["strides"] or (1,)) != (1,) or attrs["slice_mode"] != "end":
+        return None
+    begin, end, _ = slice(attrs["begin"][0], attrs["end"][0]).indices(type_.shape[-1])
+    return begin, end
+
+
+def _half_of_table(table: Expr) -> Expr | None:
+    """Return (batch, length, pairs) of what has an axis for heads and all features twice."""
+    if not isinstance(table, Call) or not _is_op(table, "expand_dims"):
+        return None
+    attrs = table.attrs
+    if attrs["axis"] not in (1, -3) or attrs["num_newaxis"] != 1:
+        return None
+    chain: list[tuple[Call, Expr]] = []
+    node = table.args[0]
+    while isinstance(node, Call) and has_trait(node, Elementwise):
+        wide = [x for x in node.args if not isinstance(x, Constant) or x.data.size != 1]
+        if len(wide) != 1:
+            return None
+        chain.append((node, wide[0]))
+        node = wide[0]
+    fields = node.args[0] if isinstance(node, Call) and _is_op(node, "concatenate") else None
+    if not isinstance(node, Call) or not isinstance(fields, Tuple) or len(fields.fields) != 2:
+        return None
+    if fields.fields[0] is not fields.fields[1] or node.attrs["axis"] not in (-1, 2):
+        return None
+    result: Expr = fields.fields[0]
+    for each, inner in reversed(chain):
+        result = rebuild(each, [result if x is inner else x for x in children(each)])
+    return result
+
+
 def _common_axes(means: Sequence[Call], type_: AnyValue) -> list[int] | None:
     """Return the axes that all means are taken over and keep, in order."""
     if not isinstance(type_, TensorType) or not is_float(type_.dtype):
@@ -344,6 +477,9 @@ def _dense(match: Match, template: Call, weights: Collection[str]) -> _Found | N
 def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
     """The products are those of every query with the columns of the second operand."""
     query, transposed, value = (match.bound[name] for name in ("query", "key", "value"))
+    mask = match.bound.get("mask")
+    if mask is not None and not _adds_finite(mask):
+        return None
     types = [each.type for each in (query, transposed, value)]
     if not all(isinstance(type_, TensorType) and type_.rank == 4 for type_ in types):
         return None
@@ -357,15 +493,40 @@ def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found
     for each in (_SCALE, _OTHER):
         number = match.nodes.get(each)
         scale *= float(number.data.reshape(-1)[0]) if isinstance(number, Constant) else 1.0
-    if any(isinstance(each, Call) and _is_op(each, "divide") for each in match.nodes):
+    cap, divisions = None, len(_matched(match, "divide"))
+    if _CAP in match.nodes:
+        number, again = (match.nodes[each] for each in (_CAP, _CAP_AGAIN))
+        if not isinstance(number, Constant) or not same_calls(number, again):
+            return None
+        cap, divisions = float(number.data.reshape(-1)[0]), divisions - 1
+        if not 0 < cap < math.inf:
+            return None
+    if divisions:
         scale = 1 / scale if scale else math.inf
     if not math.isfinite(scale):
         return None
     if isinstance(width, int) and abs(scale * math.sqrt(width) - 1) < _NEAR:
         scale = 1 / math.sqrt(width)
-    key = call("transpose", transposed, axes=(0, 1, 3, 2), span=match.root.span)
-    found = call("serde.attention", query, key, value, None, scale=scale, span=match.root.span)
+    if _swaps_last(transposed):
+        key = transposed.args[0]
+    else:
+        key = call("transpose", transposed, axes=(0, 1, 3, 2), span=match.root.span)
+    found = call(
+        "serde.attention", query, key, value, mask, scale=scale, softcap=cap, span=match.root.span
+    )
     return found, found
+
+
+def _swaps_last(x: Expr) -> TypeGuard[Call]:
+    return isinstance(x, Call) and _is_op(x, "transpose") and x.attrs["axes"] == (0, 1, 3, 2)
+
+
+def _adds_finite(mask: Expr) -> bool:
+    """Whether all elements are one of two finite numbers."""
+    choices = mask.args[1:] if isinstance(mask, Call) and _is_op(mask, "where") else ()
+    return bool(choices) and all(
+        isinstance(each, Constant) and bool(np.isfinite(each.data).all()) for each in choices
+    )
 
 
 _NEAR = 4 * float(np.finfo(np.float32).eps)
@@ -391,6 +552,8 @@ _LAYERS: Final[tuple[tuple[tuple[str, ...], Callable[[], Iterator[Call]], _Build
     (("tanh",), _tanh_forms, _gelu),
     (("sigmoid",), _sigmoid_forms, _swish),
     (("mean",), _norm_forms, _layer_norm),
+    (("rsqrt",), _rms_forms, _rms_norm),
+    (("negative",), _rotary_forms, _rotary),
     (("nn.dense", "nn.matmul", "serde.matmul"), _dense_forms, _dense),
     (("nn.softmax",), _attention_forms, _attention),
 )

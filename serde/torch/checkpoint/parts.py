@@ -17,6 +17,7 @@ __all__ = ["find_parts"]
 
 _GENERATION: Final = "generation_config.json"
 _TOKENS: Final = ("bos_token_id", "eos_token_id", "pad_token_id")
+_LENGTHS: Final = ("max_target_positions", "max_position_embeddings")
 _CONTEXT: Final = 2048
 """Tokens of a context of which the config says nothing, as where positions are biases."""
 
@@ -37,7 +38,8 @@ def find_parts(source: AnyValue, options: TorchImportOptions) -> Parts:
         generation = getattr(source, "generation_config", None)
         made = {} if generation is None else generation.to_dict()
     _, task, paired = choose_class(config, options.task)
-    facts = _facts(config, made) if task == "text-generation" else {}
+    speaks = paired and task == "automatic-speech-recognition"
+    facts = _facts(config, made) if speaks or task == "text-generation" else {}
     return Parts(tuple(parts_of(paired)) or ("model",), files, facts)
 
 
@@ -46,11 +48,12 @@ def _facts(config: AnyValue, generation: AnyValue) -> dict[str, AnyValue]:
     text = config.get_text_config()
     tokens = {name: generation.get(name, getattr(text, name, None)) for name in _TOKENS}
     ends = tokens["eos_token_id"]
+    lengths = [getattr(text, name, None) for name in _LENGTHS]
     first = ends[0] if isinstance(ends, list) and ends else ends
     tokens["pad_token_id"] = first if tokens["pad_token_id"] is None else tokens["pad_token_id"]
     return {
         "vocab_size": text.vocab_size,
-        "context_length": getattr(text, "max_position_embeddings", None) or _CONTEXT,
+        "context_length": next(filter(None, lengths), _CONTEXT),
         "hidden_size": text.hidden_size,
         "num_attention_heads": text.num_attention_heads,
         **tokens,

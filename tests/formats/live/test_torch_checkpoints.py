@@ -172,6 +172,43 @@ def test_an_encoder_and_a_decoder_become_two_models(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.concatenate(made, 1), expected[:, 1:].numpy())
 
 
+@pytest.mark.parametrize(
+    ("config", "own"),
+    [
+        ("LlamaConfig", {}),
+        ("MistralConfig", {"sliding_window": 4}),
+        ("Gemma2Config", {"sliding_window": 4, "head_dim": 16, "num_hidden_layers": 2}),
+        ("Phi3Config", {}),
+        ("MixtralConfig", EXPERTS),
+    ],
+)
+def test_operators_of_onnx_runtime_compute_what_transformers_does(
+    tmp_path: Path, config: str, own: dict[str, Any]
+) -> None:
+    save(tmp_path / "in", config, **own)
+    report = serde.convert(
+        tmp_path / "in", tmp_path / "out", target_format="onnx", runtime="onnxruntime", check=True
+    )
+    assert report.passed
+    assert not any("stay as they are" in note for note in report.notes)
+    layers = own.get("num_hidden_layers", 1)
+    assert report.after["com.microsoft.GroupQueryAttention"] == layers
+    assert report.after["com.microsoft.MoE"] == (config == "MixtralConfig")
+    assert not {"Softmax", "Pow", "ReduceMean"} & {*report.after}
+
+
+@pytest.mark.parametrize("target_format", ["torch", "relax"])
+def test_a_decoder_generates_elsewhere(tmp_path: Path, target_format: str) -> None:
+    pytest.importorskip("tvm" if target_format == "relax" else "torch")
+    save(tmp_path / "in", "LlamaConfig")
+    report = serde.convert(
+        tmp_path / "in", tmp_path / "out", target_format=target_format, check=True
+    )
+    assert report.passed
+    (tokens,) = [each for each in report.verdicts if each.output.startswith("logits of")]
+    assert tokens.remark == "48 of 48 tokens equal"
+
+
 def test_a_live_module_is_read_by_task_and_stays_as_it_is(tmp_path: Path) -> None:
     module = save(tmp_path / "in", "LlamaConfig")
     module.train()

@@ -351,6 +351,7 @@ def import_group_query_attention(
     attention_bias: Expr | None = None,
     head_sink: Expr | None = None,
     *,
+    causal: bool = True,
     do_rotary: bool = False,
     kv_num_heads: int,
     local_window_size: int = -1,
@@ -383,7 +384,7 @@ def import_group_query_attention(
     if past is not None:
         keys, values = step.append(ctx, past[0], keys), step.append(ctx, past[1], values)
     left = None if local_window_size < 1 else local_window_size - 1
-    implicit = ImplicitMask(True, None if past_key is None else step.begins, left=left)
+    implicit = ImplicitMask(causal, None if past_key is None else step.begins, left=left)
     found = attend(
         ctx, queries, keys, values, attention_bias, implicit, scale=scale or None, softcap=softcap
     )
