@@ -192,27 +192,6 @@ def import_index_array(
     return relay.stack([relay.cumsum(ones, axis=axis, exclusive=True) for axis in over], -1)
 
 
-@OPS.exports("sparse_reshape")
-def export_sparse_reshape(
-    ctx: Export, sparse_indices: Value, prev_shape: Value, new_shape: Value
-) -> tuple[Value, Value]:
-    before = [int(length) for length in ctx.constant(prev_shape)]
-    wanted = ctx.constant(new_shape)
-    after = wanted.copy()
-    known = prod(int(length) for length in wanted if length >= 0)
-    after[wanted < 0] = prod(before) // max(known, 1)
-    dtype = ctx.type(sparse_indices).dtype
-    steps = np.array([prod(before[axis + 1 :]) for axis in range(len(before))])
-
-    def build(rows: Expr) -> Expr:
-        parts = relay.multiply(rows, relay.Constant(steps.astype(dtype)))
-        flat = relay.sum(parts, axis=(1,))
-        moved = relay.unravel_index(flat, relay.Constant(after.astype(np.int64)))
-        return relay.transpose(moved, [1, 0])
-
-    return ctx.spell(build, sparse_indices), ctx.const(after)
-
-
 @OPS.imports("pick")
 def import_pick(
     ctx: Import,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any as AnyValue, Literal
 
 import numpy as np
@@ -18,9 +17,9 @@ from serde.coreml.mlprogram.ops.image.resize import last_lengths, resize_last_ax
 from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
 from serde.relay.ir import Call, Expr, as_dtype, tensor_type
+from serde.relay.lowering.regions import reads_between
 from serde.relay.op.image.sampling import Method
 from serde.relay.op.image.upsampling import Upsampling
-from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
 from serde.walk.pairs import one_of
 from serde.walk.takes import Takes, ranks
 
@@ -186,8 +185,8 @@ def export_grid_sample(ctx: Export, data: Value, grid: Value, *, sample: RelaySa
 
 
 # Places in float32: programs hold nothing wider.
-OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float32", "int32"))
-OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float32", "int32"))
+for _name, _rule in reads_between("float32", "int32").items():
+    OPS.expands(_name)(_rule)
 
 
 def _upsample(ctx: Import, x: Expr, scales: Sequence[float], method: str, mode: str) -> Expr:
