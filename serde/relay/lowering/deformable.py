@@ -32,7 +32,7 @@ def _positions_of_taps(
     rows, columns = tensor_type(offset).shape[2:]
     taps, dtype = kernel[0] * kernel[1], tensor_type(offset).dtype
     shifts = call("reshape", offset, newshape=(-1, taps, 2, rows, columns))
-    found = []
+    found = list[Expr]()
     for axis, count in enumerate((rows, columns)):
         steps = allocation.indices(kernel)[axis].reshape(-1, 1, 1) * dilation[axis]
         steps = steps + (shift - padding[axis])

@@ -10,7 +10,7 @@ from typing import Final, Literal
 import numpy as np
 
 import serde.core.allocation as allocation
-from serde.relay.ir import Expr, as_dtype, call, const, is_float, tensor_type
+from serde.relay.ir import Dim, Expr, as_dtype, call, const, is_float, tensor_type
 from serde.relay.lowering.layout import arranged
 from serde.relay.lowering.lengths import length_of
 
@@ -82,9 +82,10 @@ def decompose_adaptive_pool(
 
 def _greatest_of_windows(data: Expr, counts: tuple[int, ...]) -> Expr:
     """Return the maxima of parts whose last elements are repeated up to one length."""
-    window = []
+    window = list[Dim]()
     for axis, count in enumerate(counts, start=2):
-        parts, most = _Parts.of(data, axis, count).indices, 1
+        most: Dim = 1
+        parts = _Parts.of(data, axis, count).indices
         if tensor_type(data).shape[axis] != count:
             most = tensor_type(parts).shape[1]
             flat = call("reshape", parts, newshape=(-1,))
@@ -156,12 +157,13 @@ class _Parts:
         length, number = tensor_type(data).shape[axis], allocation.arange(count)
         if isinstance(length, int):
             starts, stops = number * length // count, -(-(number + 1) * length // count)
-            most = int((stops - starts).max())
-            found = allocation.repeat(starts[:, None], most, axis=1) + np.arange(most)
-            own = const(np.minimum(found, stops[:, None] - 1), "int64")
-            alike = bool((stops - starts == most).all())
-            inside = None if alike else const(found < stops[:, None], "bool")
-            return cls(own, inside, const(stops - starts, "int64"))
+            sizes = stops - starts
+            longest = int(sizes.max())
+            found = allocation.repeat(starts[:, None], longest, axis=1) + np.arange(longest)
+            held = const(np.minimum(found, stops[:, None] - 1), "int64")
+            alike = bool((sizes == longest).all())
+            real = None if alike else const(found < stops[:, None], "bool")
+            return cls(held, real, const(sizes, "int64"))
         total, parts = length_of(data, axis), const(count, "int64")
         first = call("divide", call("multiply", const(number, "int64"), total), parts)
         reach = call("multiply", const(number + 1, "int64"), total)

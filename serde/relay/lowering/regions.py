@@ -33,7 +33,7 @@ __all__ = ["align_regions", "reads_between", "rotate_regions", "sample_regions"]
 
 def reads_between(precision: str, numbers: str) -> Mapping[str, Callable[..., Expr]]:
     """Return what makes each operator that reads between pixels, for a target without float64."""
-    rules = {
+    rules: dict[str, Callable[..., Expr]] = {
         "image.crop_and_resize": crop_and_resize,
         "image.grid_sample": sample_grid,
         "serde.roi_align": align_regions,

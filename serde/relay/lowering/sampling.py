@@ -236,7 +236,7 @@ def sample_grid(
         places = [call("round", place) for place in places]
     taps = {"bilinear": LINEAR, "bicubic": _CUBIC}.get(method)
     found = pixels.read(places, taps, fold if cubic else None, zeros=padding_mode == "zeros")
-    result = call("transpose", found, axes=(0, axes - 1, *range(1, axes - 1)))
+    result: Expr = call("transpose", found, axes=(0, axes - 1, *range(1, axes - 1)))
     if rank > 4:
         channels = tensor_type(images).shape[1]
         result = reshaped(result, grid, lambda dims: (dims[0], channels, *dims[2:]))
