@@ -19,7 +19,7 @@ __all__ = [
     "RULES", "bring_inside", "decompose_adv_index", "decompose_dyn_one_hot",
     "decompose_invert_permutation", "decompose_one_hot", "decompose_sequence_mask",
     "decompose_strided_set", "decompose_unravel_index", "from_start", "shares_no_axis",
-    "take_from_one_axis",
+    "take_from_one_axis", "within",
 ]  # fmt: skip
 
 
@@ -34,16 +34,21 @@ def from_start(indices: Expr, lengths: Expr) -> Expr:
 
 def bring_inside(indices: Expr, data: Expr, axis: int, mode: str) -> Expr:
     """Return indices that are inside an axis of data: brought to its ends, or counted around it."""
+    dtype = tensor_type(indices).dtype
     if mode == "fast":
         return indices
-    length, dtype = tensor_type(data).shape[axis], tensor_type(indices).dtype
     if dtype not in ("int32", "int64"):
         indices, dtype = as_dtype(indices, "int64"), "int64"
-    if isinstance(length, int) and mode == "clip":
-        return call("clip", indices, a_min=0.0, a_max=float(max(length - 1, 0)))
-    count = length_of(data, axis, dtype)
+    return within(indices, length_of(data, axis, dtype), mode)
+
+
+def within(indices: Expr, count: Expr, mode: str) -> Expr:
+    """Return indices that are below a count of their dtype: clipped, or counted around it."""
     if mode == "wrap":
         return call("floor_mod", indices, count)
+    if isinstance(count, Constant):
+        return call("clip", indices, a_min=0.0, a_max=float(max(int(count.data) - 1, 0)))
+    dtype = tensor_type(indices).dtype
     last = call("subtract", count, const(1, dtype))
     return call("minimum", call("maximum", indices, const(0, dtype)), last)
 

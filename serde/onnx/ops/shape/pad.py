@@ -12,9 +12,9 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, scalar_like, to_int64
-from serde.onnx.ops.shape.reshape import as_scalar
+from serde.onnx.ops.shape.reshape import as_scalar, emit_lengths, unsqueeze
 from serde.onnx.ops.table import OPS, Export, Import, Value
-from serde.relay.ir import Expr, call, normalize_axes
+from serde.relay.ir import Call, Expr, call, normalize_axes
 from serde.relay.lowering.shape import continued
 from serde.walk.takes import Takes
 
@@ -70,6 +70,30 @@ def _spread_pads(ctx: Import, pads: Expr, axes: Expr | None, rank: int) -> Expr:
     indices = relay.floor_mod(relay.cast(axes, "int64"), length)
     rows = relay.equal(relay.expand_dims(indices, axis=1), relay.Constant(np.arange(rank)))
     return relay.nn.matmul(given, relay.cast(rows, "int64"))
+
+
+def _several_axes(node: Call) -> bool:
+    return sum(stride != 1 for stride in node.attrs["strides"]) > 1
+
+
+@OPS.exports("nn.dilate", when=_several_axes)
+def export_dilate(
+    ctx: Export, x: Value, *, strides: tuple[int, ...], dilation_value: float
+) -> Value:
+    """Each element gets an axis of its own to be padded on; what follows the last is cut off."""
+    type_ = ctx.type(x)
+    wide = [axis for axis, stride in enumerate(strides) if stride != 1]
+    value = np.asarray(dilation_value).astype(numpy_dtype(type_.dtype))
+    single = unsqueeze(ctx, x, [axis + 1 + number for number, axis in enumerate(wide)])
+    behind = []
+    for stride in strides:
+        behind += [0] if stride == 1 else [0, stride - 1]
+    widths = ctx.ints([*[0] * len(behind), *behind])
+    expanded = emit_pad(ctx, single, type_.dtype, widths, ctx.const(value, type_.dtype))
+    shape = ctx.emit("Mul", emit_lengths(ctx, x, range(type_.rank)), ctx.ints(strides))
+    joined = ctx.emit("Reshape", expanded, shape)
+    starts, ends = ctx.ints([0] * len(wide)), ctx.ints(1 - strides[axis] for axis in wide)
+    return ctx.emit("Slice", joined, starts, ends, ctx.ints(wide))
 
 
 def pad_or_cut(ctx: Import, x: Expr, pads: Sequence[int], mode: Mode, value: Expr) -> Expr:

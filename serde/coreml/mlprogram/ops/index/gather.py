@@ -21,20 +21,24 @@ from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
 from serde.relay.ir import Any, Dim, Expr, TensorType, call, is_float, normalize_axis, tensor_type
 from serde.relay.lowering import index
-from serde.relay.lowering.index import bring_inside, take_from_one_axis
+from serde.relay.lowering.index import take_from_one_axis
 from serde.walk import Takes, reads
 
 WITHOUT_NEGATIVE = 17
 """Version of iOS from which on an index counts from the start alone."""
 
 
+def _length_as(ctx: Export, length: Dim, indices: Value) -> Value:
+    """Return a length as int32 that broadcasts against indices of any rank or of none."""
+    if isinstance(length, int):
+        return ctx.const(length, "int32")
+    found = ctx.length(length)
+    return found if ctx.type(indices).rank else squeeze(ctx, found, [0])
+
+
 def from_start(ctx: Export, indices: Value, length: Dim) -> Value:
     """Return indices as int32, negative ones counted from the start."""
-    if isinstance(length, int):
-        count = ctx.const(length, "int32")
-    else:
-        found = ctx.length(length)
-        count = found if ctx.type(indices).rank else squeeze(ctx, found, [0])
+    count = _length_as(ctx, length, indices)
     return ctx.spell(index.from_start, cast_to(ctx, indices, "int32"), count)
 
 
@@ -77,7 +81,9 @@ def export_take(
     x = reshape(ctx, data, [type_.size]) if axis is None else data
     place = 0 if axis is None else axis % type_.rank
     indices = cast_to(ctx, indices, "int32")
-    indices = ctx.spell(lambda i, data: bring_inside(i, data, place, mode), indices, x)
+    if mode != "fast":
+        count = _length_as(ctx, ctx.type(x).shape[place], indices)
+        indices = ctx.spell(lambda i, n: index.within(i, n, mode), indices, count)
     shared = _count_batch_dims(batch_dims, ctx.type(indices).rank)
     if not shared:
         return _emit_gather(ctx, x, indices, place)
