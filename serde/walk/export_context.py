@@ -316,7 +316,8 @@ class ExportContext(NodeContext[ValueT]):
         ]
         free = [each for each in leaves_of if isinstance(each, Var)]
         function = EvaluateConstants().transform(Function(free, astuple(build(*leaves_of))))
-        given: dict[Expr, ValueT] = dict(zip(leaves_of, operands, strict=True))
+        used, pairs = set(post_order(function.body)), zip(leaves_of, operands, strict=True)
+        given: dict[Expr, ValueT] = {leaf: x for leaf, x in pairs if leaf in used}
         known = self.computed_weight(function.body, given)
         if known is not None:
             return known

@@ -63,10 +63,6 @@ _ALWAYS = {
     "serde.quantize_linear-5": _FLOAT8,
     "serde.quantize_linear-6": _FLOAT8,
     "serde.quantize_linear-7": _INT4,
-    **dict.fromkeys(
-        ("serde.roi_align-0", "vision.roi_align-1", "vision.roi_align-2"),
-        "each region has its own number of samples, which only its size tells",
-    ),
     "serde.scan-3": _NO_ELEMENTS,
     **dict.fromkeys(
         (

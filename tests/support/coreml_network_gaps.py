@@ -9,8 +9,6 @@ _FLOAT8 = "networks have no floats of 8 bits"
 _INT4 = "networks have integers of 4 bits as weights alone"
 _NO_ELEMENTS = "networks have no tensors without elements"
 _OPEN_STACK = "a stack in a loop has a most length from the first"
-_REGIONS = "each region has its own number of samples, which only its size tells"
-_OPEN_REGIONS = "the number of regions must be fixed where their pixels are looked up"
 
 _WHOLE = "what is kept whole for a function of the user's is written by that alone"
 
@@ -70,9 +68,6 @@ _ALWAYS = {
     "serde.quantize_linear-5": _FLOAT8,
     "serde.quantize_linear-6": _FLOAT8,
     "serde.quantize_linear-7": _INT4,
-    "serde.roi_align-0": _REGIONS,
-    "serde.roi_align-2": _OPEN_REGIONS,
-    "serde.roi_align_rotated-2": _OPEN_REGIONS,
     "serde.scan-3": _NO_ELEMENTS,
     **dict.fromkeys(
         (
@@ -83,8 +78,6 @@ _ALWAYS = {
     ),
     "sliding_window-0": _AXES,
     "strided_slice-7": _NO_ELEMENTS,
-    "vision.roi_align-1": _REGIONS,
-    "vision.roi_align-2": _REGIONS,
 }  # fmt: skip
 
 _REPEATS = "tensors are repeated as often as is computed from iOS14 on"

@@ -103,7 +103,6 @@ _NOT_IN_MXNET = {
         ),
         "MXNet does not tell where the boxes are that stay",
     ),
-    "vision.roi_align-2": "MXNet takes the mean of the samples of a region only",
 }  # fmt: skip
 
 _NO_ELEMENTS = "ML Programs have no tensors without elements"

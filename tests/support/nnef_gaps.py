@@ -425,12 +425,6 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "scalars do not hold all": ("qnn.dequantize-4", "qnn.quantize-3"),
     "out_dtype: takes the dtype of data; found int32": ("nn.conv2d-6",),
     "result: takes the dtype of data; found int32": ("nn.dense-2",),
-    "roi_align x1 no exporter": (
-        "serde.roi_align-0",
-        "vision.roi_align-0",
-        "vision.roi_align-1",
-        "vision.roi_align-2",
-    ),
 }
 """Names of samples by reason."""
 

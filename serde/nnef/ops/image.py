@@ -19,26 +19,25 @@ from serde.nnef.ops.pool.window import PoolAttributes, import_box
 from serde.nnef.ops.table import OPS, Export, Import, Value
 from serde.relay.ir import Call, Expr, call, tensor_type
 from serde.relay.ir.schema import gather
+from serde.relay.lowering.regions import reads_between
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resize import ImageResize
 from serde.walk.expansion.pool import USUAL
 from serde.walk.expansion.resizing import image_expansion
-from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
 
 
-def _in_one_dtype(expand: Callable[..., Expr]) -> Callable[..., Expr]:
+def _in_one_dtype(name: str) -> Callable[..., Expr]:
     """Return an expansion that computes places in the dtype of the images, if that is wide."""
-    expand = gather(expand)
 
     def expand_places(data: Expr, *indices: Expr, **attrs: AnyValue) -> Expr:
         wide = "float64" if tensor_type(data).dtype == "float64" else "float32"
-        return expand(wide, wide, data, *indices, **attrs)
+        return gather(reads_between(wide, wide)[name])(data, *indices, **attrs)
 
     return expand_places
 
 
-OPS.expands("image.grid_sample")(_in_one_dtype(expand_grid_sample))
-OPS.expands("image.crop_and_resize")(_in_one_dtype(expand_crop_and_resize))
+for _name in reads_between("float32", "float32"):
+    OPS.expands(_name)(_in_one_dtype(_name))
 for _ndim in (1, 2, 3):
     OPS.expands(f"image.resize{_ndim}d")(image_expansion(_ndim))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any as AnyValue, Final
@@ -9,14 +10,16 @@ from typing import Any as AnyValue, Final
 import serde.core.allocation as allocation
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir import Any, Constant, Expr, as_dtype, call, const, tensor_type
+from serde.relay.ir import Any, Call, Constant, Expr, as_dtype, call, const, tensor_type
 from serde.relay.ir.shapes import broadcast, is_float
-from serde.relay.lowering.lengths import positions
+from serde.relay.lowering.lengths import length_of, permuted, positions, reshaped
+from serde.relay.lowering.rules import NO_SIMPLER
 
 __all__ = [
-    "RULES", "decompose_adv_index", "decompose_dyn_one_hot", "decompose_invert_permutation",
-    "decompose_one_hot", "decompose_sequence_mask", "decompose_strided_set",
-    "decompose_unravel_index", "from_start",
+    "RULES", "bring_inside", "decompose_adv_index", "decompose_dyn_one_hot",
+    "decompose_invert_permutation", "decompose_one_hot", "decompose_sequence_mask",
+    "decompose_strided_set", "decompose_unravel_index", "from_start", "shares_no_axis",
+    "take_from_one_axis", "within",
 ]  # fmt: skip
 
 
@@ -27,6 +30,65 @@ def from_start(indices: Expr, lengths: Expr) -> Expr:
         return indices
     negative = call("less", indices, const(0, dtype))
     return call("where", negative, call("add", indices, lengths), indices)
+
+
+def bring_inside(indices: Expr, data: Expr, axis: int, mode: str) -> Expr:
+    """Return indices that are inside an axis of data: brought to its ends, or counted around it."""
+    dtype = tensor_type(indices).dtype
+    if mode == "fast":
+        return indices
+    if dtype not in ("int32", "int64"):
+        indices, dtype = as_dtype(indices, "int64"), "int64"
+    return within(indices, length_of(data, axis, dtype), mode)
+
+
+def within(indices: Expr, count: Expr, mode: str) -> Expr:
+    """Return indices that are below a count of their dtype: clipped, or counted around it."""
+    if mode == "wrap":
+        return call("floor_mod", indices, count)
+    if isinstance(count, Constant):
+        return call("clip", indices, a_min=0.0, a_max=float(max(int(count.data) - 1, 0)))
+    dtype = tensor_type(indices).dtype
+    last = call("subtract", count, const(1, dtype))
+    return call("minimum", call("maximum", indices, const(0, dtype)), last)
+
+
+def shares_no_axis(node: Call) -> bool:
+    """Whether indices of a ``take`` have no axes in common with the data."""
+    rank = tensor_type(node.args[1]).rank
+    return node.attrs["axis"] is None or node.attrs["batch_dims"] in (0, -rank)
+
+
+def take_from_one_axis(
+    data: Expr, indices: Expr, *, batch_dims: int, axis: int | None, mode: str
+) -> Expr:
+    """Axes that indices share with the data become one with `axis`: they count on from there."""
+    rank, own = tensor_type(data).rank, tensor_type(indices).rank
+    shared = batch_dims + own if batch_dims < 0 else batch_dims
+    if axis is None or not shared:
+        raise Unsupported(NO_SIMPLER)
+    place = axis % rank
+    index = bring_inside(indices, data, place, mode)
+    dtype = tensor_type(index).dtype
+    first: Expr = const(0, dtype)
+    for each in range(shared):
+        shape = [-1 if other == each else 1 for other in range(own)]
+        line = call("reshape", positions(indices, each, dtype), newshape=tuple(shape))
+        first = call("multiply", first, length_of(data, each, dtype)) if each else first
+        first = call("add", first, line)
+    index = call("add", index, call("multiply", first, length_of(data, place, dtype)))
+    passed, behind = list(range(shared, place)), list(range(place + 1, rank))
+    moved = permuted(data, [*range(shared), place, *passed, *behind])
+    flat = reshaped(
+        moved, data,
+        lambda dims: (
+            math.prod((*dims[:shared], dims[place])), *(dims[each] for each in passed + behind)
+        ),
+    )  # fmt: skip
+    found = call("take", flat, index, axis=0, mode="fast")
+    middle = [own + each for each in range(len(passed))]
+    rest = range(own + len(passed), own + len(passed) + len(behind))
+    return permuted(found, [*range(shared), *middle, *range(shared, own), *rest])
 
 
 def _counted(dtype: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.lowering.regions import reads_between
 from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 
 
@@ -71,3 +72,8 @@ def export_resize2d(
     mode = coordinate_transformation_mode
     options = {"align_corners": mode == "align_corners", "half_pixel_centers": mode == "half_pixel"}
     return ctx.emit(_METHODS[method], data, size, **options)
+
+
+# Positions in float32: TFLite computes in nothing wider.
+for _name, _rule in reads_between("float32", "int32").items():
+    OPS.expands(_name)(_rule)

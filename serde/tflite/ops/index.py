@@ -10,7 +10,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir import Call, Expr, TensorType, call
-from serde.relay.lowering.index import from_start
+from serde.relay.lowering.index import bring_inside, from_start
 from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
 from serde.walk.pairs import reads
 
@@ -286,19 +286,9 @@ def export_take(
     where = ctx.axis(data, axis)
     batch = batch_dims % ctx.type(indices).rank if batch_dims < 0 else batch_dims
     (length,) = ctx.static_lengths(data, [where])
-    if mode == "wrap" and length:
-        times = relay.const(length, ctx.type(indices).dtype)
-        indices = ctx.spell(lambda x: relay.floor_mod(x, times), indices)
-    else:
-        indices = _inside(ctx, indices, length)
+    mode = "wrap" if mode == "wrap" and length else "clip"
+    indices = ctx.spell(lambda i, x: bring_inside(i, x, where, mode), indices, data)
     return ctx.emit("GATHER", data, indices, axis=where, batch_dims=batch)
-
-
-def _inside(ctx: ExportContext, indices: Value, length: int) -> Value:
-    known = indices.data
-    if known is not None:
-        return ctx.const(np.clip(known, 0, max(length - 1, 0)).astype(np.int32))
-    return ctx.spell(lambda x: relay.clip(x, 0.0, float(max(length - 1, 0))), indices)
 
 
 @OPS.exports("serde.gather_nd", when=lambda node: node.attrs["batch_dims"] == 0)

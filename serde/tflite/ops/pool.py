@@ -16,6 +16,7 @@ from serde.tflite.ops.conv import padded
 from serde.tflite.ops.table import INTEGERS, OPS, ExportContext, ImportContext, Value
 from serde.tflite.ops.window import padding_of, same_padding
 from serde.tflite.quantization import limited
+from serde.walk.expansion.pool import pool_expansion
 from serde.walk.expansion.tensors import fixed_shape
 
 __all__ = ["PoolOptions"]
@@ -198,3 +199,9 @@ def _with_ceiling(data: Expr, pool: Pooling) -> tuple[int, ...]:
         count -= (count - 1) * s >= n + b
         more.append(max((count - 1) * s + k - n - b, a))
     return (*before, *more)
+
+
+for _kind in ("max", "avg"):
+    OPS.expands(f"nn.{_kind}_pool3d")(
+        pool_expansion(_kind, lambda dtype, _kind: dtype, direct=False)
+    )

@@ -12,8 +12,6 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.relay.ir import Constant, Dim, Expr, call
-from serde.relay.op.vision.aligned import AlignedRegions
-from serde.relay.op.vision.regions import RoiAlign
 from serde.torch.ops.index.slicing import cut
 from serde.torch.ops.shape.lengths import broadcast, reshape, sizes_of
 from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
@@ -253,26 +251,6 @@ def export_all_class_non_max_suppression(
     if output_format == "tensorflow":
         return ctx.call_tuple(ctx.helper("all_class_images"), *given, outputs=3)
     return ctx.call_tuple(ctx.helper("all_class_rows"), *given, outputs=2)
-
-
-@OPS.exports("vision.roi_align")
-def export_roi_align(ctx: Export, data: Value, rois: Value, *, roi: RoiAlign) -> Value:
-    options = *ctx.sizes(roi.pooled_size), roi.spatial_scale, roi.sample_ratio, roi.mode == "avg"
-    return ctx.call(ctx.helper("align_regions"), data, rois, *options)
-
-
-@OPS.exports("serde.roi_align")
-def export_serde_roi_align(
-    ctx: Export, data: Value, rois: Value, images: Value, *, roi: AlignedRegions
-) -> Value:
-    options = (
-        *roi.pooled_size,
-        roi.spatial_scale,
-        roi.sample_ratio,
-        roi.half_pixel,
-        roi.mode == "avg",
-    )
-    return ctx.call(ctx.helper("align_boxes"), data, rois, images, *options)
 
 
 @OPS.exports("vision.roi_pool")

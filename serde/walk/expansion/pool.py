@@ -51,7 +51,7 @@ def combine_windows(
 
 
 def pool_expansion(
-    kind: Literal["max", "avg"], work_dtype: Callable[[str, str], str]
+    kind: Literal["max", "avg"], work_dtype: Callable[[str, str], str], *, direct: bool = True
 ) -> Callable[..., Expr]:
     """Return what makes a pooling of one of padded data, or of slices.
 
@@ -61,12 +61,13 @@ def pool_expansion(
         kind: The pooling.
         work_dtype: Gives the dtype to compute in, of a dtype and of the kind. That of a maximum
             may be another kind of number, which the target has windows of.
+        direct: Whether the target pools padded data at all.
     """
 
     def expand_pool(data: Expr, **attrs: AnyValue) -> Expr:
         dtype = tensor_type(data).dtype
         work = work_dtype(dtype, kind)
-        window = _PaddedWindow(work, attrs)
+        window = _PaddedWindow(work, attrs, direct)
         result = window.maximum(data) if kind == "max" else window.mean(data)
         if kind == "avg" and is_float(work) and not is_float(dtype):
             result = relay.trunc(result)
@@ -82,7 +83,7 @@ _LEAST = 2.0**-60
 class _PaddedWindow:
     """A window over data that are padded beforehand, computed in a dtype."""
 
-    def __init__(self, dtype: str, attrs: Mapping[str, AnyValue]) -> None:
+    def __init__(self, dtype: str, attrs: Mapping[str, AnyValue], direct: bool) -> None:
         self.dtype = dtype
         self.size, self.strides, self.dilation = (
             tuple(attrs[name]) for name in ("pool_size", "strides", "dilation")
@@ -92,7 +93,7 @@ class _PaddedWindow:
         spare = [stride - 1 if attrs["ceil_mode"] else 0 for stride in self.strides]
         ends = [last + more for last, more in zip(after, spare, strict=True)]
         self.sides = [(0, 0), (0, 0), *zip(before, ends, strict=True)]
-        self.is_direct = is_float(dtype) and set(self.dilation) == {1}
+        self.is_direct = direct and is_float(dtype) and set(self.dilation) == {1}
 
     def maximum(self, data: Expr) -> Expr:
         """Return the maximum; padding is the least finite value, as in TVM."""

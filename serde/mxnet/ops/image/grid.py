@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -12,7 +11,6 @@ import serde.relay as relay
 from serde.mxnet.ops.table import COMPUTED, OPS, Export, Import, Value
 from serde.relay.ir.expr import Expr
 from serde.walk import Takes, like, pair, ranks
-from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
 
 
 @OPS.imports("GridGenerator")
@@ -53,10 +51,6 @@ def import_spatial_transformer(
 def export_affine_grid(ctx: Export, data: Value, *, target_shape: tuple[int, ...]) -> Value:
     flat = ctx.reshape(data, (ctx.type(data).shape[0], 6))
     return ctx.emit("GridGenerator", flat, transform_type="affine", target_shape=target_shape)
-
-
-OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float64", "int32"))
-OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float64", "int32"))
 
 
 OPS.pairs(

@@ -15,7 +15,7 @@ from serde.mxnet.ops.shape.arrange import axes_last
 from serde.mxnet.ops.table import OPS, Export, Import, Value
 from serde.relay.ir import Expr, as_dtype, is_float, normalize_axes, normalize_axis, tensor_type
 from serde.relay.ir.types import TensorType
-from serde.relay.lowering.index import from_start
+from serde.relay.lowering.index import from_start, shares_no_axis, take_from_one_axis
 
 FLOAT32 = np.dtype("float32")
 
@@ -42,19 +42,18 @@ def import_take(
     )
 
 
-@OPS.exports("take")
+OPS.expands("take")(take_from_one_axis)
+
+
+@OPS.exports("take", when=shares_no_axis, ignored=("batch_dims",))
 def export_take(
     ctx: Export,
     data: Value,
     indices: Value,
     *,
-    batch_dims: int,
     axis: int | None,
     mode: Literal["clip", "wrap", "fast"],
 ) -> Value:
-    batch = batch_dims + ctx.type(indices).rank if batch_dims < 0 else batch_dims
-    if batch and axis is not None:
-        return _taken_by_batch(ctx, data, indices, batch, axis % ctx.type(data).rank, mode)
     if axis is None:
         data, axis = ctx.reshape(data, (ctx.type(data).size,)), 0
     along = axis % ctx.type(data).rank
@@ -65,31 +64,6 @@ def export_take(
     left = ctx.result_type()
     picked = TensorType((*left.shape[:along], 1, *left.shape[along:]), left.dtype)
     return ctx.reshape(replace(result, type=picked), left.shape)
-
-
-def _taken_by_batch(
-    ctx: Export, data: Value, indices: Value, batch: int, axis: int, mode: str
-) -> Value:
-    """Name the place on every axis up to the one that is looked up."""
-    own = ctx.type(indices)
-    lengths = ctx.static_lengths(data, range(axis + 1))
-    shape = (*lengths[:-1], *ctx.static_shape(indices)[batch:])
-    view = (*own.shape[:batch], *[1] * (axis - batch), *own.shape[batch:])
-    grids = np.ix_(*map(allocation.arange, shape))[:axis]
-
-    def build(x: Expr, positions: Expr) -> Expr:
-        last = relay.const(lengths[-1] - 1, own.dtype)
-        if mode == "wrap":
-            positions = relay.floor_mod(positions, relay.const(lengths[-1], own.dtype))
-        else:
-            positions = relay.maximum(relay.minimum(positions, last), relay.const(0, own.dtype))
-        chosen = relay.broadcast_to(relay.reshape(positions, view), shape)
-        rows = [
-            relay.Constant(allocation.broadcast_to(grid, shape).astype(own.dtype)) for grid in grids
-        ]
-        return relay.gather_nd(x, relay.stack([*rows, chosen], 0))
-
-    return ctx.spell(build, data, indices)
 
 
 @OPS.imports("Embedding", "_contrib_SparseEmbedding", ignored=("sparse_grad",))
@@ -190,27 +164,6 @@ def import_index_array(
         return relay.zeros([*shape, 0], "int64")
     ones = relay.ones_like(as_dtype(data, "int64"))
     return relay.stack([relay.cumsum(ones, axis=axis, exclusive=True) for axis in over], -1)
-
-
-@OPS.exports("sparse_reshape")
-def export_sparse_reshape(
-    ctx: Export, sparse_indices: Value, prev_shape: Value, new_shape: Value
-) -> tuple[Value, Value]:
-    before = [int(length) for length in ctx.constant(prev_shape)]
-    wanted = ctx.constant(new_shape)
-    after = wanted.copy()
-    known = prod(int(length) for length in wanted if length >= 0)
-    after[wanted < 0] = prod(before) // max(known, 1)
-    dtype = ctx.type(sparse_indices).dtype
-    steps = np.array([prod(before[axis + 1 :]) for axis in range(len(before))])
-
-    def build(rows: Expr) -> Expr:
-        parts = relay.multiply(rows, relay.Constant(steps.astype(dtype)))
-        flat = relay.sum(parts, axis=(1,))
-        moved = relay.unravel_index(flat, relay.Constant(after.astype(np.int64)))
-        return relay.transpose(moved, [1, 0])
-
-    return ctx.spell(build, sparse_indices), ctx.const(after)
 
 
 @OPS.imports("pick")

@@ -68,10 +68,16 @@ def import_round(ctx: Import, x: Expr) -> Expr:
 
 @OPS.exports("clip")
 def export_clip(ctx: Export, x: Value, *, a_min: float, a_max: float) -> Value:
-    """Integers are clipped with integers; before 12, Clip takes floats only."""
+    """Integers are clipped with integers; before 12, Clip takes floats only.
+
+    ONNX Runtime has no kernel of that Clip for float64.
+    """
     type_ = ctx.type(x)
     if is_float(type_.dtype):
-        return ctx.emit("Clip", x, ctx.scalar_like(x, a_min), ctx.scalar_like(x, a_max))
+        ends = ctx.scalar_like(x, a_min), ctx.scalar_like(x, a_max)
+        if type_.dtype == "float64" and ctx.version < 12:
+            return ctx.emit("Min", ctx.emit("Max", x, ends[0]), ends[1])
+        return ctx.emit("Clip", x, *ends)
     bounds = limits(type_.dtype)
     low = ctx.scalar_like(x, math.ceil(max(a_min, bounds.min)))
     high = ctx.scalar_like(x, math.floor(min(a_max, bounds.max)))

@@ -422,3 +422,34 @@ def _has_unknown(dims: Sequence[Dim]) -> bool:
 def _drop_empty(ctx: Import, x: Expr | None) -> Expr | None:
     """Return an operand; one without elements stands for none."""
     return None if x is None or ctx.type(x).shape == (0,) else x
+
+
+UpsampleMode = Literal["nearest", "linear", "bilinear"]
+
+
+def _const_scales(values: Sequence[AnyValue]) -> Expr:
+    return relay.const(np.array(values, np.float32))
+
+
+@OPS.imports("Upsample", since=(9, 10))
+def import_upsample(ctx: Import, x: Expr, scales: Expr, *, mode: UpsampleMode = "nearest") -> Expr:
+    resize = ResizeAttributes(
+        coordinate_transformation_mode="asymmetric",
+        mode="nearest" if mode == "nearest" else "linear",
+        nearest_mode="floor",
+    )
+    return build_resize(ctx, x, scales, resize=resize)
+
+
+@OPS.imports("Upsample", since=7)
+def import_upsample_v7(
+    ctx: Import, x: Expr, *, scales: tuple[float, ...], mode: UpsampleMode = "nearest"
+) -> Expr:
+    return import_upsample(ctx, x, _const_scales(scales), mode=mode)
+
+
+@OPS.imports("Upsample", since=1)
+def import_upsample_v1(
+    ctx: Import, x: Expr, *, height_scale: float, width_scale: float, mode: UpsampleMode = "nearest"
+) -> Expr:
+    return import_upsample(ctx, x, _const_scales([1.0, 1.0, height_scale, width_scale]), mode=mode)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue, Literal
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, to_int64
-from serde.onnx.ops.shape.reshape import emit_range, reshape_along, squeeze, unsqueeze
+from serde.onnx.ops.shape.reshape import emit_range, reshape_along, unsqueeze
 from serde.onnx.ops.table import OPS, Export, Import, Value
-from serde.relay.ir import Expr, call
+from serde.relay.ir import Expr, TensorType, call
+from serde.relay.lowering.index import bring_inside
 from serde.walk import Takes, reads, writes
 
 
@@ -27,13 +29,13 @@ def export_take(
 ) -> Value:
     """ONNX counts negative indices from the end and refuses those outside."""
     index_rank = ctx.type(indices).rank
-    length = ctx.type(x).size if axis is None else ctx.type(x).shape[axis]
     if axis is None:
-        x = ctx.emit("Reshape", x, ctx.ints([-1]))
-    position = 0 if axis is None else axis % ctx.type(x).rank
-    rank = 1 if axis is None else ctx.type(x).rank
-    if mode != "fast" and not _are_within(indices, length):
-        indices = _clamp_or_wrap(ctx, indices, length, mode)
+        whole = TensorType((ctx.type(x).size,), ctx.type(x).dtype)
+        x, axis = replace(ctx.emit("Reshape", x, ctx.ints([-1])), type=whole), 0
+    rank = ctx.type(x).rank
+    position = axis % rank
+    if mode != "fast":
+        indices = ctx.spell(lambda i, data: bring_inside(i, data, position, mode), indices, x)
     indices = _as_indices(ctx, indices)
     batched = batch_dims + index_rank if batch_dims < 0 else batch_dims
     if not batched:
@@ -81,36 +83,6 @@ def _take_batched(
         *range(index_rank + len(passed), index_rank + rank - 1 - batched),
     ]
     return ctx.emit("Transpose", found, perm=back)
-
-
-def _are_within(indices: Value, length: AnyValue) -> bool:
-    data = indices.data
-    if data is None or not isinstance(length, int):
-        return False
-    return bool(data.size == 0 or (data.min() >= 0 and data.max() < length))
-
-
-def _clamp_or_wrap(ctx: Export, indices: Value, length: AnyValue, mode: str) -> Value:
-    dtype, rank = ctx.type(indices).dtype, ctx.type(indices).rank
-    if dtype not in ("int32", "int64"):
-        indices, dtype = cast(ctx, indices, np.int64), "int64"
-    if isinstance(length, int):
-        count = ctx.const(length, dtype)
-        last = ctx.const(length - 1, dtype)
-    else:
-        vector = ctx.shape([length])
-        single = vector if rank else squeeze(ctx, vector, [0])
-        count = cast(ctx, single, dtype)
-        last = ctx.emit("Sub", count, ctx.const(1, dtype))
-    if mode == "wrap":
-        return ctx.emit("Mod", indices, count)
-    if ctx.version >= 12 and isinstance(length, int):
-        return ctx.emit("Clip", indices, ctx.const(0, dtype), last)
-    if ctx.version >= 12:
-        return ctx.emit("Min", ctx.emit("Max", indices, ctx.const(0, dtype)), last)
-    zero = ctx.const(0, dtype)
-    low = ctx.emit("Where", ctx.emit("Less", indices, zero), zero, indices)
-    return ctx.emit("Where", ctx.emit("Less", last, low), last, low)
 
 
 @OPS.exports("gather")

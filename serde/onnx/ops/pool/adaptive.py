@@ -2,114 +2,44 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Literal
-
-import numpy as np
 
 import serde.relay as relay
-from serde.core.allocation import arange, repeat
-from serde.onnx.ops.conv.windows import SPATIAL, require_fixed
-from serde.onnx.ops.elementwise.convert import cast, comparison_dtype, compute_dtype
+from serde.onnx.ops.conv.windows import SPATIAL
 from serde.onnx.ops.reduce import emit_reduce
-from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS, Export, Import, Value
-from serde.relay.ir import Dim, Expr, is_float
+from serde.relay.ir import Call, Expr, is_float, tensor_type
+from serde.relay.lowering.pool import decompose_adaptive_pool
 
 
-def _make_adaptive_exporter(kind: Literal["Max", "Average"]) -> Callable[..., Value]:
-    def export_adaptive_pool(ctx: Export, x: Value, *, output_size: tuple[int, ...]) -> Value:
-        """Parts of one size are a pooling; others are read and reduced axis by axis."""
-        dtype = ctx.type(x).dtype
-        lengths, wanted = ctx.type(x).shape[2:], ctx.result_type().shape[2:]
-        if lengths == wanted:
-            return x
-        pooled = _emit_pool(ctx, x, kind, lengths, wanted) if is_float(dtype) else None
-        return pooled or _reduce_parts(ctx, x, kind, dtype, lengths, wanted)
-
-    return export_adaptive_pool
+def _is_pooling(node: Call) -> bool:
+    """Whether all parts of an axis have one length, or nothing changes."""
+    lengths, wanted = (tensor_type(each).shape[2:] for each in (node.args[0], node))
+    pairs = zip(lengths, wanted, strict=True)
+    even = all(isinstance(n, int) and isinstance(out, int) and n % out == 0 for n, out in pairs)
+    whole = even or all(each == 1 for each in wanted)
+    return lengths == wanted or (whole and is_float(tensor_type(node).dtype))
 
 
-for _ndim in SPATIAL:
-    OPS.exports(f"nn.adaptive_max_pool{_ndim}d")(_make_adaptive_exporter("Max"))
-    OPS.exports(f"nn.adaptive_avg_pool{_ndim}d")(_make_adaptive_exporter("Average"))
-
-
-def _emit_pool(
-    ctx: Export, x: Value, kind: str, lengths: Sequence[Dim], wanted: Sequence[Dim]
-) -> Value | None:
-    """Return one pooling, where all parts of an axis have one size."""
+def _export_adaptive_pool(ctx: Export, x: Value, *, kind: str) -> Value:
+    lengths, wanted = ctx.type(x).shape[2:], ctx.result_type().shape[2:]
+    if lengths == wanted:
+        return x
     if all(each == 1 for each in wanted):
         return ctx.emit(f"Global{kind}Pool", x)
-    window = [
-        length // out
-        for length, out in zip(lengths, wanted, strict=True)
-        if isinstance(length, int) and isinstance(out, int) and length % out == 0
-    ]
-    if len(window) < len(lengths):
-        return None
+    window = [n // out for n, out in zip(lengths, wanted, strict=True)]
     return ctx.emit(f"{kind}Pool", x, kernel_shape=window, strides=window)
 
 
-def _reduce_parts(
-    ctx: Export, x: Value, kind: str, dtype: str, lengths: Sequence[Dim], wanted: Sequence[Dim]
-) -> Value:
-    """Return a reduction of each part of each axis, in a dtype in which it is exact."""
-    sums = compute_dtype(dtype) if is_float(dtype) else "int64"
-    work = comparison_dtype(dtype) if kind == "Max" else sums
-    result = x if work == dtype else cast(ctx, x, work)
-    sizes: list[Value] = []
-    for index, (length, out) in enumerate(zip(lengths, wanted, strict=True)):
-        if length == out:
-            continue
-        indices, inside, count = _find_parts(ctx, length, require_fixed([out], "output_size")[0])
-        result = ctx.emit("Gather", result, indices, axis=2 + index)
-        behind = len(lengths) - 1 - index
-        if kind == "Max":
-            result = emit_reduce(ctx, "ReduceMax", result, [3 + index], False)
-            continue
-        mask = unsqueeze(ctx, inside, range(2, 2 + behind)) if behind else inside
-        result = ctx.emit("Where", mask, result, ctx.const(0, work))
-        result = emit_reduce(ctx, "ReduceSum", result, [3 + index], False)
-        size = cast(ctx, count, work)
-        size = unsqueeze(ctx, size, range(1, 1 + behind)) if behind else size
-        if work == "int64":
-            sizes.append(size)
-        else:
-            result = ctx.emit("Div", result, size)
-    if sizes:
-        result = ctx.emit("Div", result, functools.reduce(partial(ctx.emit, "Mul"), sizes))
-    return result if work == dtype else cast(ctx, result, dtype)
+for _ndim in SPATIAL:
+    for _name, _kind in {"max": "Max", "avg": "Average"}.items():
+        OPS.exports(
+            f"nn.adaptive_{_name}_pool{_ndim}d", when=_is_pooling, ignored=("output_size",)
+        )(partial(_export_adaptive_pool, kind=_kind))
 
 
-def _find_parts(ctx: Export, length: Dim, out: int) -> tuple[Value, Value, Value]:
-    """Return the indices of each part, repeated up to one number, which are its own, and how many.
-
-    They are ``(out, most)``, ``(out, most)`` and ``(out,)``.
-    """
-    if isinstance(length, int):
-        number = arange(out)
-        starts = number * length // out
-        stops = -(-(number + 1) * length // out)
-        longest = int((stops - starts).max())
-        indices = repeat(starts[:, None], longest, axis=1) + arange(longest)
-        inside = indices < stops[:, None]
-        own = np.minimum(indices, stops[:, None] - 1)
-        return ctx.const(own, np.int64), ctx.const(inside), ctx.const(stops - starts, np.int64)
-    total, parts = ctx.shape([length]), ctx.ints([out])
-    first = ctx.emit("Div", ctx.emit("Mul", ctx.const(arange(out)), total), parts)
-    reach = ctx.emit("Mul", ctx.const(arange(1, out + 1)), total)
-    stop = ctx.emit("Div", ctx.emit("Add", reach, ctx.ints([out - 1])), parts)
-    count = ctx.emit("Sub", stop, first)
-    most = emit_reduce(ctx, "ReduceMax", count, [0], False)
-    steps = ctx.emit("Range", ctx.const(0, np.int64), most, ctx.const(1, np.int64))
-    reads = ctx.emit("Add", unsqueeze(ctx, first, [1]), steps)
-    end = unsqueeze(ctx, stop, [1])
-    inside_ = ctx.emit("Less", reads, end)
-    last = ctx.emit("Sub", end, ctx.ints([1]))
-    return ctx.emit("Where", inside_, reads, last), inside_, count
+OPS.expands("nn.adaptive_max_pool3d")(decompose_adaptive_pool("max", 3, windows=True))
 
 
 def _make_exporter(op: str, reduction: str) -> Callable[..., Value]:

@@ -14,7 +14,7 @@ from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, scalar_like, to_int64
 from serde.onnx.ops.shape.reshape import as_scalar, emit_lengths, unsqueeze
 from serde.onnx.ops.table import OPS, Export, Import, Value
-from serde.relay.ir import Expr, call, normalize_axes
+from serde.relay.ir import Call, Expr, call, normalize_axes
 from serde.relay.lowering.shape import continued
 from serde.walk.takes import Takes
 
@@ -72,15 +72,17 @@ def _spread_pads(ctx: Import, pads: Expr, axes: Expr | None, rank: int) -> Expr:
     return relay.nn.matmul(given, relay.cast(rows, "int64"))
 
 
-@OPS.exports("nn.dilate")
+def _several_axes(node: Call) -> bool:
+    return sum(stride != 1 for stride in node.attrs["strides"]) > 1
+
+
+@OPS.exports("nn.dilate", when=_several_axes)
 def export_dilate(
     ctx: Export, x: Value, *, strides: tuple[int, ...], dilation_value: float
 ) -> Value:
     """Each element gets an axis of its own to be padded on; what follows the last is cut off."""
     type_ = ctx.type(x)
     wide = [axis for axis, stride in enumerate(strides) if stride != 1]
-    if not wide:
-        return x
     value = np.asarray(dilation_value).astype(numpy_dtype(type_.dtype))
     single = unsqueeze(ctx, x, [axis + 1 + number for number, axis in enumerate(wide)])
     behind = []

@@ -20,6 +20,7 @@ from serde.relay.ir.shapes import at
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters, pairs
+from serde.relay.lowering.deformable import decompose_deformable_conv2d
 from serde.relay.op.conv.direct import complete_conv, convolution_type
 from serde.relay.op.conv.windows import (
     Convolution,
@@ -130,6 +131,7 @@ def _bilinear_at(image: Array, y: Array, x: Array) -> Array:
         Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
     ),
     infer=_deformable_type,
+    decompose=decompose_deformable_conv2d,
     complete=_complete_deformable,
     samples=[
         sample((1, 4, 6, 5), (1, 18, 4, 3), (2, 4, 3, 3)),

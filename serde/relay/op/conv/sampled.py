@@ -7,12 +7,12 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import conv_dim, join_dim, require_float, require_same_dtype, require_window
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Array, call, relay_op, sample
+from serde.relay.ir.registry import Array, relay_op, sample
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters
+from serde.relay.lowering.deformable import decompose_deform_conv2d
 from serde.relay.op.image.grid import GridSample, grid_sample
 
 
@@ -70,69 +70,10 @@ def _regular(
     return taps.reshape(-1, 1, 1) + steps.reshape(shape).astype(np.float64)
 
 
-def _require_fixed_lengths(x: Expr, first: int) -> tuple[int, ...]:
-    """Return the lengths of the axes from `first` on."""
-    shape = x.type.shape[first:] if isinstance(x.type, TensorType) else ()
-    fixed = tuple(length for length in shape if isinstance(length, int))
-    if len(fixed) < 4 - first:
-        raise TypeInferenceError(f"needs a fixed shape to read between pixels, found {x.type!r}")
-    return fixed
-
-
-def _decompose_deformed(
-    data: Expr,
-    weight: Expr,
-    offset: Expr,
-    bias: Expr | None,
-    mask: Expr | None,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    offset_groups: int,
-) -> Expr:
-    """What the taps read is one channel each, which a convolution of one place adds up."""
-    (channels, *space), (outputs, inputs, *kernel), (*_, rows, columns) = (
-        _require_fixed_lengths(each, first) for each, first in ((data, 1), (weight, 0), (offset, 1))
-    )
-    dtype = data.type.dtype if isinstance(data.type, TensorType) else "float32"
-    taps = kernel[0] * kernel[1]
-    shifts = call("reshape", offset, newshape=(-1, taps, 2, rows, columns))
-    places = []
-    for axis, count in enumerate((rows, columns)):
-        window = (kernel[axis], kernel[1 - axis], strides[axis], padding[axis], dilation[axis])
-        regular = _regular(count, *window, axis)
-        moved = call("take", shifts, const(axis, "int64"), axis=2)
-        place = call("add", moved, const(regular + 0.5, dtype))
-        scaled = call("multiply", place, const(2 / space[axis], dtype))
-        places.append(call("subtract", scaled, const(1.0, dtype)))
-    grid = call("stack", places[::-1], axis=1)
-    read = call(
-        "image.grid_sample",
-        call("reshape", data, newshape=(-1, channels // offset_groups, *space)),
-        call("reshape", grid, newshape=(-1, 2, taps * rows, columns)),
-        align_corners=False,
-    )
-    if mask is not None:
-        factors = call("reshape", mask, newshape=(-1, 1, taps * rows, columns))
-        read = call("multiply", read, factors)
-    result = call(
-        "nn.conv2d",
-        call("reshape", read, newshape=(-1, channels * taps, rows, columns)),
-        call("reshape", weight, newshape=(outputs, inputs * taps, 1, 1)),
-        groups=groups,
-        channels=outputs,
-        kernel_size=(1, 1),
-        padding=(0, 0, 0, 0),
-    )
-    return result if bias is None else call("nn.bias_add", result, bias, axis=1)
-
-
 @relay_op(
     "serde.deform_conv2d", traits=(filters(1, 16), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_deformed_type,
-    decompose=_decompose_deformed,
+    decompose=decompose_deform_conv2d,
     samples=[
         sample((1, 4, 6, 5), (2, 4, 3, 3), (1, 18, 4, 3)),
         sample((2, 4, 6, 5), (6, 2, 2, 2), (2, 16, 3, 5), (6,), (2, 8, 3, 5), strides=(2, 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any as AnyValue, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from serde.relay.ir import Arguments, Array, Dim, TensorType, ranges, relay_op, 
 from serde.relay.ir.shapes import is_float, join_dim, layout_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layout
 from serde.relay.ir.work import times
+from serde.relay.lowering import sampling
 from serde.relay.op.image.interpolation import (
     Interpolation,
     require_lengths,
@@ -69,6 +71,7 @@ def _crop_type(
         InRange(ranges.along_operand(2, 0, 0)),
     ),
     infer=_crop_type,
+    decompose=partial(sampling.crop_and_resize, "float64", "float64"),
     samples=[
         sample(
             (2, 6, 7, 3),

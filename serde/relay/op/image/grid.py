@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from typing import Any as AnyValue, Literal
 
@@ -16,6 +17,7 @@ from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, te
 from serde.relay.ir.shapes import join_dim, layout_axes, require_float
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.work import times
+from serde.relay.lowering.sampling import sample_grid
 from serde.relay.op.image.interpolation import cubic_weights
 
 __all__ = ["GridSample"]
@@ -123,6 +125,7 @@ _GRID = tensor((2, 2, 5, 6), low=-1.5, high=1.5)
 @relay_op(
     "image.grid_sample", traits=(times(32), Layout(), Fusion(FusionPattern.INJECTIVE), Float32()),
     infer=_grid_sample_type,
+    decompose=partial(sample_grid, "float64", "float64"),
     samples=[
         sample((2, 3, 4, 7), _GRID),
         sample((2, 3, 4, 7), _GRID, padding_mode="border", align_corners=False),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
-from serde.relay.ir import Array, Expr, TensorType, call, const, ranges, relay_op, sample
+from serde.relay.ir import Array, TensorType, ranges, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Regions
 from serde.relay.ir.work import BY_VALUES
-from serde.relay.op.vision.sampling import Samples, mean_of
+from serde.relay.lowering.regions import align_regions
 
 __all__ = ["AlignedRegions"]
 
@@ -43,72 +44,6 @@ def _aligned_type(
     return TensorType((count, data.shape[1], *roi.pooled_size), data.dtype)
 
 
-def _decompose_aligned(data: Expr, rois: Expr, images: Expr, *, roi: AlignedRegions) -> Expr:
-    """Relay's regions begin with the number of their image, and are never narrower than one."""
-    if roi.mode == "max":
-        raise TypeInferenceError("the greatest part of a sample has no decomposition")
-    dtype = rois.type.dtype if isinstance(rois.type, TensorType) else "float32"
-    if roi.half_pixel:
-        return _decompose_mean(
-            data, rois, images, roi.pooled_size, roi.spatial_scale, roi.sample_ratio, dtype
-        )
-    numbers = call("expand_dims", call("cast", images, dtype=dtype), axis=1)
-    return call(
-        "vision.roi_align",
-        data,
-        call("concatenate", [numbers, rois], axis=1),
-        pooled_size=roi.pooled_size,
-        spatial_scale=roi.spatial_scale,
-        sample_ratio=roi.sample_ratio,
-    )
-
-
-def _decompose_mean(
-    data: Expr,
-    rois: Expr,
-    images: Expr,
-    pooled_size: tuple[int, ...],
-    scale: float,
-    ratio: int,
-    dtype: str,
-) -> Expr:
-    """Return the means of samples at the places of a grid, those far outside being zero."""
-    space = data.type.shape[2:] if isinstance(data.type, TensorType) else ()
-    fixed = [length for length in space if isinstance(length, int)]
-    if len(fixed) < 2:
-        raise TypeInferenceError(f"needs a fixed shape to read, found {data.type!r}")
-    half, zero, one = (const(value, dtype) for value in (0.5, 0.0, 1.0))
-    coordinates, near, samples = [], [], []
-    for axis, (bins, length) in enumerate(zip(pooled_size, fixed, strict=True)):
-        ends = [const(np.array([column]), "int64") for column in (1 - axis, 3 - axis)]
-        start, end = (
-            call("multiply", call("take", rois, each, axis=1, mode="fast"), const(scale, dtype))
-            for each in ends
-        )
-        span = call("subtract", end, start)
-        samples.append(Samples.of(span, bins, ratio, axis, dtype))
-        within = call("multiply", span, samples[-1].parts)
-        place = call("add", call("subtract", start, half), within)
-        place = call("expand_dims", place, axis=2 - axis)
-        inside = call("greater_equal", place, const(-1.0, dtype))
-        near.append(
-            call("logical_and", inside, call("less_equal", place, const(float(length), dtype)))
-        )
-        limited = call("minimum", call("maximum", place, zero), const(float(length - 1), dtype))
-        moved = call("multiply", call("add", limited, half), const(2 / length, dtype))
-        coordinates.append(call("subtract", moved, one))
-    grid_y, grid_x = coordinates
-    zeros_x, zeros_y = (call("zeros_like", each) for each in (grid_x, grid_y))
-    places = [call("add", grid_x, zeros_y), call("add", grid_y, zeros_x)]
-    read = call(
-        "image.grid_sample",
-        call("take", data, images, axis=0, mode="fast"),
-        call("stack", places, axis=1),
-        align_corners=False,
-    )
-    return mean_of(read, near, samples, pooled_size, dtype)
-
-
 def _samples(start: float, span: float, bins: int, count: int, length: int) -> tuple[Array, ...]:
     """Return two neighbours of each sample, their weights, and which samples count."""
     at = start + (np.arange(bins * count) + 0.5) * span / (bins * max(count, 1))
@@ -128,7 +63,7 @@ def _samples(start: float, span: float, bins: int, count: int, length: int) -> t
         InRange(ranges.along_operand(2, 0, 0)),
     ),
     infer=_aligned_type,
-    decompose=_decompose_aligned,
+    decompose=partial(align_regions, "float64", "float64"),
     samples=[
         sample((2, 3, 12, 10), _ROIS, _IMAGES, pooled_size=(3, 2), half_pixel=False),
         sample(

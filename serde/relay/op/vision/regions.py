@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any as AnyValue, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from serde.relay.ir.traits import (
 )
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import BY_VALUES
+from serde.relay.lowering.regions import sample_regions
 
 __all__ = ["RoiAlign"]
 
@@ -90,6 +92,7 @@ def _interpolate(image: Array, at: Array, axis: int) -> Array:
     "vision.roi_align",
     traits=(BY_VALUES, Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Float32(), Regions),
     infer=_roi_align_type,
+    decompose=partial(sample_regions, "float64", "float64"),
     meta_class="relay.attrs.ROIAlignAttrs",
     samples=[
         sample((2, 3, 12, 10), _ROIS, pooled_size=(3, 2), spatial_scale=1.0, sample_ratio=2),

@@ -7,10 +7,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import Array, Expr, Regions, TensorType, call, const, relay_op, sample
+from serde.relay.ir import Array, Regions, TensorType, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.work import BY_VALUES
-from serde.relay.op.vision.sampling import Samples, mean_of
+from serde.relay.lowering.regions import rotate_regions
 
 __all__ = ["between"]
 
@@ -26,58 +26,6 @@ def _rotated_type(
     return TensorType((rois.shape[0], data.shape[1], *pooled_size), data.dtype)
 
 
-def _decompose_rotated(
-    data: Expr, rois: Expr, *, pooled_size: tuple[int, ...], spatial_scale: float, sample_ratio: int
-) -> Expr:
-    """Samples are read by a grid, and their means taken; those far outside are zero."""
-    space = data.type.shape[2:] if isinstance(data.type, TensorType) else ()
-    fixed = [length for length in space if isinstance(length, int)]
-    if len(fixed) < 2:
-        raise TypeInferenceError(f"needs a fixed shape to read, found {data.type!r}")
-    dtype = rois.type.dtype if isinstance(rois.type, TensorType) else "float32"
-
-    def number(value: float) -> Expr:
-        return const(value, dtype)
-
-    grid, near = [], []
-    places, samples = _rotate_samples(rois, pooled_size, spatial_scale, sample_ratio, dtype)
-    for place, length in zip(places, fixed, strict=True):
-        near.append(call("greater_equal", place, number(-1)))
-        near.append(call("less_equal", place, number(length)))
-        held = call("maximum", call("minimum", place, number(length - 1)), number(0))
-        moved = call("multiply", call("add", held, number(0.5)), number(2 / length))
-        grid.append(call("subtract", moved, number(1)))
-    images = call("cast", call("take", rois, const(0, "int32"), axis=1), dtype="int32")
-    read = call(
-        "image.grid_sample",
-        call("take", data, images, axis=0, mode="fast"),
-        call("stack", grid[::-1], axis=1),
-        align_corners=False,
-    )
-    return mean_of(read, near, samples, pooled_size, dtype)
-
-
-def _rotate_samples(
-    rois: Expr, pooled_size: tuple[int, ...], scale: float, ratio: int, dtype: str
-) -> tuple[list[Expr], list[Samples]]:
-    """Return where samples are, down and to the right, each ``(regions, rows, columns)``."""
-    columns = [call("take", rois, const(np.array([i]), "int64"), axis=1) for i in range(1, 6)]
-    x, y, *sizes = (call("multiply", each, const(scale, dtype)) for each in columns[:4])
-    angle = call("multiply", columns[4], const(np.pi / 180, dtype))
-    x, y, angle = (call("expand_dims", each, axis=2) for each in (x, y, angle))
-    cosine, sine = (call(name, angle) for name in ("cos", "sin"))
-    steps, samples = [], []
-    for axis, bins in enumerate(pooled_size):
-        span = call("maximum", sizes[1 - axis], const(1, dtype))
-        samples.append(Samples.of(span, bins, ratio, axis, dtype))
-        moved = call("subtract", samples[-1].parts, const(0.5, dtype))
-        steps.append(call("expand_dims", call("multiply", span, moved), axis=2 - axis))
-    down, across = steps
-    low = call("subtract", call("multiply", down, cosine), call("multiply", across, sine))
-    right = call("add", call("multiply", across, cosine), call("multiply", down, sine))
-    return [call("add", low, y), call("add", right, x)], samples
-
-
 _ROIS = np.array([[0, 5, 6, 6, 4, 30], [1, 2, 2, 9, 0.5, -75], [1, 8, 11, 5, 8, 200]], np.float32)
 
 
@@ -85,7 +33,7 @@ _ROIS = np.array([[0, 5, 6, 6, 4, 30], [1, 2, 2, 9, 0.5, -75], [1, 8, 11, 5, 8, 
     "serde.roi_align_rotated",
     traits=(BY_VALUES, Regions),
     infer=_rotated_type,
-    decompose=_decompose_rotated,
+    decompose=rotate_regions,
     samples=[
         sample((2, 3, 12, 10), _ROIS, pooled_size=(3, 2), sample_ratio=2),
         sample((2, 2, 12, 10), _ROIS, pooled_size=(2, 4), spatial_scale=0.5, sample_ratio=1),

@@ -128,31 +128,6 @@ def export_conv(
 OPS.expands(*CONVOLUTIONS)(convolution_on_floats("float64"))
 
 
-@OPS.exports("nn.deformable_conv2d")
-def export_deformable_conv2d(
-    ctx: Export,
-    data: Value,
-    offset: Value,
-    weight: Value,
-    *,
-    conv: RelayConv,
-    deformable_groups: int,
-) -> Value:
-    """Places before the first pixel are zero; those after the last fade to zero."""
-    (top, left), _ = split_padding(conv.padding, 2)
-    return ctx.call(
-        ctx.helper("deformable_conv2d"),
-        data,
-        offset,
-        weight,
-        list(conv.strides),
-        [top, left],
-        list(conv.dilation),
-        conv.groups,
-        deformable_groups,
-    )
-
-
 @OPS.imports("aten::convolution_backward", ignored=("bias_sizes", "output_padding"))
 def import_convolution_backward(
     ctx: Import,

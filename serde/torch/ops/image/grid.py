@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final, Literal
 
 from serde.relay.ir import Call, Expr, call, tensor_type
 from serde.relay.op.image.grid import GridSample
 from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
-from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
 
 _METHODS: Final = ("linear", "nearest", "cubic")
 _PADDING: Final = ("zeros", "border", "reflection")
@@ -53,9 +51,6 @@ def import_affine_grid(
 
 
 Pairs = tuple[tuple[int, int], ...]
-
-OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float64", "int32"))
-OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float64", "int32"))
 
 
 def _is_sampled_alike(call: Call) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.relay.ir import Expr, TensorType, call, is_float, normalize_axis
+from serde.relay.lowering.index import shares_no_axis, take_from_one_axis
 from serde.torch.ops.shape.lengths import broadcast, reshape, sizes_of, spread
 from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.torch.ops.written import cast, in_signed
@@ -123,11 +124,12 @@ def _at(ctx: Export, data: Value, axis: int, indices: Value) -> Value:
     return ctx.index(data, (*[slice(None)] * axis, place) if axis else place)
 
 
-@OPS.exports("take")
+OPS.expands("take")(take_from_one_axis)
+
+
+@OPS.exports("take", when=shares_no_axis, ignored=("batch_dims",))
 @in_signed
-def export_take(
-    ctx: Export, data: Value, indices: Value, *, batch_dims: int, axis: int | None, mode: str
-) -> Value:
+def export_take(ctx: Export, data: Value, indices: Value, *, axis: int | None, mode: str) -> Value:
     """Indices that may be outside are clipped or wrapped before."""
     if axis is None:
         data = ctx.typed(ctx.method(data, "flatten"), _flat(ctx, data))
@@ -138,12 +140,6 @@ def export_take(
         indices = _within(ctx, indices, ctx.size(data, axis), mode)
     elif indices.data is None:
         indices = as_index(ctx, indices)
-    if batch_dims:
-        shared = batch_dims % (ctx.type(own).rank + 1) if batch_dims > 0 else (
-            batch_dims + ctx.type(own).rank
-        )  # fmt: skip
-        if shared:
-            return ctx.call(ctx.helper("take_batched"), data, indices, shared, axis)
     type_ = ctx.type(data)
     is_table = type_.rank == 2 and axis == 0 and type_.concrete_shape is not None
     # A module's parameters are trained, which integers cannot be.

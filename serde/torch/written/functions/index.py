@@ -6,22 +6,6 @@ import torch
 from torch import Tensor
 
 
-def take_batched(x: Tensor, indices: Tensor, shared: int, axis: int) -> Tensor:
-    """Take entries of an axis at indices that share the first axes."""
-    before, after = x.shape[shared:axis], x.shape[axis + 1 :]
-    table = x.flatten(axis + 1) if len(after) > 0 else x.unsqueeze(-1)
-    shape = list(x.shape[:shared])
-    table = table.reshape(shape + [-1, x.shape[axis], table.shape[-1]])
-    rows = indices.to(torch.int64).reshape(shape + [1, -1, 1])
-    rows = rows.expand(
-        shape + [table.shape[shared], rows.shape[shared + 1], table.shape[-1]]
-    )
-    found = torch.gather(table, shared + 1, rows)
-    return found.reshape(
-        shape + list(before) + list(indices.shape[shared:]) + list(after)
-    )
-
-
 def gather_batched(x: Tensor, indices: Tensor, batch: int) -> Tensor:
     """Return slices at indices along the last axis, behind axes that both share."""
     lengths = x.shape[batch : batch + indices.shape[-1]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any as AnyValue, Literal
 
 import numpy as np
@@ -17,10 +16,10 @@ from serde.coreml.mlprogram.ops.image.resize import last_lengths, resize_last_ax
 from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
 from serde.relay.ir import Call, Expr, as_dtype, tensor_type
+from serde.relay.lowering.regions import reads_between
 from serde.relay.op.image.sampling import Method
 from serde.relay.op.image.upsampling import Upsampling
 from serde.walk import Takes, one_of, ranks
-from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
 
 Fill = Literal["constant", "border", "reflection", "symmetric"]
 Coordinates = Literal["unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"]
@@ -184,8 +183,8 @@ def export_grid_sample(ctx: Export, data: Value, grid: Value, *, sample: RelaySa
 
 
 # Places in float32: programs hold nothing wider.
-OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float32", "int32"))
-OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float32", "int32"))
+for _name, _rule in reads_between("float32", "int32").items():
+    OPS.expands(_name)(_rule)
 
 
 def _upsample(ctx: Import, x: Expr, scales: Sequence[float], method: str, mode: str) -> Expr:

@@ -20,60 +20,26 @@ from serde.coreml.mlprogram.ops.shape.reshape import expand_dims, reshape, squee
 from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
 from serde.relay.ir import Any, Dim, Expr, TensorType, call, is_float, normalize_axis, tensor_type
+from serde.relay.lowering import index
+from serde.relay.lowering.index import take_from_one_axis
 from serde.walk import Takes, reads
 
 WITHOUT_NEGATIVE = 17
 """Version of iOS from which on an index counts from the start alone."""
 
 
-def is_within(indices: Value, length: Dim) -> bool:
-    """Whether indices are constants from 0 to before a length."""
-    if indices.data is None or not isinstance(length, int):
-        return False
-    data = indices.data
-    return bool(data.size == 0 or (data.min() >= 0 and data.max() < length))
-
-
-def length_as(ctx: Export, length: Dim, rank: int) -> Value:
-    """Return a length that broadcasts against a tensor of int32, of any rank or of none."""
+def _length_as(ctx: Export, length: Dim, indices: Value) -> Value:
+    """Return a length as int32 that broadcasts against indices of any rank or of none."""
     if isinstance(length, int):
         return ctx.const(length, "int32")
     found = ctx.length(length)
-    return found if rank else squeeze(ctx, found, [0])
+    return found if ctx.type(indices).rank else squeeze(ctx, found, [0])
 
 
 def from_start(ctx: Export, indices: Value, length: Dim) -> Value:
     """Return indices as int32, negative ones counted from the start."""
-    indices = cast_to(ctx, indices, "int32")
-    if is_within(indices, length):
-        return indices
-    if indices.data is not None and isinstance(length, int):
-        return ctx.const(np.where(indices.data < 0, indices.data + length, indices.data))
-    type_ = ctx.type(indices)
-    truth = TensorType(type_.shape, "bool")
-    below = ctx.emit("less", truth, x=indices, y=ctx.const(0, "int32"))
-    other = ctx.emit("add", type_, x=indices, y=length_as(ctx, length, type_.rank))
-    return ctx.emit("select", type_, cond=below, a=other, b=indices)
-
-
-def bound_indices(ctx: Export, indices: Value, length: Dim, mode: str) -> Value:
-    """Return indices as int32, those out of range as `mode` says."""
-    indices = cast_to(ctx, indices, "int32")
-    if mode == "fast" or is_within(indices, length):
-        return indices
-    type_ = ctx.type(indices)
-    if indices.data is not None and isinstance(length, int):
-        data = indices.data
-        return ctx.const(data % length if mode == "wrap" else np.clip(data, 0, length - 1))
-    count = length_as(ctx, length, type_.rank)
-    if mode == "wrap":
-        return ctx.emit("mod", type_, x=indices, y=count)
-    if isinstance(length, int):
-        last = ctx.const(length - 1, "int32")
-    else:
-        last = ctx.emit("sub", ctx.type(count), x=count, y=ctx.const(1, "int32"))
-    low = ctx.emit("maximum", type_, x=indices, y=ctx.const(0, "int32"))
-    return ctx.emit("minimum", type_, x=low, y=last)
+    count = _length_as(ctx, length, indices)
+    return ctx.spell(index.from_start, cast_to(ctx, indices, "int32"), count)
 
 
 @OPS.imports("gather", since=16)
@@ -112,10 +78,12 @@ def export_take(
     mode: Literal["clip", "wrap", "fast"],
 ) -> Value:
     type_ = ctx.type(data)
-    length = type_.size if axis is None else type_.shape[axis]
     x = reshape(ctx, data, [type_.size]) if axis is None else data
     place = 0 if axis is None else axis % type_.rank
-    indices = bound_indices(ctx, indices, length, mode)
+    indices = cast_to(ctx, indices, "int32")
+    if mode != "fast":
+        count = _length_as(ctx, ctx.type(x).shape[place], indices)
+        indices = ctx.spell(lambda i, n: index.within(i, n, mode), indices, count)
     shared = _count_batch_dims(batch_dims, ctx.type(indices).rank)
     if not shared:
         return _emit_gather(ctx, x, indices, place)
@@ -126,29 +94,9 @@ def export_take(
 
 @OPS.expands("take")
 def expand_take(data: Expr, indices: Expr, *, batch_dims: int, axis: int | None, mode: str) -> Expr:
-    """Before iOS16, shared axes become one with `axis`, and an index counts on from its sample."""
-    shape, wanted = _lengths(data), _lengths(indices)
-    shared = _count_batch_dims(batch_dims, len(wanted))
-    place = (axis or 0) % len(shape)
-    passed = list(range(shared, place))
-    order = [*range(shared), place, *passed, *range(place + 1, len(shape))]
-    moved = relay.transpose(data, axes=order)
-    length, count = shape[place], int(np.prod(shape[:shared]))
-    flat = relay.reshape(moved, [count * length, *(shape[each] for each in order[shared + 1 :])])
-    indices = relay.cast(indices, "int32")
-    if mode == "wrap":
-        indices = relay.floor_mod(indices, relay.const(length, "int32"))
-    elif mode == "clip":
-        low = relay.maximum(indices, relay.const(0, "int32"))
-        indices = relay.minimum(low, relay.const(length - 1, "int32"))
-    first = (allocation.arange(count, dtype=np.int32) * length).reshape(wanted[:shared])
-    first = first.reshape(*wanted[:shared], *[1] * (len(wanted) - shared))
-    found = relay.take(flat, relay.add(indices, relay.Constant(first)), axis=0, mode="fast")
-    new = len(wanted) - shared
-    middle = [len(wanted) + each for each in range(len(passed))]
-    back = [*range(shared), *middle, *range(shared, shared + new)]
-    rest = range(len(wanted) + len(passed), len(wanted) + len(shape) - shared - 1)
-    return relay.transpose(found, axes=[*back, *rest])
+    """Before iOS16, indices share no axes."""
+    narrow = relay.cast(indices, "int32")
+    return take_from_one_axis(data, narrow, batch_dims=batch_dims, axis=axis, mode=mode)
 
 
 def _count_batch_dims(batch_dims: int, rank: int) -> int:
@@ -187,6 +135,10 @@ def export_gather(ctx: Export, data: Value, indices: Value, *, axis: int | None)
     """MIL wants indices as long as the data along all other axes."""
     type_, wanted = ctx.type(data), ctx.type(indices).shape
     place = (axis or 0) % type_.rank
+    if ctx.version < WITHOUT_NEGATIVE:
+        indices = cast_to(ctx, indices, "int32")
+    else:
+        indices = from_start(ctx, indices, ctx.type(data).shape[place])
     dims = [*wanted[:place], type_.shape[place], *wanted[place + 1 :]]
     unknown = any(isinstance(dim, Any) for dim in (*wanted[:place], *wanted[place + 1 :]))
     if list(type_.shape) != dims or unknown:
@@ -194,10 +146,6 @@ def export_gather(ctx: Export, data: Value, indices: Value, *, axis: int | None)
         zeros = ctx.const(allocation.zeros(type_.rank), "int32")
         dtype = type_.dtype
         data = ctx.emit("slice_by_size", TensorType(dims, dtype), x=data, begin=zeros, size=size)
-    if ctx.version < WITHOUT_NEGATIVE:
-        indices = cast_to(ctx, indices, "int32")
-    else:
-        indices = from_start(ctx, indices, type_.shape[place])
     return emit_in(
         ctx, GATHER_DTYPES, "gather_along_axis", {"x": data}, indices=indices, axis=place
     )

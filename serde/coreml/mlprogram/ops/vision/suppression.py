@@ -269,24 +269,6 @@ def in_front(x: Expr, stays: Expr, fill: float) -> Expr:
     return relay.where(first, found, number(fill, dtype))
 
 
-@OPS.expands("vision.get_valid_counts")
-def expand_get_valid_counts(
-    data: Expr, score_threshold: Expr, *, id_index: int, score_index: int
-) -> Expr:
-    """Rows that count are sorted to the front by their indices."""
-    score = relay.take(data, number(score_index, "int32"), axis=2)
-    valid = relay.greater(score, as_dtype(score_threshold, tensor_type(data).dtype))
-    if id_index >= 0:
-        kind = relay.take(data, number(id_index, "int32"), axis=2)
-        some = relay.greater_equal(kind, number(0, tensor_type(data).dtype))
-        valid = relay.logical_and(valid, some)
-    (count,) = fixed_shape(data, [1])
-    line = relay.const(allocation.arange(count, dtype=np.int32)[None])
-    numbers = relay.add(relay.multiply(relay.cast(valid, "int32"), number(0, "int32")), line)
-    total = relay.sum(relay.cast(valid, "int32"), axis=(1,))
-    return Tuple([total, in_front(data, valid, -1), in_front(numbers, valid, -1)])
-
-
 def _find_suppressed(kept: Expr, takes_part: Expr, limit: int | None) -> Expr:
     """Return which rows go: those that overlap, and all behind the last that may stay."""
     gone = relay.logical_and(takes_part, relay.logical_not(kept))
