@@ -7,13 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from serde.bridge.input_types import Image, image_facts, known_image
-from serde.core.report import Report
+from serde.core import Report
 from serde.errors import OptionError
-from serde.relay.ir.expr import Span, Var
-from serde.relay.ir.leaves import leaf_types
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType, Type
+from serde.relay.ir import RelayModel, Span, TensorType, Type, Var, call, leaf_types
 from serde.tflite.facts import COLOR_SPACES, Facts
 from serde.tflite.options import TfliteExportOptions
 from serde.walk.interface import Inner, rewrite_interface

@@ -14,11 +14,8 @@ from typing import Final
 import numpy as np
 
 import serde.relay as relay
-from serde.core.report import Report
-from serde.core.weights import ArrayWeight
-from serde.relay.ir.expr import Var
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.unique_names import UniqueNames
+from serde.core import ArrayWeight, Report
+from serde.relay.ir import TensorType, UniqueNames, Var
 from serde.relay.run.computed import ComputedWeight
 from serde.tflite.model import Operator, Quantization, Tensor
 from serde.tflite.versions import FIXED_SCALES, MOVING_CODES, POSITIONS

@@ -10,8 +10,7 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.optional import require, require_installed
-from serde.core.weights import Array
+from serde.core import Array, require, require_installed
 from serde.engine.base import Engine, first_line
 from serde.engine.process import ProcessEngine
 from serde.errors import CheckError

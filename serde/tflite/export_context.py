@@ -8,11 +8,9 @@ from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 
-from serde.core.weights import ArrayWeight, Weight, numpy_dtype
+from serde.core import ArrayWeight, Weight, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
-from serde.relay.ir.expr import Constant, Expr, Var
-from serde.relay.ir.leaves import value_types
-from serde.relay.ir.types import SequenceType, TensorType, Type
+from serde.relay.ir import Constant, Expr, SequenceType, TensorType, Type, Var, value_types
 from serde.relay.run.computed import ComputedWeight
 from serde.tflite.graph import GraphScope, Value
 from serde.tflite.model import Operator, Quantization, Subgraph, Tensor

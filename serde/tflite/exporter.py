@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any as AnyValue, Final
 
-from serde.core.garbage_collection import pause_garbage_collection
-from serde.core.report import Report
-from serde.core.weights import Weight
+from serde.core import Report, Weight, pause_garbage_collection
 from serde.errors import Unsupported, raise_if_refused
 from serde.relay import transform
-from serde.relay.ir.expr import Call, If
-from serde.relay.ir.leaves import leaf_types, output_names
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import called_name
-from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.ir import (
+    Call,
+    If,
+    RelayModel,
+    SequenceType,
+    TensorType,
+    called_name,
+    leaf_types,
+    output_names,
+)
 from serde.relay.transform.fold_empty import FoldEmpty
 from serde.tflite.apps import planned_facts, with_channels_last
 from serde.tflite.codes import compute_on_codes

@@ -16,7 +16,7 @@ from typing import IO, Any as AnyValue, Final
 import numpy as np
 
 from serde.bridge.input_types import COLORS, Image
-from serde.core.optional import require
+from serde.core import require
 from serde.errors import FormatError
 from serde.io.cursor import Cursor
 from serde.io.zips import ZIP_FAULTS

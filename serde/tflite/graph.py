@@ -6,9 +6,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from serde.core.weights import Array, Weight
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.unique_names import UniqueNames
+from serde.core import Array, Weight
+from serde.relay.ir import TensorType, UniqueNames
 from serde.tflite.model import Operator, Subgraph, Tensor
 from serde.walk.placement import Scope
 

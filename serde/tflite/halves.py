@@ -9,13 +9,26 @@ from typing import Any as AnyValue, ClassVar, Final
 import numpy as np
 
 import serde.relay as relay
-from serde.core.weights import Weight, dtype_name, numpy_dtype
-from serde.relay.ir.bodies import carried
-from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, If, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef, call, infer_call
-from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.relay.ir.visit import post_order, rewrite
+from serde.core import Weight, dtype_name, numpy_dtype
+from serde.relay.ir import (
+    Attrs,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    OpDef,
+    RelayModel,
+    TensorType,
+    TupleType,
+    Type,
+    Var,
+    call,
+    carried,
+    infer_call,
+    post_order,
+    rewrite,
+)
 from serde.relay.run.computed import ComputedWeight
 from serde.relay.transform.base import FunctionPass
 from serde.tflite.model import Operator, Subgraph, Tensor

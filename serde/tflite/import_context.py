@@ -8,9 +8,9 @@ from typing import Any as AnyValue, Protocol
 import numpy as np
 
 import serde.relay as relay
-from serde.core.weights import numpy_dtype
+from serde.core import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir import Constant, Expr
 from serde.tflite.model import Operator, Tensor
 from serde.tflite.quantization import activation_limits
 from serde.walk import import_context as walk

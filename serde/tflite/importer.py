@@ -10,18 +10,24 @@ import numpy as np
 
 import serde.relay as relay
 from serde.bridge.input_types import image_facts
-from serde.core.garbage_collection import pause_garbage_collection
+from serde.core import Report, numpy_dtype, pause_garbage_collection
 from serde.core.limits import MAX_MANIFEST_BYTES
-from serde.core.report import Report
-from serde.core.weights import numpy_dtype
 from serde.errors import OptionError, TypeInferenceError, Unsupported, raise_if_refused
-from serde.relay.ir.dims import Dim, DimLike, as_dim
-from serde.relay.ir.expr import Constant, Expr, Span, Var
-from serde.relay.ir.foreign import Foreign
-from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.unique_names import UniqueNames
+from serde.relay.ir import (
+    Constant,
+    Dim,
+    DimLike,
+    Expr,
+    Foreign,
+    ModelMeta,
+    RelayModel,
+    Span,
+    TensorType,
+    UniqueNames,
+    Var,
+    as_dim,
+    is_float,
+)
 from serde.tflite.import_context import ImportContext
 from serde.tflite.interface import NO_NUMBERS, Interface, chosen_interface, declared_type
 from serde.tflite.model import Operator, Subgraph, Tensor, TfliteModel
@@ -30,12 +36,12 @@ from serde.tflite.ops.table import CODES, INTEGERS
 from serde.tflite.options import TfliteImportOptions
 from serde.tflite.quantization import is_quantized, to_codes, to_numbers, with_bias_scale
 from serde.tflite.states import Handle, State, declared_states, init_graphs
+from serde.walk import Hole, Scope as BaseScope
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
-from serde.walk.holes import Hole, Holes
+from serde.walk.holes import Holes
 from serde.walk.importer import Graph, ImportWalk, Node
 from serde.walk.inputs import check_rank
-from serde.walk.scope import Scope as BaseScope
 
 __all__ = ["to_relay"]
 

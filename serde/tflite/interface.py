@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from serde.errors import OptionError, Unsupported
-from serde.relay.ir.dims import Any
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.unique_names import UniqueNames
+from serde.relay.ir import Any, TensorType, UniqueNames
 from serde.tflite.model import Signature, Tensor, TfliteModel
 
 __all__ = ["NO_NUMBERS", "Interface", "chosen_interface", "declared_type"]

@@ -8,16 +8,25 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from serde.core.limits import CHUNK_BYTES
-from serde.core.weights import Array, Weight, dtype_name
+from serde.core import CHUNK_BYTES, Array, Weight, dtype_name
 from serde.relay import transform
-from serde.relay.ir.bodies import all_nodes
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
-from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import call, called_name, has_trait
-from serde.relay.ir.traits import Reshape
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rebuild, rewrite_function
+from serde.relay.ir import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    RelayModel,
+    Reshape,
+    TensorType,
+    Tuple,
+    Var,
+    all_nodes,
+    call,
+    called_name,
+    has_trait,
+    rebuild,
+    rewrite_function,
+)
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import closed_nodes
 

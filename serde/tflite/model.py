@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 
-from serde.core.weights import Array, Weight
+from serde.core import Array, Weight
 from serde.tflite.facts import Facts
 
 __all__ = ["Operator", "Quantization", "Signature", "Subgraph", "Tensor", "TfliteModel"]

@@ -14,10 +14,9 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.core.weights import Array, numpy_dtype
+from serde.core import Array, numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr, tensor_type
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Constant, Expr, TensorType, tensor_type
 from serde.tflite.model import Quantization, Tensor
 
 __all__ = [

@@ -17,15 +17,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 import serde.relay as relay
-from serde.core.optional import require_installed
-from serde.core.report import Report
-from serde.core.weights import Weight
+from serde.core import Report, Weight, require_installed
 from serde.engine.base import Samples
 from serde.engine.process import ProcessEngine
 from serde.errors import OptionError, raise_if_refused
-from serde.relay.ir.expr import Constant, Var
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.unique_names import UniqueNames
+from serde.relay.ir import Constant, TensorType, UniqueNames, Var
 from serde.relay.run.computed import ComputedWeight
 from serde.tflite.codec import load
 from serde.tflite.codes import FILTERS, KEEPING_SCALES, compute_on_codes, data_places

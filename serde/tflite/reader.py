@@ -11,8 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from serde.core.limits import MAX_RANK
-from serde.core.weights import OpenFile, Weight, numpy_dtype
+from serde.core import MAX_RANK, OpenFile, Weight, numpy_dtype
 from serde.errors import FormatError
 from serde.io.contained import member_path
 from serde.io.cursor import Cursor

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from serde.tflite.model import Subgraph, Tensor
-from serde.walk.holes import Placeholder
+from serde.walk import Placeholder
 
 __all__ = ["Handle", "State", "declared_states", "handle_name", "init_graphs"]
 

@@ -16,9 +16,8 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.optional import require
+from serde.core import Weight, require
 from serde.core.progress import expect
-from serde.core.weights import Weight
 from serde.io.atomic import atomic_write, write_all, write_weight
 from serde.io.packed import PackedBytes
 from serde.tflite.facts import METADATA_NAME, metadata_bytes, write_labels

@@ -8,23 +8,32 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.bodies import instantiate
-from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr, Function, If, Tuple, TupleGetItem, Var, tensor_type
-from serde.relay.ir.infer import infer_function, infer_if
+from serde.relay.ir import (
+    Any,
+    Expr,
+    Function,
+    If,
+    TensorType,
+    Tuple,
+    TupleGetItem,
+    Var,
+    call,
+    infer_function,
+    infer_if,
+    instantiate,
+    tensor_type,
+)
 from serde.relay.ir.leaves import leaves
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
 from serde.relay.lowering.lengths import LAST
 from serde.relay.op.control.body import SCALAR_BOOL, SCALAR_INT, join, results
 from serde.tflite.graph import MAX_LEVEL, GraphScope, taken
-from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.tflite.ops.table import OPS, Export, Import, Value
 from serde.walk.export_context import Writing
 
 
 @OPS.imports("IF")
 def import_if(
-    ctx: ImportContext,
+    ctx: Import,
     condition: Expr,
     *values: Expr,
     then_subgraph_index: int = 0,
@@ -47,13 +56,13 @@ def import_if(
 
 
 @OPS.imports("CALL")
-def import_call(ctx: ImportContext, *values: Expr, subgraph: int = 0) -> Sequence[Expr]:
+def import_call(ctx: Import, *values: Expr, subgraph: int = 0) -> Sequence[Expr]:
     return ctx.subgraph(subgraph, *values)
 
 
 @OPS.imports("STABLEHLO_COMPOSITE", ignored=("name", "version", "composite_attributes_format"))
 def import_composite(
-    ctx: ImportContext,
+    ctx: Import,
     *values: Expr,
     decomposition_subgraph_index: int = 0,
     composite_attributes: AnyValue = None,
@@ -64,7 +73,7 @@ def import_composite(
 
 @OPS.imports("WHILE")
 def import_while(
-    ctx: ImportContext, *values: Expr, cond_subgraph_index: int = 0, body_subgraph_index: int = 0
+    ctx: Import, *values: Expr, cond_subgraph_index: int = 0, body_subgraph_index: int = 0
 ) -> Sequence[Expr]:
     """The condition is a graph of its own: it is asked before the loop, and at its end."""
     types = [ctx.type(each) for each in values]
@@ -123,7 +132,7 @@ class _Part:
 
 @OPS.exports("serde.loop")
 def export_loop(
-    ctx: ExportContext,
+    ctx: Export,
     limit: Value | None,
     going: Value | None,
     state: tuple[Value, ...],
@@ -157,7 +166,7 @@ def export_loop(
 
 
 def _write_step(
-    ctx: ExportContext, types: Sequence[TensorType], captures: Sequence[Value], body: Function
+    ctx: Export, types: Sequence[TensorType], captures: Sequence[Value], body: Function
 ) -> Writing[_Part]:
     """Write what a loop does; whether to go on is the last of what goes round, if it asks that."""
     scope = GraphScope(ctx.scope, f"{ctx.source}/body")
@@ -178,11 +187,7 @@ def _write_step(
 
 
 def _write_test(
-    ctx: ExportContext,
-    types: Sequence[TensorType],
-    asks: bool,
-    limit: Value | None,
-    going: Value | None,
+    ctx: Export, types: Sequence[TensorType], asks: bool, limit: Value | None, going: Value | None
 ) -> _Part:
     """Write whether a loop goes on: below its limit, where the last of what goes round says so.
 
@@ -207,7 +212,7 @@ def _is_counted(stack: TensorType) -> bool:
     return isinstance(stack.shape[0], int) and stack.shape[0] > 0
 
 
-def _blank(ctx: ExportContext, stack: TensorType) -> Value:
+def _blank(ctx: Export, stack: TensorType) -> Value:
     """Return what a loop writes its rows into, or joins them to: a row, as WHILE takes no fewer."""
     shape = ctx.shape([stack.shape[0] if _is_counted(stack) else 1, *stack.shape[1:]])
     return ctx.emit_as(_varied(stack), "FILL", shape, ctx.const(0, stack.dtype))
@@ -218,7 +223,7 @@ def _varied(stack: TensorType) -> TensorType:
     return stack if _is_counted(stack) else TensorType((Any(), *stack.shape[1:]), stack.dtype)
 
 
-def _put(ctx: ExportContext, stack: Value, row: Value, number: Value) -> Value:
+def _put(ctx: Export, stack: Value, row: Value, number: Value) -> Value:
     """Write a row of what a loop stacks."""
     type_ = ctx.type(stack)
     update = ctx.spell(lambda x: relay.expand_dims(x, 0), row)
@@ -230,7 +235,7 @@ def _put(ctx: ExportContext, stack: Value, row: Value, number: Value) -> Value:
     return ctx.emit_as(type_, "DYNAMIC_UPDATE_SLICE", stack, update, start)
 
 
-def _without_blank(ctx: ExportContext, stack: Value, type_: TensorType) -> Value:
+def _without_blank(ctx: Export, stack: Value, type_: TensorType) -> Value:
     if _is_counted(type_):
         return stack
     return ctx.spell(lambda x: relay.strided_slice(x, [1], [LAST], axes=[0]), stack)

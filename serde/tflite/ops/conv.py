@@ -9,11 +9,9 @@ from typing import Any as AnyValue, TypeAlias
 import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import split_padding
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, split_padding
 from serde.relay.op.conv.windows import Convolution, TransposedConvolution
-from serde.tflite.ops.table import INTEGERS, OPS, ExportContext, ImportContext, Value
+from serde.tflite.ops.table import INTEGERS, OPS, Export, Import, Value
 from serde.tflite.ops.window import padding_of, same_padding
 from serde.tflite.quantization import rescaled, scale_product, zero_point
 from serde.walk.expansion.tensors import fixed_shape
@@ -42,7 +40,7 @@ class ConvOptions:
         """Return the dilation along the spatial axes."""
         return self.dilation_h_factor, self.dilation_w_factor
 
-    def window(self, ctx: ImportContext, x: Expr, kernel: tuple[int, ...]) -> dict[str, AnyValue]:
+    def window(self, ctx: Import, x: Expr, kernel: tuple[int, ...]) -> dict[str, AnyValue]:
         """Return how the filter moves, as Relay's attributes have it."""
         strides, dilation = self.strides(), self.dilation()
         return {
@@ -71,7 +69,7 @@ class Conv3dOptions(ConvOptions):
 
 
 def _direct(
-    ctx: ImportContext, x: Expr, filter_: Expr, conv: ConvOptions
+    ctx: Import, x: Expr, filter_: Expr, conv: ConvOptions
 ) -> tuple[Expr, dict[str, AnyValue]]:
     """Return the filter, and attributes of a convolution.
 
@@ -91,7 +89,7 @@ def _direct(
 
 
 def _depthwise(
-    ctx: ImportContext, x: Expr, filter_: Expr, conv: ConvOptions
+    ctx: Import, x: Expr, filter_: Expr, conv: ConvOptions
 ) -> tuple[Expr, dict[str, AnyValue]]:
     """Return the same of a filter of [1, height, width, channels of the output]."""
     first, *kernel, channels = ctx.static_shape(filter_, 4)
@@ -107,14 +105,14 @@ def _depthwise(
     }
 
 
-def _finish(ctx: ImportContext, found: Expr, bias: Expr | None, function: int) -> Expr:
+def _finish(ctx: Import, found: Expr, bias: Expr | None, function: int) -> Expr:
     if bias is not None:
         found = relay.nn.bias_add(found, bias, axis=-1)
     return ctx.activated(found, function)
 
 
 def _codes_of(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weight: Expr,
     bias: Expr | None,
@@ -133,15 +131,13 @@ def _codes_of(
     return rescaled(sums, scale, made, function, twice=made.dtype == "uint8")
 
 
-_Reading: TypeAlias = Callable[
-    [ImportContext, Expr, Expr, ConvOptions], tuple[Expr, dict[str, AnyValue]]
-]
+_Reading: TypeAlias = Callable[[Import, Expr, Expr, ConvOptions], tuple[Expr, dict[str, AnyValue]]]
 """Returns a filter, and attributes of a convolution."""
 
 
 def _reader(read: _Reading, *, on_codes: bool = False) -> Callable[..., Expr]:
     def convolve(
-        ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
+        ctx: Import, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
     ) -> Expr:
         weight, attributes = read(ctx, x, filter_, conv)
         function = conv.fused_activation_function
@@ -162,7 +158,7 @@ for _op, _option, _read in (
 
 @OPS.imports("CONV_3D")
 def import_conv_3d(
-    ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: Conv3dOptions
+    ctx: Import, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: Conv3dOptions
 ) -> Expr:
     *kernel, inner, channels = ctx.static_shape(filter_, 5)
     (given,) = ctx.static_lengths(x, [4])
@@ -178,7 +174,7 @@ def import_conv_3d(
 
 
 def _transposed(
-    ctx: ImportContext, x: Expr, shape: tuple[int, ...], kernel: tuple[int, ...], conv: ConvOptions
+    ctx: Import, x: Expr, shape: tuple[int, ...], kernel: tuple[int, ...], conv: ConvOptions
 ) -> dict[str, AnyValue]:
     """Return how far the filter of a transposed convolution moves.
 
@@ -205,13 +201,13 @@ def _transposed(
     }
 
 
-def _shape_of(ctx: ImportContext, shape: Expr) -> tuple[int, ...]:
+def _shape_of(ctx: Import, shape: Expr) -> tuple[int, ...]:
     return ctx.ints(shape) if ctx.is_constant(shape) else ctx.result().shape
 
 
 def _transposed_reader(*, on_codes: bool) -> Callable[..., Expr]:
     def convolve(
-        ctx: ImportContext,
+        ctx: Import,
         output_shape: Expr,
         filter_: Expr,
         x: Expr,
@@ -244,7 +240,7 @@ INTEGERS.imports("TRANSPOSE_CONV", ignored=("quantized_bias_type",))(
 
 @OPS.imports("CONV_3D_TRANSPOSE")
 def import_conv_3d_transpose(
-    ctx: ImportContext,
+    ctx: Import,
     output_shape: Expr,
     filter_: Expr,
     x: Expr,
@@ -269,7 +265,7 @@ def _is_written(node: Call) -> bool:
 
 
 def padded(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     padding: Sequence[int],
     kernel: Sequence[int],
@@ -292,7 +288,7 @@ def padded(
 
 @OPS.exports("nn.conv2d", when=_is_written)
 def export_conv2d(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
+    ctx: Export, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
     channels, height, width, inner = ctx.static_shape(weight, 4)
     (given,) = ctx.static_lengths(data, [3])
@@ -320,7 +316,7 @@ def _depthwise_filter(weight: Expr) -> Expr:
     return relay.reshape(moved, (1, height, width, channels * inner))
 
 
-def _bias(ctx: ExportContext, bias: Value | None, channels: int) -> Value:
+def _bias(ctx: Export, bias: Value | None, channels: int) -> Value:
     """Return the bias; older runtimes want one."""
     dtype = ctx.result_type().dtype
     return ctx.const(zeros(channels), dtype) if bias is None else bias
@@ -328,7 +324,7 @@ def _bias(ctx: ExportContext, bias: Value | None, channels: int) -> Value:
 
 @OPS.exports("nn.conv2d_transpose", when=_is_written)
 def export_conv2d_transpose(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     weight: Value,
     bias: Value | None = None,

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
-from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.relay.ir import Call, Expr
+from serde.tflite.ops.table import OPS, Export, Import, Value
 
 
 def _reader(method: str) -> Callable[..., Expr]:
     def read(
-        ctx: ImportContext,
+        ctx: Import,
         x: Expr,
         size: Expr,
         *,
@@ -65,7 +65,7 @@ def _is_written(node: Call) -> bool:
     ),
 )  # fmt: skip
 def export_resize2d(
-    ctx: ExportContext, data: Value, *, method: str, coordinate_transformation_mode: str
+    ctx: Export, data: Value, *, method: str, coordinate_transformation_mode: str
 ) -> Value:
     size = ctx.shape(ctx.result_type().shape[1:3])
     mode = coordinate_transformation_mode

@@ -9,12 +9,10 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, call
 from serde.relay.lowering.index import from_start
-from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
-from serde.walk.pairs import reads
+from serde.tflite.ops.table import OPS, Export, Import, Value
+from serde.walk import reads
 
 _MOST = 2**31 - 1
 
@@ -22,7 +20,7 @@ OPS.pairs(reads("GATHER_ND", "serde.gather_nd"))
 
 
 @OPS.imports("SLICE")
-def import_slice(ctx: ImportContext, x: Expr, begin: Expr, size: Expr) -> Expr:
+def import_slice(ctx: Import, x: Expr, begin: Expr, size: Expr) -> Expr:
     """A size of -1 is what is left."""
     if not ctx.is_constant(begin) or not ctx.is_constant(size):
         sizes = relay.cast(size, "int64"), relay.cast(begin, "int64")
@@ -34,7 +32,7 @@ def import_slice(ctx: ImportContext, x: Expr, begin: Expr, size: Expr) -> Expr:
 
 @OPS.imports("STRIDED_SLICE")
 def import_strided_slice(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     begin: Expr,
     end: Expr,
@@ -75,7 +73,7 @@ def import_strided_slice(
 
 
 def _sliced(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     begin: Expr,
     end: Expr,
@@ -106,14 +104,14 @@ def _sliced(
 
 @OPS.imports("GATHER")
 def import_gather(
-    ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0
+    ctx: Import, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0
 ) -> Expr:
     batch = batch_dims + ctx.rank(indices) if batch_dims < 0 else batch_dims
     return relay.take(x, indices, axis=ctx.axis(x, axis), batch_dims=batch)
 
 
 @OPS.imports("SCATTER_ND")
-def import_scatter_nd(ctx: ImportContext, indices: Expr, updates: Expr, shape: Expr) -> Expr:
+def import_scatter_nd(ctx: Import, indices: Expr, updates: Expr, shape: Expr) -> Expr:
     """Updates of one place are added."""
     dims = ctx.dims(shape)
     rank = ctx.rank(indices)
@@ -124,23 +122,23 @@ def import_scatter_nd(ctx: ImportContext, indices: Expr, updates: Expr, shape: E
 
 @OPS.imports("ONE_HOT")
 def import_one_hot(
-    ctx: ImportContext, indices: Expr, depth: Expr, on: Expr, off: Expr, *, axis: int = 0
+    ctx: Import, indices: Expr, depth: Expr, on: Expr, off: Expr, *, axis: int = 0
 ) -> Expr:
     return relay.one_hot(indices, on, off, int(ctx.item(depth)), axis, ctx.type(on).dtype)
 
 
 @OPS.imports("WHERE")
-def import_where(ctx: ImportContext, condition: Expr) -> Expr:
+def import_where(ctx: Import, condition: Expr) -> Expr:
     return relay.cast(relay.argwhere(condition), "int64")
 
 
 @OPS.imports("TOPK_V2")
-def import_topk_v2(ctx: ImportContext, x: Expr, k: Expr) -> Sequence[Expr]:
+def import_topk_v2(ctx: Import, x: Expr, k: Expr) -> Sequence[Expr]:
     return list(relay.topk(x, int(ctx.item(k)), axis=-1, ret_type="both", dtype="int32"))
 
 
 def _extreme_reader(operator: str) -> Callable[..., Expr]:
-    def read(ctx: ImportContext, x: Expr, axis: Expr, *, output_type: int = 0) -> Expr:
+    def read(ctx: Import, x: Expr, axis: Expr, *, output_type: int = 0) -> Expr:
         made = ctx.made[0]
         found = call(operator, x, axis=(int(ctx.item(axis)),))
         return relay.cast(found, "int64" if made is None else made.dtype)
@@ -153,7 +151,7 @@ OPS.imports("ARG_MIN")(_extreme_reader("argmin"))
 
 
 @OPS.imports("UNIQUE")
-def import_unique(ctx: ImportContext, x: Expr, *, idx_out_type: int = 2) -> Sequence[Expr]:
+def import_unique(ctx: Import, x: Expr, *, idx_out_type: int = 2) -> Sequence[Expr]:
     """Values stand in the order in which they first occur."""
     made = ctx.made[1]
     values, indices, _, count = relay.unique(x, is_sorted=False)
@@ -164,20 +162,20 @@ def import_unique(ctx: ImportContext, x: Expr, *, idx_out_type: int = 2) -> Sequ
 
 @OPS.imports("CUMSUM")
 def import_cumsum(
-    ctx: ImportContext, x: Expr, axis: Expr, *, exclusive: bool = False, reverse: bool = False
+    ctx: Import, x: Expr, axis: Expr, *, exclusive: bool = False, reverse: bool = False
 ) -> Expr:
     return relay.serde.cumsum(x, int(ctx.item(axis)), exclusive, reverse)
 
 
 @OPS.imports("BUCKETIZE")
-def import_bucketize(ctx: ImportContext, x: Expr, *, boundaries: Sequence[float] = ()) -> Expr:
+def import_bucketize(ctx: Import, x: Expr, *, boundaries: Sequence[float] = ()) -> Expr:
     """The number of boundaries at or below each element."""
     edges = ctx.const(np.asarray(boundaries, np.float32), "float32")
     return relay.searchsorted(edges, relay.cast(x, "float32"), right=True, dtype="int32")
 
 
 @OPS.imports("DYNAMIC_UPDATE_SLICE")
-def import_dynamic_update_slice(ctx: ImportContext, x: Expr, update: Expr, start: Expr) -> Expr:
+def import_dynamic_update_slice(ctx: Import, x: Expr, update: Expr, start: Expr) -> Expr:
     """The region is moved to where it lies in the tensor."""
     room = np.subtract(ctx.static_shape(x), ctx.static_shape(update))
     low = relay.maximum(start, ctx.const(0, ctx.type(start).dtype))
@@ -187,20 +185,20 @@ def import_dynamic_update_slice(ctx: ImportContext, x: Expr, update: Expr, start
 
 
 @OPS.imports("EMBEDDING_LOOKUP")
-def import_embedding_lookup(ctx: ImportContext, ids: Expr, table: Expr) -> Expr:
+def import_embedding_lookup(ctx: Import, ids: Expr, table: Expr) -> Expr:
     """Indices come first."""
     return relay.take(table, ids, axis=0)
 
 
 @OPS.imports("SEGMENT_SUM")
-def import_segment_sum(ctx: ImportContext, x: Expr, ids: Expr) -> Expr:
+def import_segment_sum(ctx: Import, x: Expr, ids: Expr) -> Expr:
     if not ctx.is_constant(ids):
         raise Unsupported("segments that are known at run time alone decide the shape")
     return relay.segment_sum(x, ids, int(max(ctx.ints(ids), default=-1)) + 1)
 
 
 def _unsorted_segment(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     ids: Expr,
     count: Expr,
@@ -223,7 +221,7 @@ def _limit(dtype: str, lowest: bool) -> float:
 def _segment_reader(
     mode: Literal["add", "mul", "max", "min"], start: Callable[[str], float]
 ) -> Callable[..., Expr]:
-    def read(ctx: ImportContext, x: Expr, ids: Expr, count: Expr) -> Expr:
+    def read(ctx: Import, x: Expr, ids: Expr, count: Expr) -> Expr:
         return _unsorted_segment(ctx, x, ids, count, mode, start(ctx.type(x).dtype))
 
     return read
@@ -237,7 +235,7 @@ OPS.imports("UNSORTED_SEGMENT_MIN")(_segment_reader("min", lambda dtype: _limit(
 
 @OPS.imports("SPARSE_TO_DENSE")
 def import_sparse_to_dense(
-    ctx: ImportContext,
+    ctx: Import,
     indices: Expr,
     shape: Expr,
     values: Expr,
@@ -251,7 +249,7 @@ def import_sparse_to_dense(
 
 @OPS.exports("strided_slice", when=lambda node: node.attrs["begin"] is not None)
 def export_strided_slice(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     *,
     begin: tuple[int, ...],
@@ -282,7 +280,7 @@ def export_strided_slice(
 
 @OPS.exports("take", when=lambda node: node.attrs["axis"] is not None)
 def export_take(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, axis: int, mode: str
+    ctx: Export, data: Value, indices: Value, *, batch_dims: int, axis: int, mode: str
 ) -> Value:
     """Indices outside the axis, which kernels refuse, are counted on or brought to its ends."""
     where = ctx.axis(data, axis)
@@ -296,7 +294,7 @@ def export_take(
     return ctx.emit("GATHER", data, indices, axis=where, batch_dims=batch)
 
 
-def _inside(ctx: ExportContext, indices: Value, length: int) -> Value:
+def _inside(ctx: Export, indices: Value, length: int) -> Value:
     known = indices.data
     if known is not None:
         return ctx.const(np.clip(known, 0, max(length - 1, 0)).astype(np.int32))
@@ -304,7 +302,7 @@ def _inside(ctx: ExportContext, indices: Value, length: int) -> Value:
 
 
 @OPS.exports("serde.gather_nd", when=lambda node: node.attrs["batch_dims"] == 0)
-def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
+def export_gather_nd(ctx: Export, data: Value, indices: Value, *, batch_dims: int) -> Value:
     depth = ctx.static_lengths(indices, [-1])[0]
     lengths = np.array(ctx.static_lengths(data, range(depth)), np.int32)
     known = indices.data
@@ -316,7 +314,7 @@ def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_d
 
 
 @OPS.exports("scatter_nd", when=lambda node: node.attrs["mode"] == "add", ignored=("mode",))
-def export_scatter_nd(ctx: ExportContext, data: Value, indices: Value, updates: Value) -> Value:
+def export_scatter_nd(ctx: Export, data: Value, indices: Value, updates: Value) -> Value:
     """Updates are added into zeros, and these to the data."""
     type_ = ctx.type(data)
     rank = ctx.type(indices).rank
@@ -331,7 +329,7 @@ def export_scatter_nd(ctx: ExportContext, data: Value, indices: Value, updates: 
 
 
 @OPS.exports("argsort", when=lambda node: _is_sorted(node), ignored=("axis", "is_ascend", "dtype"))
-def export_argsort(ctx: ExportContext, data: Value) -> Value:
+def export_argsort(ctx: Export, data: Value) -> Value:
     """The greatest of all, in order; first of ties."""
     made = ctx.result_type()
     count = ctx.const(np.array(ctx.static_lengths(data, [-1])[0], np.int32))
@@ -355,9 +353,7 @@ def _is_one(node: Call) -> bool:
 
 
 def _extreme_writer(op: str) -> Callable[..., Value]:
-    def write(
-        ctx: ExportContext, data: Value, *, axis: int | tuple[int, ...], keepdims: bool
-    ) -> Value:
+    def write(ctx: Export, data: Value, *, axis: int | tuple[int, ...], keepdims: bool) -> Value:
         where = ctx.axis(data, axis if isinstance(axis, int) else axis[0])
         made = ctx.result_type()
         lengths = [d for i, d in enumerate(ctx.type(data).shape) if i != where]
@@ -379,9 +375,7 @@ OPS.exports("argmin", when=_is_one, ignored=("exclude", "select_last_index"))(
 
 
 @OPS.exports("serde.cumsum")
-def export_cumsum(
-    ctx: ExportContext, data: Value, *, axis: int, exclusive: bool, reverse: bool
-) -> Value:
+def export_cumsum(ctx: Export, data: Value, *, axis: int, exclusive: bool, reverse: bool) -> Value:
     where = ctx.const(np.array(ctx.axis(data, axis), np.int32))
     return ctx.emit("CUMSUM", data, where, exclusive=exclusive, reverse=reverse)
 
@@ -393,7 +387,7 @@ def _is_top(node: Call) -> bool:
 
 
 @OPS.exports("topk", when=_is_top, ignored=("axis", "ret_type", "is_ascend", "dtype"))
-def export_topk(ctx: ExportContext, data: Value, *, k: int) -> tuple[Value, ...]:
+def export_topk(ctx: Export, data: Value, *, k: int) -> tuple[Value, ...]:
     values, numbers = ctx.result_types()
     narrow = TensorType(numbers.shape, "int32")
     found = ctx.append("TOPK_V2", [data, ctx.const(np.array(k, np.int32))], [values, narrow], {})

@@ -8,17 +8,17 @@ from functools import partial
 import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.ir import Expr, tensor_type
 from serde.relay.op.attention import decompose_attention, has_any
-from serde.tflite.ops.table import INTEGERS, OPS, ExportContext, ImportContext, Value
+from serde.tflite.ops.table import INTEGERS, OPS, Export, Import, Value
 from serde.tflite.quantization import rescaled, scale_product, zero_point
-from serde.walk.pairs import writes
-from serde.walk.takes import ANY, Takes
+from serde.walk import Takes, writes
+from serde.walk.takes import ANY
 
 
 def _dense_reader(*, on_codes: bool) -> Callable[..., Expr]:
     def read(
-        ctx: ImportContext,
+        ctx: Import,
         x: Expr,
         weights: Expr,
         bias: Expr | None = None,
@@ -58,12 +58,12 @@ INTEGERS.imports("FULLY_CONNECTED", ignored=_IGNORED)(_dense_reader(on_codes=Tru
 
 @OPS.imports("BATCH_MATMUL", ignored=("asymmetric_quantize_inputs",))
 def import_batch_matmul(
-    ctx: ImportContext, x: Expr, y: Expr, *, adj_x: bool = False, adj_y: bool = False
+    ctx: Import, x: Expr, y: Expr, *, adj_x: bool = False, adj_y: bool = False
 ) -> Expr:
     return relay.serde.matmul(_swapped(ctx, x, adj_x), _swapped(ctx, y, adj_y))
 
 
-def _swapped(ctx: ImportContext, x: Expr, adjoint: bool) -> Expr:
+def _swapped(ctx: Import, x: Expr, adjoint: bool) -> Expr:
     rank = ctx.rank(x)
     return relay.transpose(x, (*range(rank - 2), rank - 1, rank - 2)) if adjoint else x
 
@@ -74,9 +74,7 @@ _MOST_AXES = 5
 
 
 @OPS.exports("nn.dense", ignored=("units", "out_dtype"))
-def export_dense(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
-) -> Value:
+def export_dense(ctx: Export, data: Value, weight: Value, bias: Value | None = None) -> Value:
     rank = ctx.type(data).rank
     keep = {"keep_num_dims": rank != 2, "weights_format": 0, "fused_activation_function": 0}
     if bias is None:
@@ -85,7 +83,7 @@ def export_dense(
 
 
 @OPS.exports("serde.matmul")
-def export_stacked_matmul(ctx: ExportContext, a: Value, b: Value) -> Value:
+def export_stacked_matmul(ctx: Export, a: Value, b: Value) -> Value:
     """Of vectors an axis is added, and taken away again."""
     ranks = ctx.type(a).rank, ctx.type(b).rank
     if max(ranks) > _MOST_AXES:

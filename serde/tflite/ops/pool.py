@@ -10,12 +10,10 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import is_float, split_padding
-from serde.relay.ir.types import TensorType
+from serde.relay.ir import Call, Expr, TensorType, is_float, split_padding
 from serde.relay.op.pool.reduction import Pooling
 from serde.tflite.ops.conv import padded
-from serde.tflite.ops.table import INTEGERS, OPS, ExportContext, ImportContext, Value
+from serde.tflite.ops.table import INTEGERS, OPS, Export, Import, Value
 from serde.tflite.ops.window import padding_of, same_padding
 from serde.tflite.quantization import limited
 from serde.walk.expansion.tensors import fixed_shape
@@ -34,7 +32,7 @@ class PoolOptions:
     filter_height: int = 0
     fused_activation_function: int = 0
 
-    def window(self, ctx: ImportContext, x: Expr) -> dict[str, AnyValue]:
+    def window(self, ctx: Import, x: Expr) -> dict[str, AnyValue]:
         """Return windows as Relay's attributes have them."""
         size, strides = (self.filter_height, self.filter_width), (self.stride_h, self.stride_w)
         pads = padding_of(ctx, x, self.padding, size, strides)
@@ -42,26 +40,26 @@ class PoolOptions:
 
 
 @OPS.imports("AVERAGE_POOL_2D")
-def import_average_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
+def import_average_pool_2d(ctx: Import, x: Expr, *, pool: PoolOptions) -> Expr:
     found = relay.nn.avg_pool2d(x, **pool.window(ctx, x))
     return ctx.activated(found, pool.fused_activation_function)
 
 
 @OPS.imports("MAX_POOL_2D")
-def import_max_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
+def import_max_pool_2d(ctx: Import, x: Expr, *, pool: PoolOptions) -> Expr:
     found = relay.nn.max_pool2d(x, **pool.window(ctx, x))
     return ctx.activated(found, pool.fused_activation_function)
 
 
 @INTEGERS.imports("MAX_POOL_2D")
-def import_integer_max_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
+def import_integer_max_pool_2d(ctx: Import, x: Expr, *, pool: PoolOptions) -> Expr:
     """Codes are compared as they are."""
     found = relay.nn.max_pool2d(x, **pool.window(ctx, x))
     return limited(found, ctx.result(), pool.fused_activation_function)
 
 
 @OPS.imports("L2_POOL_2D")
-def import_l2_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
+def import_l2_pool_2d(ctx: Import, x: Expr, *, pool: PoolOptions) -> Expr:
     found = relay.sqrt(relay.nn.avg_pool2d(relay.multiply(x, x), **pool.window(ctx, x)))
     return ctx.activated(found, pool.fused_activation_function)
 
@@ -78,7 +76,7 @@ def _is_written(node: Call) -> bool:
     )
 
 
-def _write_pool(ctx: ExportContext, data: Value, pool: Pooling, op: str, border: float) -> Value:
+def _write_pool(ctx: Export, data: Value, pool: Pooling, op: str, border: float) -> Value:
     size, strides = pool.pool_size, pool.strides
     data, kind = padded(ctx, data, pool.padding, size, strides, value=border)
     return ctx.emit(
@@ -94,7 +92,7 @@ def _write_pool(ctx: ExportContext, data: Value, pool: Pooling, op: str, border:
 
 
 @OPS.exports("nn.max_pool2d", when=_is_written)
-def export_max_pool2d(ctx: ExportContext, data: Value, *, pool: Pooling) -> Value:
+def export_max_pool2d(ctx: Export, data: Value, *, pool: Pooling) -> Value:
     dtype = ctx.type(data).dtype
     least = -np.inf if is_float(dtype) else np.iinfo(dtype).min
     return _write_pool(ctx, data, pool, "MAX_POOL_2D", least)
@@ -115,9 +113,7 @@ def _pads_same(node: Call) -> bool:
 
 
 @OPS.exports("nn.avg_pool2d", when=_is_same)
-def export_avg_pool2d(
-    ctx: ExportContext, data: Value, *, pool: Pooling, count_include_pad: bool
-) -> Value:
+def export_avg_pool2d(ctx: Export, data: Value, *, pool: Pooling, count_include_pad: bool) -> Value:
     """Padding that counts is written as zeros around the image."""
     if count_include_pad and any(pool.padding):
         before, after = split_padding(pool.padding, 2)
@@ -128,7 +124,7 @@ def export_avg_pool2d(
 
 
 def _global_writer(op: str) -> Callable[..., Value]:
-    def write(ctx: ExportContext, data: Value, *, layout: str) -> Value:
+    def write(ctx: Export, data: Value, *, layout: str) -> Value:
         return ctx.emit(op, data, ctx.ints([layout.index("H"), layout.index("W")]), keep_dims=True)
 
     return write

@@ -8,8 +8,8 @@ from typing import Literal
 import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.tflite.ops.table import OPS, ImportContext
+from serde.relay.ir import Expr
+from serde.tflite.ops.table import OPS, Import
 
 Layout = Literal["TNC", "NTC"]
 
@@ -20,7 +20,7 @@ _GATES = (0, 3, 1, 2)
 """Relay's gates (input, output, forget, cell) in TFLite's order (input, forget, cell, output)."""
 
 
-def _stacked(ctx: ImportContext, gates: Sequence[Expr | None]) -> Expr:
+def _stacked(ctx: Import, gates: Sequence[Expr | None]) -> Expr:
     """Return what gates have, stacked in Relay's order, for one direction.
 
     Without an input gate it is one less the forget gate: the sigmoid of what is negative there.
@@ -38,7 +38,7 @@ def _stacked(ctx: ImportContext, gates: Sequence[Expr | None]) -> Expr:
 
 @OPS.imports("UNIDIRECTIONAL_SEQUENCE_LSTM", ignored=("asymmetric_quantize_inputs",))
 def import_sequence_lstm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *operands: Expr | None,
     fused_activation_function: int = 0,
@@ -60,7 +60,7 @@ def import_sequence_lstm(
 
 @OPS.imports("LSTM", ignored=("asymmetric_quantize_inputs",))
 def import_lstm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *operands: Expr | None,
     fused_activation_function: int = 0,
@@ -80,7 +80,7 @@ def import_lstm(
 
 
 def _layer(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     operands: Sequence[Expr | None],
     layout: Layout,
@@ -138,7 +138,7 @@ def _direction(state: Expr, layout: Layout) -> Expr:
 
 @OPS.imports("SVDF", ignored=("asymmetric_quantize_inputs",))
 def import_svdf(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     feature: Expr,
     time: Expr,
@@ -165,7 +165,7 @@ def import_svdf(
 
 @OPS.imports("BIDIRECTIONAL_SEQUENCE_LSTM", ignored=("asymmetric_quantize_inputs",))
 def import_bidirectional_lstm(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *operands: Expr | None,
     fused_activation_function: int = 0,
@@ -198,7 +198,7 @@ _PLAIN: dict[int, Literal["affine", "relu", "tanh"]] = {0: "affine", 1: "relu", 
 
 
 def _plain(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weights: Expr,
     recurrent: Expr,
@@ -231,7 +231,7 @@ def _plain(
 
 @OPS.imports("RNN", ignored=("asymmetric_quantize_inputs",))
 def import_rnn(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weights: Expr,
     recurrent: Expr,
@@ -248,7 +248,7 @@ def import_rnn(
 
 @OPS.imports("UNIDIRECTIONAL_SEQUENCE_RNN", ignored=("asymmetric_quantize_inputs",))
 def import_sequence_rnn(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weights: Expr,
     recurrent: Expr,
@@ -267,7 +267,7 @@ def import_sequence_rnn(
 
 @OPS.imports("BIDIRECTIONAL_SEQUENCE_RNN", ignored=("asymmetric_quantize_inputs",))
 def import_bidirectional_rnn(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *operands: Expr | None,
     time_major: bool = False,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir import Expr, call
 from serde.relay.op.reduce.plain import ReducedAxes
-from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.tflite.ops.table import OPS, Export, Import, Value
 
 _REDUCTIONS = {
     "MEAN": "mean",
@@ -21,7 +20,7 @@ _REDUCTIONS = {
 
 
 def _reader(operator: str) -> Callable[..., Expr]:
-    def read(ctx: ImportContext, x: Expr, axes: Expr, *, keep_dims: bool = False) -> Expr:
+    def read(ctx: Import, x: Expr, axes: Expr, *, keep_dims: bool = False) -> Expr:
         """Without axes nothing is reduced."""
         found = ctx.ints(axes)
         return call(operator, x, axis=found, keepdims=keep_dims) if found else x
@@ -34,7 +33,7 @@ for _name, _operator in _REDUCTIONS.items():
 
 
 def _writer(op: str) -> Callable[..., Value]:
-    def write(ctx: ExportContext, data: Value, *, reduced: ReducedAxes) -> Value:
+    def write(ctx: Export, data: Value, *, reduced: ReducedAxes) -> Value:
         axes = reduced.axes(ctx.type(data).rank)
         return ctx.emit(op, data, ctx.ints(axes), keep_dims=reduced.keepdims)
 

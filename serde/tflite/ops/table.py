@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from serde.tflite.export_context import ExportContext, Value
-from serde.tflite.import_context import ImportContext
+from serde.tflite.export_context import ExportContext as Export, Value
+from serde.tflite.import_context import ImportContext as Import
 from serde.walk.table import ConverterTable
 
-__all__ = ["CODES", "INTEGERS", "OPS", "ExportContext", "ImportContext", "Value"]
+__all__ = ["CODES", "INTEGERS", "OPS", "Export", "Import", "Value"]
 
 OPS = ConverterTable("tflite", home="serde.tflite.ops")
 """Operators on numbers."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.tflite.import_context import ImportContext
+from serde.relay.ir import Dim, Expr
+from serde.tflite.import_context import ImportContext as Import
 
 __all__ = ["padding_of", "same_padding"]
 
@@ -38,7 +37,7 @@ def same_padding(
 
 
 def padding_of(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     padding: int,
     kernel: Sequence[int],
