@@ -245,11 +245,11 @@ class _Walk(ImportWalk[int, Operator, Scope]):
     def _of_blocks(self, codes: Expr, tensor: Tensor, graph: Subgraph) -> Expr:
         """Return the numbers of codes whose scales, of blocks along the last axis, are a tensor."""
         block = None if tensor.quantization is None else tensor.quantization.block
-        if block is None or not 0 <= max(block[1:]) < len(graph.tensors) or min(block[1:]) < 0:
+        if block is None or max(block[1:]) >= len(graph.tensors) or block[1] < 0:
             return codes
         scale, zero = (graph.tensors[number] for number in block[1:])
         *rows, columns = tensor.shape
-        pointed = block[2] and (zero.values is None or zero.values.array().any())
+        pointed = block[2] > 0 and (zero.values is None or zero.values.array().any())
         if scale.values is None or pointed or scale.shape != (*rows, columns / block[0]):
             return codes
         factors = relay.cast(self.assembly.tensor(scale.values, scale.name), "float32")
@@ -306,13 +306,9 @@ class _Walk(ImportWalk[int, Operator, Scope]):
     def _is_exact(
         self, operator: Operator, given: Sequence[Tensor | None], made: Sequence[Tensor | None]
     ) -> bool:
-        """Whether an operator is one on codes, by arithmetic of their own.
-
-        That is so wherever biases are int64, beyond what floats hold.
-        """
+        """Whether an operator is one on codes, by arithmetic of their own."""
         quantized = any(map(is_quantized, given)) and any(map(is_quantized, made))
-        exact = self.is_exact or any(x is not None and x.dtype == "int64" for x in given)
-        return exact and quantized and INTEGERS.importer(operator.name, 1) is not None
+        return self.is_exact and quantized and INTEGERS.importer(operator.name, 1) is not None
 
     def _coded(self, x: Expr, tensor: Tensor | None) -> Expr:
         """Return the codes of what an operator on numbers gives."""

@@ -903,6 +903,35 @@ def _recurrent() -> Iterator[Case]:
                 cellClip=clip,
             ),
         )
+    for whole, normed, project, major in product(
+        (True, False), (False, True), (0, 3), (False, True)
+    ):
+        output = project or hidden
+        parts = [
+            *gates(whole, hidden, inputs),
+            *gates(whole, hidden, output),
+            *(weights(hidden) if whole or i else None for i in range(3)),
+            *(weights(hidden) if whole or i else None for i in range(4)),
+            weights(project, hidden) if project else None,
+            weights(project) if project else None,
+            T((batch, output), is_variable=True),
+            T((batch, hidden), is_variable=True),
+            *(weights(hidden) if normed and (whole or i) else None for i in range(4)),
+        ]
+        shape = (steps, batch) if major else (batch, steps)
+        yield (
+            f"UNIDIRECTIONAL_SEQUENCE_LSTM spelled {whole} {normed} {project} {major}",
+            make_model(
+                "UNIDIRECTIONAL_SEQUENCE_LSTM",
+                [T((*shape, inputs)), *parts],
+                [T((*shape, output))],
+                "UnidirectionalSequenceLSTMOptions",
+                timeMajor=major,
+                fusedActivationFunction=4,
+                cellClip=0.9,
+                projClip=0.5 if project else 0.0,
+            ),
+        )
     for merge in (False, True):
         parts = []
         for _ in range(2):

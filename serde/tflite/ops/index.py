@@ -132,6 +132,13 @@ def import_where(ctx: Import, condition: Expr) -> Expr:
     return relay.cast(relay.argwhere(condition), "int64")
 
 
+@OPS.exports("argwhere")
+def export_argwhere(ctx: Export, condition: Value) -> Value:
+    made = ctx.result_type()
+    found = ctx.emit_as(TensorType(made.shape, "int64"), "WHERE", condition)
+    return ctx.spell(lambda x: relay.cast(x, made.dtype), found)
+
+
 @OPS.imports("TOPK_V2")
 def import_topk_v2(ctx: Import, x: Expr, k: Expr) -> Sequence[Expr]:
     return list(relay.topk(x, int(ctx.item(k)), axis=-1, ret_type="both", dtype="int32"))

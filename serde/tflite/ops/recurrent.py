@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
-from serde.relay.ir import Expr
+from serde.relay.ir import (
+    Expr,
+    Function,
+    TensorType,
+    Tuple,
+    TupleGetItem,
+    Var,
+    call,
+    infer_function,
+)
 from serde.tflite.ops.table import OPS, Import
 
 Layout = Literal["TNC", "NTC"]
@@ -96,12 +105,16 @@ def _layer(
     given = [*operands, *([None] * (23 - len(operands)))]
     weights, recurrent, peepholes, biases = given[:4], given[4:8], given[8:11], given[11:15]
     projection, projection_bias, state, cell = given[15:19]
-    if activation != _TANH or proj_clip or any(each is not None for each in given[19:]):
-        raise Unsupported("an LSTM with norms of gates, a clip of the projection, or without tanh")
-    if projection_bias is not None or state is None or cell is None:
-        raise Unsupported("an LSTM with a bias of the projection, or without a state")
-    if len({each is None for each in peepholes}) > 1:
-        raise Unsupported("an LSTM with peepholes and without an input gate")
+    if activation != _TANH or state is None or cell is None:
+        raise Unsupported("an LSTM without tanh, or without a state")
+    normed = any(each is not None for each in given[19:])
+    if (
+        normed
+        or proj_clip
+        or projection_bias is not None
+        or len({x is None for x in peepholes}) > 1
+    ):
+        return _spelled(ctx, x, given, 0 if layout == "TNC" else 1, (cell_clip, proj_clip))
     hidden = ctx.static_shape(cell, 2)[1]
     dtype = ctx.type(cell).dtype
     bias = _stacked(ctx, biases)
@@ -130,6 +143,73 @@ def _layer(
         relay.squeeze(last, axis=[where]),
         relay.squeeze(last_cell, axis=[where]),
     )
+
+
+def _spelled(
+    ctx: Import, x: Expr, given: Sequence[Expr | None], axis: int, clips: tuple[float, float]
+) -> tuple[Expr, Expr, Expr]:
+    """Return the same of a layer that Relay has not whole, written out as what each step does."""
+    state, cell = (each for each in given[17:19] if each is not None)
+    known = {i: each for i, each in enumerate(given) if each is not None and i not in (17, 18)}
+    inner = {i: Var(f"operand{i}", ctx.type(each)) for i, each in known.items()}
+    type_ = ctx.type(x)
+    row = Var("row", TensorType((*type_.shape[:axis], *type_.shape[axis + 1 :]), type_.dtype))
+    before = Var("state", ctx.type(state)), Var("cell", ctx.type(cell))
+    later, next_cell = _step(ctx, row, *before, inner, clips)
+    body = infer_function(
+        Function([*before, row, *inner.values()], Tuple([later, next_cell, later]))
+    )
+    found = call(
+        "serde.scan", [state, cell], [x], list(known.values()), body=body, axes=(axis,),
+        out_axes=(axis,),
+    )  # fmt: skip
+    return TupleGetItem(found, 2), TupleGetItem(found, 0), TupleGetItem(found, 1)
+
+
+_EPSILON = 1e-8
+"""What LiteRT adds to the variance of a gate."""
+
+
+def _step(
+    ctx: Import,
+    row: Expr,
+    state: Expr,
+    cell: Expr,
+    given: Mapping[int, Expr],
+    clips: tuple[float, float],
+) -> tuple[Expr, Expr]:
+    """Return the output and the cell behind a step; operands go by their places."""
+
+    def gate(number: int, memory: Expr, peephole: int = -1) -> Expr:
+        total = relay.add(
+            relay.nn.dense(row, given[number]), relay.nn.dense(state, given[4 + number])
+        )
+        if peephole in given:
+            total = relay.add(total, relay.multiply(memory, given[peephole]))
+        if 19 + number in given:
+            level = relay.subtract(total, relay.mean(total, axis=[1], keepdims=True))
+            spread = relay.mean(relay.multiply(level, level), axis=[1], keepdims=True)
+            root = relay.rsqrt(relay.add(spread, ctx.const(_EPSILON, "float32")))
+            total = relay.multiply(relay.multiply(level, root), given[19 + number])
+        return relay.add(total, given[11 + number]) if 11 + number in given else total
+
+    def clipped(value: Expr, limit: float) -> Expr:
+        return relay.clip(value, -limit, limit) if limit else value
+
+    keep = relay.sigmoid(gate(1, cell, 9))
+    own = 0 in given
+    enter = (
+        relay.sigmoid(gate(0, cell, 8)) if own else relay.subtract(ctx.const(1, "float32"), keep)
+    )
+    new = relay.tanh(gate(2, cell))
+    later = relay.add(relay.multiply(keep, cell), relay.multiply(enter, new))
+    later = clipped(later, clips[0])
+    found = relay.multiply(relay.sigmoid(gate(3, later, 10)), relay.tanh(later))
+    if 15 in given:
+        found = relay.nn.dense(found, given[15])
+        found = relay.add(found, given[16]) if 16 in given else found
+        found = clipped(found, clips[1])
+    return found, later
 
 
 def _direction(state: Expr, layout: Layout) -> Expr:
