@@ -36,7 +36,7 @@ from serde.tflite.ops.table import CODES, INTEGERS
 from serde.tflite.options import TfliteImportOptions
 from serde.tflite.quantization import is_quantized, to_codes, to_numbers, with_bias_scale
 from serde.tflite.states import Handle, State, declared_states, init_graphs
-from serde.walk import Hole, Scope as BaseScope
+from serde.walk import Scope as BaseScope
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Holes
@@ -232,10 +232,7 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         for index, tensor in enumerate(found.tensors):
             if tensor.dtype in NO_NUMBERS or tensor.is_variable:
                 continue
-            if tensor.is_sparse:
-                self.report.add("tensor", tensor.name, "sparse values")
-                scope.define(index, Hole())
-            elif tensor.values is not None:
+            if tensor.values is not None:
                 weight = self.assembly.tensor(tensor.values, tensor.name or f"t{index}")
                 scope.define(index, self._of_blocks(weight, tensor, found))
             elif 0 in tensor.shape and index not in given:

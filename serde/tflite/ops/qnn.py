@@ -17,6 +17,12 @@ _CODES: Final = ("int8", "uint8", "int16")
 """Codes that LiteRT makes of numbers, and numbers of."""
 
 
+@OPS.imports("DENSIFY")
+def import_densify(ctx: Import, x: Expr) -> Expr:
+    """Sparse values have been filled up where the tensor was read."""
+    return x
+
+
 @OPS.imports("DEQUANTIZE")
 def import_dequantize(ctx: Import, x: Expr) -> Expr:
     """Codes have become numbers already; halves become floats."""
