@@ -50,8 +50,9 @@ def as_pairs(model: RelayModel) -> RelayModel:
     whole = transform.Decompose(lambda node: called_name(node) not in _WHOLE, usual_layouts=False)
     passes = [whole, transform.QuantizedAsFloat()]
     mod, _ = transform.Sequential(passes).run(model.mod)
-    constants = (x.data for x in all_nodes(*functions) if isinstance(x, Constant))
-    stored = [(x.dtype, len(x.shape)) for x in (*model.params.values(), *constants)]
+    constants = (x for x in all_nodes(*functions) if isinstance(x, Constant))
+    stored = [(each.dtype, len(each.shape)) for each in model.params.values()]
+    stored += [(each.data.dtype.name, each.data.ndim) for each in constants]
     keeps = any(dtype == "uint8" and rank > 1 for dtype, rank in stored)
     mod, _ = _AsPairs(model.params, keeps).run(mod)
     return model.evolve(mod=mod)

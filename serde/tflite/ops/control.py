@@ -48,11 +48,35 @@ def import_if(
         ctx.subgraph(each, *values, label=label)
         for each, label in ((then_subgraph_index, "then"), (else_subgraph_index, "else"))
     ]
-    single = all(len(branch) == 1 for branch in branches)
-    yes, no = (branch[0] if single else Tuple(branch) for branch in branches)
-    node = If(_scalar(condition), yes, no)
+    return _conditional(condition, *branches)
+
+
+def _conditional(condition: Expr, yes: Sequence[Expr], no: Sequence[Expr]) -> Sequence[Expr]:
+    single = len(yes) == len(no) == 1
+    one, other = (each[0] if single else Tuple(each) for each in (yes, no))
+    node = If(_scalar(condition), one, other)
     node.type = infer_if(node)
-    return [node] if single else [TupleGetItem(node, i) for i in range(len(branches[0]))]
+    return [node] if single else [TupleGetItem(node, i) for i in range(len(yes))]
+
+
+@OPS.imports("STABLEHLO_CASE")
+def import_case(
+    ctx: Import, index: Expr, *values: Expr, branch_subgraph_indices: AnyValue = None
+) -> Sequence[Expr]:
+    """An index that has no branch takes the last."""
+    numbers = ctx.numbers(branch_subgraph_indices)
+    if not 0 < len(numbers) <= _MOST_BRANCHES:
+        raise Unsupported(f"{len(numbers)} branches")
+    *others, found = (
+        ctx.subgraph(each, *values, label=f"branch{i}") for i, each in enumerate(numbers)
+    )
+    for i, branch in reversed(list(enumerate(others))):
+        chosen = relay.equal(_scalar(index), ctx.const(i, ctx.type(index).dtype))
+        found = list(_conditional(chosen, branch, found))
+    return found
+
+
+_MOST_BRANCHES = 256
 
 
 @OPS.imports("CALL")
@@ -71,7 +95,7 @@ def import_composite(
     return ctx.subgraph(decomposition_subgraph_index, *values)
 
 
-@OPS.imports("WHILE")
+@OPS.imports("WHILE", "STABLEHLO_WHILE")
 def import_while(
     ctx: Import, *values: Expr, cond_subgraph_index: int = 0, body_subgraph_index: int = 0
 ) -> Sequence[Expr]:

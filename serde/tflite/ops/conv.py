@@ -9,7 +9,7 @@ from typing import Any as AnyValue, TypeAlias
 import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
-from serde.relay.ir import Call, Expr, TensorType, split_padding
+from serde.relay.ir import Call, Expr, TensorType, call, split_padding
 from serde.relay.op.conv.windows import Convolution, TransposedConvolution
 from serde.tflite.ops.table import INTEGERS, OPS, Export, Import, Value
 from serde.tflite.ops.window import padding_of, same_padding
@@ -19,6 +19,7 @@ from serde.walk.expansion.tensors import fixed_shape
 __all__ = ["padded"]
 
 _SPATIAL = {2: "HW", 3: "DHW"}
+_AXES = {1: "W", **_SPATIAL}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,6 +256,68 @@ def import_conv_3d_transpose(
         x, filter_, **window, channels=channels, kernel_layout="DHWOI"
     )
     return _finish(ctx, found, bias, conv.fused_activation_function)
+
+
+@OPS.imports("STABLEHLO_CONVOLUTION", ignored=("precision_config",))
+def import_convolution(
+    ctx: Import,
+    x: Expr,
+    filter_: Expr,
+    *,
+    window_strides: AnyValue = None,
+    padding: AnyValue = None,
+    lhs_dilation: AnyValue = None,
+    rhs_dilation: AnyValue = None,
+    window_reversal: AnyValue = None,
+    input_batch_dimension: int = 0,
+    input_feature_dimension: int = 0,
+    input_spatial_dimensions: AnyValue = None,
+    kernel_input_feature_dimension: int = 0,
+    kernel_output_feature_dimension: int = 0,
+    kernel_spatial_dimensions: AnyValue = None,
+    output_batch_dimension: int = 0,
+    output_feature_dimension: int = 0,
+    output_spatial_dimensions: AnyValue = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+) -> Expr:
+    """Options say which axis is which."""
+    rank = ctx.rank(x)
+    spatial = [
+        ctx.numbers(each, rank - 2)
+        for each in (input_spatial_dimensions, kernel_spatial_dimensions, output_spatial_dimensions)
+    ]
+    pads, apart = ctx.numbers(padding, 2 * (rank - 2), 0), ctx.numbers(lhs_dilation, rank - 2)
+    if rank - 2 not in _AXES or batch_group_count != 1 or min([*pads, *(n - 1 for n in apart)]) < 0:
+        raise Unsupported(
+            f"a convolution over {rank - 2} axes, {batch_group_count} groups of batches"
+        )
+    orders = (
+        [input_batch_dimension, *spatial[0], input_feature_dimension],
+        [kernel_output_feature_dimension, *spatial[1], kernel_input_feature_dimension],
+        [output_batch_dimension, *spatial[2], output_feature_dimension],
+    )
+    first, second, last = (ctx.axes(each, rank, all_=True) for each in orders)
+    data, weight = relay.transpose(x, first), relay.transpose(filter_, second)
+    if max(apart) > 1:
+        data = relay.nn.dilate(data, [1, *apart, 1])
+    for axis in (i for i, each in enumerate(ctx.numbers(window_reversal)) if each):
+        weight = relay.reverse(weight, axis=ctx.axes([axis + 1], rank - 1)[0])
+    channels, *kernel, _ = ctx.static_shape(weight)
+    found = call(
+        f"nn.conv{rank - 2}d",
+        data,
+        weight,
+        strides=ctx.numbers(window_strides, rank - 2),
+        padding=(*pads[::2], *pads[1::2]),
+        dilation=ctx.numbers(rhs_dilation, rank - 2),
+        groups=feature_group_count,
+        channels=channels,
+        kernel_size=tuple(kernel),
+        data_layout=f"N{_AXES[rank - 2]}C",
+        kernel_layout=f"O{_AXES[rank - 2]}I",
+    )
+    return relay.transpose(found, [last.index(axis) for axis in range(rank)])
 
 
 def _is_written(node: Call) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.ir import Call, Expr, TensorType, as_dtype, is_float
+from serde.errors import Unsupported
+from serde.relay.ir import Call, Expr, TensorType, as_dtype, call, is_float
 from serde.tflite.ops.table import OPS, Export, Import, Value
 from serde.tflite.schema import code_names
 from serde.walk import FLOATS, Takes, dtypes, pair, reads, writes
@@ -40,6 +41,8 @@ OPS.pairs(
     pair("NOT_EQUAL", "not_equal"),
     pair(("POW", "STABLEHLO_POWER"), "power"),
     pair("RIGHT_SHIFT", "right_shift"),
+    reads("STABLEHLO_SHIFT_LEFT", "left_shift"),
+    reads("STABLEHLO_REMAINDER", "trunc_mod"),
     pair("ROUND", "serde.round_even"),
     pair(("RSQRT", "STABLEHLO_RSQRT"), "rsqrt"),
     pair("SIGN", "sign"),
@@ -115,6 +118,30 @@ def import_cast(ctx: Import, x: Expr, *, in_data_type: int = 0, out_data_type: i
 def import_bitcast(ctx: Import, x: Expr) -> Expr:
     made = ctx.made[0]
     return relay.reinterpret(x, ctx.type(x).dtype if made is None else made.dtype)
+
+
+@OPS.imports("STABLEHLO_CLAMP")
+def import_clamp(ctx: Import, low: Expr, x: Expr, high: Expr) -> Expr:
+    return relay.minimum(relay.maximum(x, low), high)
+
+
+@OPS.imports("STABLEHLO_CBRT")
+def import_cbrt(ctx: Import, x: Expr) -> Expr:
+    third = ctx.const(1 / 3, ctx.type(x).dtype)
+    return relay.multiply(relay.sign(x), relay.power(relay.abs(x), third))
+
+
+_COMPARED = ("equal", "not_equal", "greater_equal", "greater", "less_equal", "less")
+_TOTAL_ORDER = 2
+
+
+@OPS.imports("STABLEHLO_COMPARE")
+def import_compare(
+    ctx: Import, x: Expr, y: Expr, *, comparison_direction: int = 0, compare_type: int = 0
+) -> Expr:
+    if compare_type == _TOTAL_ORDER or not 0 <= comparison_direction < len(_COMPARED):
+        raise Unsupported(f"a comparison of the kind {comparison_direction}, {compare_type}")
+    return call(_COMPARED[comparison_direction], x, y)
 
 
 @OPS.imports("SELECT")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
+from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
-from serde.relay.ir import Expr, tensor_type
+from serde.relay.ir import Expr, call, tensor_type
 from serde.relay.op.attention import decompose_attention, has_any
 from serde.tflite.ops.table import INTEGERS, OPS, Export, Import, Value
 from serde.tflite.quantization import rescaled, scale_product, zero_point
-from serde.walk import Takes, writes
+from serde.walk import Placeholder, Takes, writes
 from serde.walk.takes import ANY
 
 
@@ -113,3 +115,84 @@ OPS.pairs(
         takes=Takes(units=ANY, out_dtype=ANY),
     ),
 )  # fmt: skip
+
+
+@OPS.imports("STABLEHLO_DOT_GENERAL", ignored=("precision_config",))
+def import_dot_general(
+    ctx: Import,
+    x: Expr,
+    y: Expr,
+    *,
+    lhs_batching_dimensions: AnyValue = None,
+    rhs_batching_dimensions: AnyValue = None,
+    lhs_contracting_dimensions: AnyValue = None,
+    rhs_contracting_dimensions: AnyValue = None,
+) -> Expr:
+    """Batch axes come first, then what is left of either."""
+    rows, shapes = [], []
+    for value, batch, summed in (
+        (x, lhs_batching_dimensions, lhs_contracting_dimensions),
+        (y, rhs_batching_dimensions, rhs_contracting_dimensions),
+    ):
+        shape = ctx.static_shape(value)
+        along, gone = ctx.numbers(batch), ctx.numbers(summed)
+        named = ctx.axes([*along, *gone], len(shape))
+        free = [axis for axis in range(len(shape)) if axis not in named]
+        groups = [[shape[axis] for axis in each] for each in (along, free, gone)]
+        order = relay.transpose(value, (*along, *free, *gone)) if shape else value
+        rows.append(relay.reshape(order, tuple(prod(each) for each in groups)))
+        shapes.append(groups)
+    if shapes[0][0] != shapes[1][0] or shapes[0][2] != shapes[1][2]:
+        raise Unsupported(f"a product of {ctx.type(x)!r} and {ctx.type(y)!r} along other lengths")
+    found = relay.nn.batch_matmul(rows[0], rows[1], ctx.result().dtype)
+    return relay.reshape(found, (*shapes[0][0], *shapes[0][1], *shapes[1][1]))
+
+
+class Complex(Placeholder):
+    """Stands for complex numbers, which Relay has not.
+
+    Attributes:
+        pairs: Their real and imaginary parts, along a last axis.
+    """
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: Expr) -> None:
+        self.below = ()
+        self.type = None
+        self.span = None
+        self.pairs = pairs
+
+
+@OPS.imports("RFFT2D")
+def import_rfft2d(ctx: Import, x: Expr, fft_length: Expr) -> Expr:
+    """Along the last axis first, of which half the spectrum stays."""
+    height, width = ctx.constant(fft_length).reshape(2).tolist()
+    if min(height, width) < 1 or ctx.rank(x) < 2:
+        raise Unsupported(f"a transform of {ctx.type(x)!r} of [{height}, {width}]")
+    found = call(
+        "serde.dft", relay.expand_dims(x, -1), axis=-2, dft_length=int(width), onesided=True
+    )
+    return Complex(call("serde.dft", found, axis=-3, dft_length=int(height)))
+
+
+def _part(ctx: Import, x: Expr, number: int) -> Expr:
+    if not isinstance(x, Complex):
+        raise Unsupported("complex numbers that no transform gives")
+    return relay.take(x.pairs, ctx.const(number, "int32"), axis=-1)
+
+
+@OPS.imports("REAL")
+def import_real(ctx: Import, x: Expr) -> Expr:
+    return _part(ctx, x, 0)
+
+
+@OPS.imports("IMAG")
+def import_imag(ctx: Import, x: Expr) -> Expr:
+    return _part(ctx, x, 1)
+
+
+@OPS.imports("COMPLEX_ABS")
+def import_complex_abs(ctx: Import, x: Expr) -> Expr:
+    parts = [_part(ctx, x, number) for number in range(2)]
+    return relay.sqrt(relay.add(*(relay.multiply(each, each) for each in parts)))

@@ -9,6 +9,7 @@ import numpy as np
 import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core import dtype_name
+from serde.errors import Unsupported
 from serde.relay.ir import Call, Constant, Expr, OpDef, TensorType, Tuple
 from serde.tflite.model import Quantization
 from serde.tflite.ops.table import OPS, Export, Import, Value
@@ -96,3 +97,28 @@ def export_dequantize_linear(
 ) -> Value:
     place = axis % max(ctx.type(data).rank, 1)
     return ctx.emit("DEQUANTIZE", ctx.codes(data, _parameters(ctx, scale, zero_point, place)))
+
+
+@OPS.imports("FAKE_QUANT")
+def import_fake_quant(
+    ctx: Import,
+    x: Expr,
+    *,
+    min: float = 0.0,
+    max: float = 0.0,
+    num_bits: int = 0,
+    narrow_range: bool = False,
+) -> Expr:
+    """Numbers are rounded to steps between the ends, moved so that 0 is one of them."""
+    if not 2 <= num_bits <= 16 or not -np.inf < min < max < np.inf:
+        raise Unsupported(f"{num_bits} bits from {min} to {max}")
+    least, most = float(narrow_range), float(2**num_bits - 1)
+    scale = np.float32((np.float32(max) - np.float32(min)) / np.float32(most - least))
+    zero = np.clip(np.floor(least - np.float32(min) / scale + np.float32(0.5)), least, most)
+    low, high = (np.float32(end - zero) * scale for end in (least, most))
+    steps = relay.multiply(
+        relay.subtract(relay.clip(x, float(low), float(high)), ctx.const(low, "float32")),
+        ctx.const(np.float32(1) / scale, "float32"),
+    )
+    whole = relay.multiply(relay.round(steps), ctx.const(scale, "float32"))
+    return relay.add(whole, ctx.const(low, "float32"))

@@ -184,6 +184,67 @@ def import_matrix_diag(ctx: Import, diagonal: Expr) -> Expr:
     return relay.matrix_set_diag(relay.zeros(shape, type_.dtype), diagonal)
 
 
+@OPS.imports("STABLEHLO_BROADCAST_IN_DIM")
+def import_broadcast_in_dim(ctx: Import, x: Expr, *, broadcast_dimensions: AnyValue = None) -> Expr:
+    """Axes of the operand become those that the option names."""
+    shape = ctx.result().shape
+    axes = ctx.axes(broadcast_dimensions, len(shape))
+    given = ctx.static_shape(x, len(axes))
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    lengths = dict(zip(axes, given, strict=True))
+    moved = relay.transpose(x, tuple(order)) if order != list(range(len(axes))) else x
+    placed = relay.reshape(moved, tuple(lengths.get(i, 1) for i in range(len(shape))))
+    return relay.broadcast_to(placed, shape)
+
+
+@OPS.imports("STABLEHLO_TRANSPOSE")
+def import_stablehlo_transpose(ctx: Import, x: Expr, *, permutation: AnyValue = None) -> Expr:
+    return relay.transpose(x, ctx.axes(permutation, ctx.rank(x), all_=True))
+
+
+@OPS.imports("STABLEHLO_IOTA")
+def import_iota(ctx: Import, *, iota_dimension: int = 0) -> Expr:
+    made = ctx.result()
+    (axis,) = ctx.axes([iota_dimension], len(made.shape))
+    steps = relay.cast(
+        relay.arange(ctx.const(made.shape[axis], "int64"), dtype="int64"), made.dtype
+    )
+    ones = len(made.shape) - axis - 1
+    steps = relay.expand_dims(steps, 1, ones) if ones else steps
+    return relay.broadcast_to(steps, made.shape)
+
+
+@OPS.imports("STABLEHLO_PAD")
+def import_stablehlo_pad(
+    ctx: Import,
+    x: Expr,
+    value: Expr,
+    *,
+    edge_padding_low: AnyValue = None,
+    edge_padding_high: AnyValue = None,
+    interior_padding: AnyValue = None,
+) -> Expr:
+    """Negative padding cuts, behind the padding between elements."""
+    rank = ctx.rank(x)
+    low, high, inside = (
+        ctx.numbers(each, rank, 0)
+        for each in (edge_padding_low, edge_padding_high, interior_padding)
+    )
+    if min(inside, default=0) < 0:
+        raise Unsupported(f"padding {inside} between elements")
+    if any(inside):
+        x = relay.nn.dilate(x, [n + 1 for n in inside], float(ctx.item(value)))
+    pairs = list(zip(low, high, strict=True))
+    widths = [(max(a, 0), max(b, 0)) for a, b in pairs]
+    padded = relay.nn.pad(x, widths, value) if any(map(any, widths)) else x
+    if min([*low, *high], default=0) >= 0:
+        return padded
+    lengths = ctx.static_shape(padded)
+    starts = [max(-a, 0) for a, _ in pairs]
+    ends = [max(n - max(-b, 0), 0) for n, (_, b) in zip(lengths, pairs, strict=True)]
+    return relay.strided_slice(padded, starts, ends)
+
+
 @OPS.imports("DILATE")
 def import_dilate(ctx: Import, x: Expr, dilations: Expr, value: Expr) -> Expr:
     return relay.nn.dilate(x, ctx.ints(dilations), float(ctx.item(value)))

@@ -50,7 +50,7 @@ def encode(x: np.ndarray, order: list[int], blocks: dict[int, int], kinds: str) 
     for level, kind in enumerate(kinds):
         made = schema.DimensionMetadataT()
         length = lengths[order[level]]
-        found = [[row + (i,) for i in range(length)] for row in rows]
+        found = [[(*row, i) for i in range(length)] for row in rows]
         if kind == "S":
             found = [[each for each in group if walked[each].any()] for group in found]
             made.format = 1
