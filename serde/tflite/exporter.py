@@ -106,7 +106,8 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
 
 def _finished(graph: Subgraph, report: Report | None) -> Subgraph:
     """Return a graph with operators fused and, if there is a report, on codes where they can be."""
-    operators, tensors = fuse_activations(graph.operators, graph.outputs), list(graph.tensors)
+    operators, tensors = without_unread(graph), list(graph.tensors)
+    operators = fuse_activations(operators, graph.outputs)
     if report is not None:
         operators = compute_on_codes(operators, tensors, graph.outputs, report)
     return replace(graph, tensors=tensors, operators=operators).compact()
@@ -133,6 +134,17 @@ def _lower(model: RelayModel, report: Report) -> RelayModel:
         after=[FoldEmpty(), transform.RemoveIdentities(), *again],
         layout=transform.TransposeToLayout(CHANNELS_LAST),
     )
+
+
+def without_unread(graph: Subgraph) -> list[Operator]:
+    """Return the operators of a graph but for those whose results nothing reads."""
+    kept, wanted = list[Operator](), set(graph.outputs)
+    for each in reversed(graph.operators):
+        changed = {i for i in each.inputs if i >= 0 and graph.tensors[i].is_variable}
+        if not each.outputs or not wanted.isdisjoint({*each.outputs, *changed}):
+            kept.append(each)
+            wanted.update(each.inputs)
+    return kept[::-1]
 
 
 def fuse_activations(operators: Sequence[Operator], outputs: Sequence[int]) -> list[Operator]:

@@ -32,11 +32,11 @@ from serde.tflite.import_context import ImportContext
 from serde.tflite.interface import NO_NUMBERS, Interface, chosen_interface, declared_type
 from serde.tflite.model import Operator, Subgraph, Tensor, TfliteModel
 from serde.tflite.ops import TABLE
-from serde.tflite.ops.table import CODES, INTEGERS
+from serde.tflite.ops.table import CODES, HANDLES, INTEGERS
 from serde.tflite.options import TfliteImportOptions
 from serde.tflite.quantization import is_quantized, to_codes, to_numbers, with_bias_scale
 from serde.tflite.states import Handle, State, declared_states, init_graphs
-from serde.walk import Scope as BaseScope
+from serde.walk import Hole, Placeholder, Scope as BaseScope
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Holes
@@ -78,6 +78,9 @@ def to_relay(model: TfliteModel, options: TfliteImportOptions, report: Report) -
     inputs = walk.inputs(entries, scope, *given, fixed=options.fix_inputs)
     order = list(interface.outputs.values())
     outputs = walk.run(Graph(found.inputs, found.nodes, order), scope)
+    for name, each in zip(interface.outputs, outputs, strict=True):
+        if isinstance(each, Placeholder) and not isinstance(each, Hole):
+            report.add("output", name, "complex numbers or a resource")
     raise_if_refused(report)
     later = walk.later_values()
     outputs += later.values()
@@ -164,8 +167,6 @@ class _Walk(ImportWalk[int, Operator, Scope]):
     def initialize(self, graph: Subgraph, scope: Scope) -> None:
         """Run the graphs that give resources their first values."""
         for number in init_graphs(graph):
-            if number >= len(self._model.subgraphs):
-                raise scope.fault(f"there is no subgraph {number}")
             self.evaluate(number, scope.inner(f"CALL_ONCE/{number}"), [])
 
     def state_entries(self, graph: Subgraph) -> list[_Input]:
@@ -226,6 +227,8 @@ class _Walk(ImportWalk[int, Operator, Scope]):
 
     def read(self, graph: int, scope: Scope) -> Graph[Operator]:
         """Return a graph as the walk sees it, and define the tensors that have values."""
+        if not 0 <= graph < len(self._model.subgraphs):
+            raise scope.fault(f"there is no subgraph {graph}")
         found = self._model.subgraphs[graph]
         self._graphs[scope] = found
         given = {i for each in found.operators for i in each.outputs}.union(found.inputs)
@@ -271,6 +274,8 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         given = [None if i < 0 else graph.tensors[i] for i in operator.inputs]
         made = [None if i < 0 else graph.tensors[i] for i in operator.outputs]
         inputs = [self._value(i, label, scope) for i in operator.inputs]
+        if operator.name not in HANDLES and any(isinstance(x, Placeholder) for x in inputs):
+            raise Unsupported("complex numbers or resources where there are to be numbers")
         ctx = ImportContext(label, operator, given, made, self, scope)
         if self._is_exact(operator, given, made):
             return self.call(INTEGERS, ctx, operator.name, inputs, operator.options)

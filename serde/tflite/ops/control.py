@@ -59,6 +59,9 @@ def _conditional(condition: Expr, yes: Sequence[Expr], no: Sequence[Expr]) -> Se
     return [node] if single else [TupleGetItem(node, i) for i in range(len(yes))]
 
 
+OPS.refuses("STABLEHLO_CUSTOM_CALL", reason="what another runtime computes")
+
+
 @OPS.imports("STABLEHLO_CASE")
 def import_case(
     ctx: Import, index: Expr, *values: Expr, branch_subgraph_indices: AnyValue = None

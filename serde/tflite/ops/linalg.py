@@ -167,13 +167,11 @@ class Complex(Placeholder):
 @OPS.imports("RFFT2D")
 def import_rfft2d(ctx: Import, x: Expr, fft_length: Expr) -> Expr:
     """Along the last axis first, of which half the spectrum stays."""
-    height, width = ctx.constant(fft_length).reshape(2).tolist()
+    height, width = ctx.numbers(ctx.ints(fft_length), 2)
     if min(height, width) < 1 or ctx.rank(x) < 2:
         raise Unsupported(f"a transform of {ctx.type(x)!r} of [{height}, {width}]")
-    found = call(
-        "serde.dft", relay.expand_dims(x, -1), axis=-2, dft_length=int(width), onesided=True
-    )
-    return Complex(call("serde.dft", found, axis=-3, dft_length=int(height)))
+    found = call("serde.dft", relay.expand_dims(x, -1), axis=-2, dft_length=width, onesided=True)
+    return Complex(call("serde.dft", found, axis=-3, dft_length=height))
 
 
 def _part(ctx: Import, x: Expr, number: int) -> Expr:

@@ -32,3 +32,9 @@ def import_assign_variable(ctx: Import, resource: Expr, value: Expr) -> Sequence
 def import_call_once(ctx: Import, *, init_subgraph_index: int = 0) -> Sequence[Expr]:
     """The graph was read before the first operator."""
     return []
+
+
+OPS.refuses(
+    "HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE",
+    reason="LiteRT's tables have texts as keys or values, which are no numbers",
+)  # fmt: skip

@@ -1,14 +1,14 @@
-"""Recurrent layers, whose states are variable tensors."""
+"""Long short-term memory, whose states are variable tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
 from serde.relay.ir import (
+    Call,
     Expr,
     Function,
     TensorType,
@@ -18,12 +18,18 @@ from serde.relay.ir import (
     call,
     infer_function,
 )
-from serde.tflite.ops.table import OPS, Import
-
-Layout = Literal["TNC", "NTC"]
-
-_TANH = 4
-"""The activation of cells."""
+from serde.relay.op.recurrent.gates import RecurrentLayer
+from serde.tflite.ops.recurrent.layer import (
+    TANH,
+    Layout,
+    along,
+    are_fused,
+    cut,
+    direction_of,
+    joined,
+    state_of,
+)
+from serde.tflite.ops.table import OPS, Export, Import, Value
 
 _GATES = (0, 3, 1, 2)
 """Relay's gates (input, output, forget, cell) in TFLite's order (input, forget, cell, output)."""
@@ -105,7 +111,7 @@ def _layer(
     given = [*operands, *([None] * (23 - len(operands)))]
     weights, recurrent, peepholes, biases = given[:4], given[4:8], given[8:11], given[11:15]
     projection, projection_bias, state, cell = given[15:19]
-    if activation != _TANH or state is None or cell is None:
+    if activation != TANH or state is None or cell is None:
         raise Unsupported("an LSTM without tanh, or without a state")
     normed = any(each is not None for each in given[19:])
     if (
@@ -127,8 +133,8 @@ def _layer(
         _stacked(ctx, recurrent),
         relay.concatenate([bias, second], axis=1),
         None,
-        _direction(state, layout),
-        _direction(cell, layout),
+        direction_of(state, layout),
+        direction_of(cell, layout),
         holes,
         None if projection is None else relay.expand_dims(projection, axis=0),
         hidden_size=hidden,
@@ -212,37 +218,6 @@ def _step(
     return found, later
 
 
-def _direction(state: Expr, layout: Layout) -> Expr:
-    return relay.expand_dims(state, axis=0 if layout == "TNC" else 1)
-
-
-@OPS.imports("SVDF", ignored=("asymmetric_quantize_inputs",))
-def import_svdf(
-    ctx: Import,
-    x: Expr,
-    feature: Expr,
-    time: Expr,
-    bias: Expr | None,
-    state: Expr,
-    *,
-    rank: int = 0,
-    fused_activation_function: int = 0,
-) -> Expr:
-    """Features are filtered along time; the state holds those of the steps before."""
-    filters, steps = ctx.static_shape(time, 2)
-    batch = ctx.static_shape(state, 2)[0]
-    kept = relay.reshape(state, (batch, filters, steps))
-    older = relay.strided_slice(kept, [1], [steps], axes=[2])
-    new = relay.expand_dims(relay.nn.dense(x, feature), axis=2)
-    window = relay.concatenate([older, new], axis=2)
-    ctx.update(4, relay.reshape(window, (batch, filters * steps)))
-    sums = relay.sum(relay.multiply(window, time), axis=[2])
-    found = relay.sum(relay.reshape(sums, (batch, filters // rank, rank)), axis=[2])
-    if bias is not None:
-        found = relay.nn.bias_add(found, bias, axis=-1)
-    return ctx.activated(found, fused_activation_function)
-
-
 @OPS.imports("BIDIRECTIONAL_SEQUENCE_LSTM", ignored=("asymmetric_quantize_inputs",))
 def import_bidirectional_lstm(
     ctx: Import,
@@ -273,98 +248,61 @@ def import_bidirectional_lstm(
     return [relay.concatenate(outputs, axis=2)] if merge_outputs else outputs
 
 
-_PLAIN: dict[int, Literal["affine", "relu", "tanh"]] = {0: "affine", 1: "relu", 4: "tanh"}
-"""Activations of plain recurrent layers."""
+def _is_lstm(node: Call) -> bool:
+    low, high = node.attrs["cell_clip"] or (0.0, 0.0)
+    plain = low == -high and not node.attrs["input_forget"]
+    return plain and are_fused(node, ("sigmoid", "tanh", "tanh"))
 
 
-def _plain(
-    ctx: Import,
-    x: Expr,
-    weights: Expr,
-    recurrent: Expr,
-    bias: Expr,
-    state: Expr,
-    function: int,
-    layout: Layout,
-) -> tuple[Expr, Expr]:
-    """Return the outputs of all steps, and the state behind the last."""
-    if function not in _PLAIN:
-        raise Unsupported(f"a recurrent layer of the activation {function}")
-    hidden = ctx.static_shape(state, 2)[1]
-    both = relay.concatenate([bias, ctx.const(zeros(hidden), ctx.type(bias).dtype)], axis=0)
-    steps, last = relay.serde.rnn(
-        x,
-        relay.expand_dims(weights, axis=0),
-        relay.expand_dims(recurrent, axis=0),
-        relay.expand_dims(both, axis=0),
-        None,
-        _direction(state, layout),
-        hidden_size=hidden,
-        layout=layout,
-        activations=(_PLAIN[function],),
-        activation_alpha=(1.0,) if function == 0 else (),
-        activation_beta=(0.0,) if function == 0 else (),
-    )
-    axis, where = (1, 0) if layout == "TNC" else (2, 1)
-    return relay.squeeze(steps, axis=[axis]), relay.squeeze(last, axis=[where])
+_PARTS = (0, 2, 3, 1)
+"""TFLite's gates (input, forget, cell, output) in Relay's order (input, output, forget, cell)."""
 
 
-@OPS.imports("RNN", ignored=("asymmetric_quantize_inputs",))
-def import_rnn(
-    ctx: Import,
-    x: Expr,
-    weights: Expr,
-    recurrent: Expr,
-    bias: Expr,
-    state: Expr,
+@OPS.exports("serde.lstm", when=_is_lstm)
+def export_lstm(
+    ctx: Export,
+    data: Value,
+    input_weight: Value,
+    recurrent_weight: Value,
+    bias: Value | None,
+    sequence_lens: Value | None,
+    initial_h: Value | None,
+    initial_c: Value | None,
+    peephole: Value | None,
+    projection: Value | None,
     *,
-    fused_activation_function: int = 0,
-) -> Expr:
-    step, function = relay.expand_dims(x, axis=0), fused_activation_function
-    found, last = _plain(ctx, step, weights, recurrent, bias, state, function, "TNC")
-    ctx.update(4, last)
-    return relay.squeeze(found, axis=[0])
+    layer: RecurrentLayer,
+    input_forget: bool,
+    cell_clip: tuple[float, float] | None,
+) -> tuple[Value, ...]:
+    """The states are variable tensors, which the graph sets before each layer."""
+    size = layer.hidden_size
+    options = {
+        "fused_activation_function": TANH,
+        "cell_clip": 0.0 if cell_clip is None else cell_clip[1],
+        "time_major": layer.layout == "TNC",
+    }
+    steps, states, cells = list[Value](), list[Value](), list[Value]()
+    for number in range(ctx.static_shape(input_weight)[0]):
+        weights = [
+            cut(ctx, each, number, i, size=size)
+            for each in (input_weight, recurrent_weight)
+            for i in _PARTS
+        ]
+        holes = [cut(ctx, peephole, number, i, size=size) for i in (0, 2, 1)]
+        biases = [cut(ctx, bias, number, i, 4 + i, size=size) for i in _PARTS]
+        blank = ctx.const(zeros(size), "float32")
+        narrow = None if projection is None else ctx.static_shape(projection)[1]
+        last = None if narrow is None else cut(ctx, projection, number, 0, size=narrow)
+        state = state_of(ctx, initial_h, number, layer, narrow or size)
+        cell = state_of(ctx, initial_c, number, layer, size)
+        rest = [*weights, *holes, *(each or blank for each in biases), last, None, state, cell]
+        made = TensorType((*ctx.type(data).shape[:2], narrow or size), "float32")
 
+        def run(x: Value, rest: list[Value | None] = rest, made: TensorType = made) -> Value:
+            return ctx.emit_as(made, "UNIDIRECTIONAL_SEQUENCE_LSTM", x, *rest, **options)
 
-@OPS.imports("UNIDIRECTIONAL_SEQUENCE_RNN", ignored=("asymmetric_quantize_inputs",))
-def import_sequence_rnn(
-    ctx: Import,
-    x: Expr,
-    weights: Expr,
-    recurrent: Expr,
-    bias: Expr,
-    state: Expr,
-    *,
-    time_major: bool = False,
-    fused_activation_function: int = 0,
-) -> Expr:
-    layout: Layout = "TNC" if time_major else "NTC"
-    parts = (x, weights, recurrent, bias, state, fused_activation_function, layout)
-    found, last = _plain(ctx, *parts)
-    ctx.update(4, last)
-    return found
-
-
-@OPS.imports("BIDIRECTIONAL_SEQUENCE_RNN", ignored=("asymmetric_quantize_inputs",))
-def import_bidirectional_rnn(
-    ctx: Import,
-    x: Expr,
-    *operands: Expr | None,
-    time_major: bool = False,
-    fused_activation_function: int = 0,
-    merge_outputs: bool = False,
-) -> Sequence[Expr]:
-    """Four operands for each direction: both weights, the bias and the state."""
-    known = [each for each in operands if each is not None]
-    if len(known) != 8 or list(operands[:8]) != known:
-        raise Unsupported("an auxiliary input, or an operand that is left out")
-    layout: Layout = "TNC" if time_major else "NTC"
-    axis, outputs = 0 if time_major else 1, []
-    for number in range(2):
-        entering = relay.reverse(x, axis=axis) if number else x
-        weights, recurrent, bias, state = known[4 * number : 4 * number + 4]
-        parts = (entering, weights, recurrent, bias, state, fused_activation_function, layout)
-        found, last = _plain(ctx, *parts)
-        ctx.update(4 + 4 * number, last)
-        outputs.append(relay.reverse(found, axis=axis) if number else found)
-    return [relay.concatenate(outputs, axis=2)] if merge_outputs else outputs
+        steps.append(along(ctx, data, layer, number, run))
+        for kept, each in ((states, state), (cells, cell)):
+            kept.append(ctx.emit_as(ctx.type(each), "CONCATENATION", each, axis=0))
+    return joined(ctx, layer, steps, states, cells)
