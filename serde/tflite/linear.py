@@ -15,6 +15,7 @@ from serde.relay.ir import (
     Constant,
     Expr,
     Function,
+    Quantized,
     RelayModel,
     Reshape,
     TensorType,
@@ -33,7 +34,6 @@ from serde.relay.transform.purity import closed_nodes
 __all__ = ["as_pairs"]
 
 _TARGETS: Final = ("int8", "uint8", "int16")
-_QUANTIZED: Final = ("qnn.", "serde.dequantize", "serde.qlinear", "serde.quantize")
 _WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
 
 
@@ -45,7 +45,7 @@ def as_pairs(model: RelayModel) -> RelayModel:
     takes with data of uint8 alone.
     """
     functions = model.mod.functions.values()
-    if not any(called_name(each).startswith(_QUANTIZED) for each in all_nodes(*functions)):
+    if not any(has_trait(each, Quantized) for each in all_nodes(*functions)):
         return model
     whole = transform.Decompose(lambda node: called_name(node) not in _WHOLE, usual_layouts=False)
     passes = [whole, transform.QuantizedAsFloat()]
