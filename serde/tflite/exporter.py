@@ -13,10 +13,13 @@ from serde.relay import transform
 from serde.relay.ir import (
     Call,
     If,
+    Quantized,
     RelayModel,
     SequenceType,
     TensorType,
+    all_nodes,
     called_name,
+    has_trait,
     leaf_types,
     output_names,
 )
@@ -27,7 +30,7 @@ from serde.tflite.export_context import ExportContext
 from serde.tflite.graph import MAX_LEVEL, Value, taken
 from serde.tflite.halves import computed_wide, stored_as_halves
 from serde.tflite.linear import as_pairs
-from serde.tflite.model import Operator, Signature, Subgraph, TfliteModel
+from serde.tflite.model import Operator, Signature, Subgraph, Tensor, TfliteModel
 from serde.tflite.ops import TABLE
 from serde.tflite.options import TfliteExportOptions
 from serde.walk.export_fallback import ExportFallback
@@ -90,6 +93,10 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
     walk = _Walk(model, TABLE, context, report, ExportFallback.of("tflite", options))
     inputs = walk.declare()
     results = walk.write()
+    exact = on_codes and model.meta.source_format == "tflite" and bool(report.issues)
+    if exact and any(has_trait(each, Quantized) for each in all_nodes(model.main)):
+        why = "operators on codes are made of operators on numbers between these"
+        report.add("main", "", why, "use read_quantized='qdq'")
     raise_if_refused(report)
     names = output_names(model.meta.outputs, model.main.body.type)
     outputs = context.outputs(results, names)
@@ -107,7 +114,7 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
 def _finished(graph: Subgraph, report: Report | None) -> Subgraph:
     """Return a graph with operators fused and, if there is a report, on codes where they can be."""
     operators, tensors = without_unread(graph), list(graph.tensors)
-    operators = fuse_activations(operators, graph.outputs)
+    operators = fuse_activations(drop_unit_axes(operators, tensors, graph.outputs), graph.outputs)
     if report is not None:
         operators = compute_on_codes(operators, tensors, graph.outputs, report)
     return replace(graph, tensors=tensors, operators=operators).compact()
@@ -145,6 +152,38 @@ def without_unread(graph: Subgraph) -> list[Operator]:
             kept.append(each)
             wanted.update(each.inputs)
     return kept[::-1]
+
+
+def drop_unit_axes(
+    operators: Sequence[Operator], tensors: Sequence[Tensor], outputs: Sequence[int]
+) -> list[Operator]:
+    """Return reductions without the axes that a reshape behind them takes away."""
+    uses = Counter([*outputs, *(i for each in operators for i in each.inputs)])
+    kept: dict[int, Operator] = {}
+    for each in operators:
+        found = kept.get(each.inputs[0]) if each.name == "RESHAPE" else None
+        if (
+            found is not None
+            and uses[each.inputs[0]] == 1
+            and _left(found, tensors) == (tensors[each.outputs[0]].shape)
+        ):
+            del kept[each.inputs[0]]
+            each = replace(
+                found, outputs=each.outputs, options={**found.options, "keep_dims": False}
+            )
+        kept[each.outputs[0] if each.outputs else -1 - len(kept)] = each
+    return list(kept.values())
+
+
+def _left(each: Operator, tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
+    """Return the lengths that a reduction leaves; None where it is none, or two are open."""
+    known = tensors[each.inputs[1]].values if each.options.get("keep_dims") else None
+    if known is None:
+        return None
+    axes = set(known.array().reshape(-1).tolist())
+    shape = tensors[each.inputs[0]].shape
+    left = tuple(n for axis, n in enumerate(shape) if axis not in axes)
+    return left if left.count(-1) < 2 else None
 
 
 def fuse_activations(operators: Sequence[Operator], outputs: Sequence[int]) -> list[Operator]:
