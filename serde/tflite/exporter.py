@@ -10,19 +10,9 @@ from typing import Any as AnyValue, Final
 from serde.core import Report, Weight, pause_garbage_collection
 from serde.errors import Unsupported, raise_if_refused
 from serde.relay import transform
-from serde.relay.ir import (
-    Call,
-    If,
-    Quantized,
-    RelayModel,
-    SequenceType,
-    TensorType,
-    all_nodes,
-    called_name,
-    has_trait,
-    leaf_types,
-    output_names,
-)
+from serde.relay.ir import Call, If, Quantized, RelayModel, all_nodes, leaf_types, output_names
+from serde.relay.ir.registry import called_name, has_trait
+from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.transform.fold_empty import FoldEmpty
 from serde.tflite.apps import planned_facts, with_channels_last
 from serde.tflite.codes import compute_on_codes

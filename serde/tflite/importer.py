@@ -13,21 +13,9 @@ from serde.bridge.input_types import image_facts
 from serde.core import Report, numpy_dtype, pause_garbage_collection
 from serde.core.limits import MAX_MANIFEST_BYTES
 from serde.errors import OptionError, TypeInferenceError, Unsupported, raise_if_refused
-from serde.relay.ir import (
-    Constant,
-    Dim,
-    DimLike,
-    Expr,
-    Foreign,
-    ModelMeta,
-    RelayModel,
-    Span,
-    TensorType,
-    UniqueNames,
-    Var,
-    as_dim,
-    is_float,
-)
+from serde.relay.ir import Foreign, ModelMeta, RelayModel, TensorType, UniqueNames, is_float
+from serde.relay.ir.dims import Dim, DimLike, as_dim
+from serde.relay.ir.expr import Constant, Expr, Span, Var
 from serde.tflite.import_context import ImportContext
 from serde.tflite.interface import NO_NUMBERS, Interface, chosen_interface, declared_type
 from serde.tflite.model import Operator, Subgraph, Tensor, TfliteModel

@@ -10,24 +10,10 @@ import numpy as np
 
 from serde.core import CHUNK_BYTES, Array, Weight, dtype_name
 from serde.relay import transform
-from serde.relay.ir import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    Quantized,
-    RelayModel,
-    Reshape,
-    TensorType,
-    Tuple,
-    Var,
-    all_nodes,
-    call,
-    called_name,
-    has_trait,
-    rebuild,
-    rewrite_function,
-)
+from serde.relay.ir import Quantized, RelayModel, Reshape, TensorType, rebuild, rewrite_function
+from serde.relay.ir.bodies import all_nodes
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
+from serde.relay.ir.registry import call, called_name, has_trait
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import closed_nodes
 

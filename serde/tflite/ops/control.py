@@ -8,21 +8,8 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir import (
-    Any,
-    Expr,
-    Function,
-    If,
-    TensorType,
-    Tuple,
-    TupleGetItem,
-    Var,
-    call,
-    infer_function,
-    infer_if,
-    instantiate,
-    tensor_type,
-)
+from serde.relay.ir import Any, TensorType, call, infer_function, infer_if, instantiate
+from serde.relay.ir.expr import Expr, Function, If, Tuple, TupleGetItem, Var, tensor_type
 from serde.relay.ir.leaves import leaves
 from serde.relay.lowering.lengths import LAST
 from serde.relay.op.control.body import SCALAR_BOOL, SCALAR_INT, join, results

@@ -7,17 +7,8 @@ from collections.abc import Mapping, Sequence
 import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
-from serde.relay.ir import (
-    Call,
-    Expr,
-    Function,
-    TensorType,
-    Tuple,
-    TupleGetItem,
-    Var,
-    call,
-    infer_function,
-)
+from serde.relay.ir import Call, Expr, Function, Tuple, TupleGetItem, Var, call, infer_function
+from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent.gates import RecurrentLayer
 from serde.tflite.ops.recurrent.layer import (
     TANH,
