@@ -2,9 +2,10 @@
 
     python benchmarks/onnx2tf.py PYTHON [net ...]
 
-PYTHON has onnx2tf and what it needs. Nets are those of gluoncv, of MXNet's own zoo as
-``zoo:NAME``, with calibrated random weights, converted to ONNX. For both converters: nodes, transposes among them, seconds, and the
-largest difference of LiteRT's result from ONNX Runtime's, in deviations of it.
+PYTHON has onnx2tf and what it needs. Nets are those of gluoncv and, as ``zoo:NAME``, of MXNet's
+own zoo with calibrated random weights, converted to ONNX. For both converters: nodes, transposes
+among them, seconds, and the largest difference of LiteRT's result from ONNX Runtime's, in
+deviations of it.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def main() -> int:
             folder = Path(made)
             files = net.save(import_mxnet(), folder / "net")
             inputs = net.inputs(7)
-            serde.convert(files, folder / "net.onnx", input_shapes={"data": net.shape})
+            shapes = {each: values.shape for each, values in inputs.items()}
+            serde.convert(files, folder / "net.onnx", input_shapes=shapes)
             (x,) = inputs.values()
             expected = run_onnx(folder / "net.onnx", inputs)[1][0]
             begun = time.perf_counter()
