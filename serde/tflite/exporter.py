@@ -52,7 +52,7 @@ CHANNELS_LAST: Final = {
 
 _FUSING: Final = frozenset(
     (
-        "ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "CONV_3D", "DEPTHWISE_CONV_2D", "DIV",
+        "ADD", "AVERAGE_POOL_2D", "CONV_2D", "CONV_3D", "DEPTHWISE_CONV_2D", "DIV",
         "FULLY_CONNECTED", "L2_POOL_2D", "MAX_POOL_2D", "MUL", "SUB", "TRANSPOSE_CONV",
     )
 )  # fmt: skip

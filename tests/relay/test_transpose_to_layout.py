@@ -123,6 +123,20 @@ def test_the_net_exports_with_two_transposes_and_the_same_numbers() -> None:
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("groups", [(2, 4), (2, 2, 2)])
+def test_shuffled_channels_are_shuffled_where_they_are(groups: tuple[int, ...]) -> None:
+    values: Weights = {}
+    x = relay.var("x", shape=(1, 6, 7, 3))
+    y = _conv(x, values, 8)
+    rank = 3 + len(groups)
+    split = relay.reshape(y, (1, 6, 7, *groups))
+    order = (0, 1, 2, *range(rank - 1, 2, -1))
+    y = relay.reshape(relay.transpose(split, order), (1, 6, 7, 8))
+    after = _check(_module(x, _conv(y, values, 4)), values, CONV)
+    model = RelayModel(after, {name: ArrayWeight(value) for name, value in values.items()})
+    assert _names(fold_weights(model).main).count("transpose") == 3
+
+
 Body = Callable[[Expr, Weights], Expr]
 
 

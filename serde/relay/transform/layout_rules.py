@@ -11,7 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from serde.relay.ir import Call, Dim, Expr, OpDef, Tuple, call, layout_axes, normalize_axis
+from serde.relay.ir import (
+    Call,
+    Dim,
+    Expr,
+    OpDef,
+    Tuple,
+    call,
+    called_name,
+    layout_axes,
+    normalize_axis,
+    tensor_type,
+)
 from serde.relay.ir.traits import Layout, SameAxes
 from serde.relay.ir.types import TensorType, TupleType
 
@@ -305,11 +316,47 @@ def _convert_layout_transform(converter: Converter, node: Call) -> LaidOut | Non
     )
 
 
+def _convert_shuffle(converter: Converter, node: Call) -> LaidOut | None:
+    """An axis is split, its parts change places, and become one again: so where the axis is."""
+    moved = node.args[0]
+    if not isinstance(moved, Call) or called_name(moved) != "transpose":
+        return None
+    split = moved.args[0]
+    if not isinstance(split, Call) or called_name(split) != "reshape":
+        return None
+    source, order = split.args[0], converter.order(split.args[0])
+    whole, parts = tensor_type(source).concrete_shape, tensor_type(split).concrete_shape
+    if order is None or whole is None or parts is None:
+        return None
+    more = len(parts) - len(whole)
+    found = (
+        i
+        for i in range(len(whole) if more > 0 else 0)
+        if parts[:i] == whole[:i] and parts[i + more + 1 :] == whole[i + 1 :]
+    )
+    axis = next(found, None)
+    if axis is None or tensor_type(node).concrete_shape != whole:
+        return None
+    given = moved.attrs["axes"] or tuple(reversed(range(len(parts))))
+    axes = [normalize_axis(each, len(parts)) for each in given]
+    inner = range(axis, axis + more + 1)
+    if any(each != i for i, each in enumerate(axes) if i not in inner):
+        return None
+    place, lengths = order.index(axis), [whole[each] for each in order]
+    spread = [*lengths[:place], *parts[axis : axis + more + 1], *lengths[place + 1 :]]
+    turned = list(range(len(parts)))
+    turned[place : place + more + 1] = (axes[i] - axis + place for i in inner)
+    x = call("reshape", converter.at(source, order), newshape=spread, span=split.span)
+    x = call("transpose", x, axes=turned, span=moved.span)
+    return LaidOut(call("reshape", x, newshape=lengths, span=node.span), order)
+
+
 Rule = Callable[[Converter, Call], "LaidOut | None"]
 
 RULES: dict[str, Rule] = {
     "concatenate": _convert_concatenate,
     "layout_transform": _convert_layout_transform,
+    "reshape": _convert_shuffle,
     "split": _convert_split,
     "squeeze": _convert_squeeze,
     "strided_slice": _convert_strided_slice,

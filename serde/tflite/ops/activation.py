@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import serde.relay as relay
-from serde.relay.ir import Expr
+from serde.relay.ir import Call, Expr
 from serde.tflite.ops.table import OPS, Export, Import, Value
 from serde.walk import pair, reads
 
@@ -55,6 +57,19 @@ def export_softmax(ctx: Export, data: Value, *, axis: int) -> Value:
 @OPS.exports("serde.gelu")
 def export_gelu(ctx: Export, data: Value, *, approximate: str) -> Value:
     return ctx.emit("GELU", data, approximate=approximate == "tanh")
+
+
+def _is_sixth(node: Call) -> bool:
+    alpha, beta = node.attrs["alpha"], node.attrs["beta"]
+    return bool(np.isclose(alpha, 1 / 6, rtol=1e-6)) and beta == 0.5
+
+
+@OPS.exports("serde.hard_sigmoid", when=_is_sixth, ignored=("alpha", "beta"))
+def export_hard_sigmoid(ctx: Export, data: Value) -> Value:
+    """A sum that is limited from 0 to 6, and a sixth of it."""
+    dtype = ctx.type(data).dtype
+    found = ctx.emit("ADD", data, ctx.const(3, dtype), fused_activation_function=3)
+    return ctx.emit("MUL", found, ctx.const(1 / 6, dtype), fused_activation_function=0)
 
 
 @OPS.exports("nn.prelu")

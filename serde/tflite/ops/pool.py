@@ -10,7 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir import Call, Expr, TensorType, is_float, split_padding
+from serde.relay.ir import Call, Expr, TensorType, is_float, split_padding, tensor_type
 from serde.relay.op.pool.reduction import Pooling
 from serde.tflite.ops.conv import padded
 from serde.tflite.ops.table import INTEGERS, OPS, Export, Import, Value
@@ -132,6 +132,38 @@ def _global_writer(op: str) -> Callable[..., Value]:
 
 OPS.exports("nn.global_avg_pool2d", ignored=("out_layout",))(_global_writer("MEAN"))
 OPS.exports("nn.global_max_pool2d", ignored=("out_layout",))(_global_writer("REDUCE_MAX"))
+
+
+def _is_even(node: Call) -> bool:
+    """Whether all windows of an adaptive pool are as large."""
+    sizes, data = node.attrs["output_size"], tensor_type(node.args[0])
+    if node.attrs["layout"] != "NHWC" or node.attrs["out_layout"] or not sizes:
+        return False
+    known = all(isinstance(n, int) for n in data.shape[1:3])
+    return known and not any(n % m for n, m in zip(data.shape[1:3], sizes, strict=True))
+
+
+def _adaptive_writer(op: str, whole: str) -> Callable[..., Value]:
+    def write(ctx: Export, data: Value, *, output_size: tuple[int, ...]) -> Value:
+        if set(output_size) == {1}:
+            return ctx.emit(whole, data, ctx.ints([1, 2]), keep_dims=True)
+        lengths = zip(ctx.static_lengths(data, (1, 2)), output_size, strict=True)
+        size = tuple(n // m for n, m in lengths)
+        pool = Pooling(
+            pool_size=size, strides=size, dilation=(1, 1), padding=(0,) * 4, layout="NHWC"
+        )
+        return _write_pool(ctx, data, pool, op, 0.0)
+
+    return write
+
+
+_LAYOUTS = ("layout", "out_layout")
+OPS.exports("nn.adaptive_avg_pool2d", when=_is_even, ignored=_LAYOUTS)(
+    _adaptive_writer("AVERAGE_POOL_2D", "MEAN")
+)
+OPS.exports("nn.adaptive_max_pool2d", when=_is_even, ignored=_LAYOUTS)(
+    _adaptive_writer("MAX_POOL_2D", "REDUCE_MAX")
+)
 
 
 def _over_two_axes(build: Callable[..., Expr]) -> Callable[..., Expr]:
