@@ -123,6 +123,19 @@ def test_the_net_exports_with_two_transposes_and_the_same_numbers() -> None:
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("wanted", [0, 1])
+def test_an_input_in_the_order_that_is_wanted_stays(wanted: int) -> None:
+    """What comes in transposed, and is scaled, is transposed again for none or for one."""
+    values: Weights = {}
+    x = relay.var("x", shape=(1, 3, 6, 7))
+    y = relay.multiply(relay.transpose(x, (0, 2, 3, 1)), _weight(values, 3))
+    found = _conv(y, values, 4)
+    body = Tuple([found, y]) if wanted else relay.nn.relu(found)
+    after = _check(_module(x, body), values, CONV)
+    model = RelayModel(after, {name: ArrayWeight(value) for name, value in values.items()})
+    assert _names(fold_weights(model).main).count("transpose") == 1 + wanted
+
+
 @pytest.mark.parametrize("groups", [(2, 4), (2, 2, 2)])
 def test_shuffled_channels_are_shuffled_where_they_are(groups: tuple[int, ...]) -> None:
     values: Weights = {}

@@ -30,11 +30,12 @@ _ANY = (_EPSILON, _SCALE, _OTHER)
 class RaiseLayers(FunctionPass):
     """Replace what a layer is made of by the layer, where the target has it.
 
-    ``nn.layer_norm``, ``serde.gelu``, ``serde.swish``, ``serde.silu``, ``nn.dense`` with its bias
-    and ``serde.attention`` are looked for in the forms in which PyTorch, Keras and transformers
-    spell them out. The layer is the same function of real numbers, with the same constants to
-    the last bit of their dtype, and nothing inside is used from outside. Attention has no mask:
-    with one, a query that attends to nothing gives zeros, and no numbers where it is spelled out.
+    ``nn.layer_norm``, ``serde.gelu``, ``serde.swish``, ``serde.silu``, ``serde.hard_swish``,
+    ``nn.dense`` with its bias and ``serde.attention`` are looked for in the forms in which
+    PyTorch, Keras and transformers spell them out. The layer is the same function of real
+    numbers, with the same constants to the last bit of their dtype, and nothing inside is used
+    from outside. Attention has no mask: with one, a query that attends to nothing gives zeros,
+    and no numbers where it is spelled out.
 
     Args:
         supported: Whether the target has a call in one operator.
@@ -239,6 +240,23 @@ def _swish(match: Match, template: Call, weights: Collection[str]) -> _Found | N
     return found, found
 
 
+def _gate_forms() -> Iterator[Call]:
+    x, six, sixth = _var("x"), const(6.0, "float32"), const(1 / 6, "float32")
+    gate = _op("clip", _op("add", x, const(3.0, "float32")))
+    for name, part in (("divide", six), ("multiply", sixth)):
+        yield _op("multiply", x, _op(name, gate, part))
+        yield _op(name, _op("multiply", x, gate), part)
+
+
+def _hard_swish(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
+    calls = (each for each in match.nodes.values() if isinstance(each, Call))
+    limits = [each.attrs for each in calls if _is_op(each, "clip")]
+    if not _holds(match, template) or any((x["a_min"], x["a_max"]) != (0, 6) for x in limits):
+        return None
+    found = call("serde.hard_swish", match.bound["x"], span=match.root.span)
+    return found, found
+
+
 def _layer_norm(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
     """Return the layer norm that is spelled out over one axis or the last ones, or None."""
     x, type_ = match.bound["x"], match.bound["x"].type
@@ -390,6 +408,7 @@ _LAYERS: Final[tuple[tuple[tuple[str, ...], Callable[[], Iterator[Call]], _Build
     (("erf",), _erf_forms, _gelu),
     (("tanh",), _tanh_forms, _gelu),
     (("sigmoid",), _sigmoid_forms, _swish),
+    (("clip",), _gate_forms, _hard_swish),
     (("mean",), _norm_forms, _layer_norm),
     (("nn.dense", "nn.matmul", "serde.matmul"), _dense_forms, _dense),
     (("nn.softmax",), _attention_forms, _attention),

@@ -8,7 +8,18 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from serde.errors import RelayError, TypeInferenceError, Unsupported
-from serde.relay.ir import Call, Expr, Function, OpDef, Tuple, TupleGetItem, call, get
+from serde.relay.ir import (
+    Call,
+    Expr,
+    Function,
+    OpDef,
+    Tuple,
+    TupleGetItem,
+    Var,
+    call,
+    get,
+    tensor_type,
+)
 from serde.relay.ir.traits import Elementwise, Layout, Reduction, SameAxes
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children, has_kind, post_order, rebuild
@@ -192,8 +203,17 @@ class _Converter:
             return convert_elementwise(self, node)
         if definition.has(Reduction):
             return convert_reduction(self, node)
+        if definition.name == "transpose" and not self._usual and isinstance(node.args[0], Var):
+            return self._relabel(node)
         rule = RULES.get(definition.name)
         return None if rule is None else rule(self, node)
+
+    def _relabel(self, node: Call) -> LaidOut:
+        """Return a transpose of an input as the input, whose order may be the one wanted."""
+        rank = tensor_type(node).rank
+        axes = node.attrs["axes"] or tuple(reversed(range(rank)))
+        self._orders[node, tuple(range(rank))] = node
+        return LaidOut(node.args[0], _inverse(tuple(axis % rank for axis in axes)))
 
     def build(self, node: Call, args: Iterable[Expr], **attrs: object) -> Expr:
         """Return `node` with other operands and some attributes changed."""
