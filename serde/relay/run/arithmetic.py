@@ -15,17 +15,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.core.weights import Weight, dtype_name, numpy_dtype
-from serde.relay.ir import (
-    BitLevel,
-    Call,
-    Constant,
-    Float32,
-    OpDef,
-    Quantized,
-    TensorType,
-    TupleType,
-    Type,
-)
+from serde.relay.ir import BitLevel, Call, Constant, Float32, Quantized, TensorType, TupleType, Type
+from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import Array
 
 __all__ = ["Application", "Arithmetic", "Exact", "Rounded", "Stepped", "Watched", "WeightsRounded"]

@@ -11,18 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from serde.relay.ir import (
-    Call,
-    Dim,
-    Expr,
-    OpDef,
-    Tuple,
-    call,
-    called_name,
-    layout_axes,
-    normalize_axis,
-    tensor_type,
-)
+from serde.relay.ir import Call, Dim, Expr, Tuple, layout_axes, normalize_axis, tensor_type
+from serde.relay.ir.registry import OpDef, call, called_name
 from serde.relay.ir.traits import Layout, SameAxes
 from serde.relay.ir.types import TensorType, TupleType
 

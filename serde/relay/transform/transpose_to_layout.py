@@ -8,18 +8,8 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from serde.errors import RelayError, TypeInferenceError, Unsupported
-from serde.relay.ir import (
-    Call,
-    Expr,
-    Function,
-    OpDef,
-    Tuple,
-    TupleGetItem,
-    Var,
-    call,
-    get,
-    tensor_type,
-)
+from serde.relay.ir import Call, Expr, Function, Tuple, TupleGetItem, Var, tensor_type
+from serde.relay.ir.registry import OpDef, call, get
 from serde.relay.ir.traits import Elementwise, Layout, Reduction, SameAxes
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children, has_kind, post_order, rebuild
