@@ -104,7 +104,7 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
 def _finished(graph: Subgraph, report: Report | None) -> Subgraph:
     """Return a graph with operators fused and, if there is a report, on codes where they can be."""
     operators, tensors = without_unread(graph), list(graph.tensors)
-    operators = fuse_activations(drop_unit_axes(operators, tensors, graph.outputs), graph.outputs)
+    operators = fuse_activations(drop_reshapes(operators, tensors, graph.outputs), graph.outputs)
     if report is not None:
         operators = compute_on_codes(operators, tensors, graph.outputs, report)
     return replace(graph, tensors=tensors, operators=operators).compact()
@@ -144,36 +144,43 @@ def without_unread(graph: Subgraph) -> list[Operator]:
     return kept[::-1]
 
 
-def drop_unit_axes(
+def drop_reshapes(
     operators: Sequence[Operator], tensors: Sequence[Tensor], outputs: Sequence[int]
 ) -> list[Operator]:
-    """Return reductions without the axes that a reshape behind them takes away."""
+    """Return operators without reshapes behind reductions, and before layers that flatten."""
     uses = Counter([*outputs, *(i for each in operators for i in each.inputs)])
     kept: dict[int, Operator] = {}
     for each in operators:
-        found = kept.get(each.inputs[0]) if each.name == "RESHAPE" else None
-        if (
-            found is not None
-            and uses[each.inputs[0]] == 1
-            and _left(found, tensors) == (tensors[each.outputs[0]].shape)
-        ):
-            del kept[each.inputs[0]]
-            each = replace(
-                found, outputs=each.outputs, options={**found.options, "keep_dims": False}
-            )
-        kept[each.outputs[0] if each.outputs else -1 - len(kept)] = each
+        made, number = each, each.inputs[0] if each.inputs else -1
+        found = kept.get(number) if uses[number] == 1 else None
+        if found is not None and _flattens(each, found, tensors):
+            del kept[number]
+            made = replace(each, inputs=(found.inputs[0], *each.inputs[1:]))
+        elif found is not None and _leaves(found, each, tensors):
+            del kept[number]
+            options = {**found.options, "keep_dims": False}
+            made = replace(found, outputs=each.outputs, options=options)
+        kept[each.outputs[0] if each.outputs else -1 - len(kept)] = made
     return list(kept.values())
 
 
-def _left(each: Operator, tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
-    """Return the lengths that a reduction leaves; None where it is none, or two are open."""
+def _flattens(each: Operator, before: Operator, tensors: Sequence[Tensor]) -> bool:
+    """Whether a dense layer reads a matrix whose rows a reshape makes, as it does itself."""
+    if (each.name, before.name) != ("FULLY_CONNECTED", "RESHAPE"):
+        return False
+    flat = tensors[each.inputs[0]].shape
+    return len(flat) == 2 and flat[1] == tensors[each.inputs[1]].shape[-1]
+
+
+def _leaves(each: Operator, after: Operator, tensors: Sequence[Tensor]) -> bool:
+    """Whether a reshape takes away the axes that a reduction keeps, of which one may be open."""
     known = tensors[each.inputs[1]].values if each.options.get("keep_dims") else None
-    if known is None:
-        return None
+    if known is None or after.name != "RESHAPE":
+        return False
     axes = set(known.array().reshape(-1).tolist())
     shape = tensors[each.inputs[0]].shape
     left = tuple(n for axis, n in enumerate(shape) if axis not in axes)
-    return left if left.count(-1) < 2 else None
+    return left.count(-1) < 2 and left == tensors[after.outputs[0]].shape
 
 
 def fuse_activations(operators: Sequence[Operator], outputs: Sequence[int]) -> list[Operator]:

@@ -123,6 +123,16 @@ def test_the_net_exports_with_two_transposes_and_the_same_numbers() -> None:
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
 
 
+def test_a_dense_layer_takes_images_flattened_as_they_are() -> None:
+    values: Weights = {}
+    x = relay.var("x", shape=(2, 6, 7, 3))
+    rows = relay.nn.batch_flatten(relay.nn.relu(_conv(x, values, 4)))
+    body = relay.nn.dense(rows, _weight(values, 5, 168))
+    after = _check(_module(x, body), values, CONV)
+    model = RelayModel(after, {name: ArrayWeight(value) for name, value in values.items()})
+    assert _names(fold_weights(model).main).count("transpose") == 1
+
+
 @pytest.mark.parametrize("wanted", [0, 1])
 def test_an_input_in_the_order_that_is_wanted_stays(wanted: int) -> None:
     """What comes in transposed, and is scaled, is transposed again for none or for one."""

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from serde.relay.ir import Call, Dim, Expr, Tuple, layout_axes, normalize_axis, tensor_type
+from serde.relay.ir import Call, Constant, Dim, Expr, Tuple, Var, has_trait, tensor_type
 from serde.relay.ir.registry import OpDef, call, called_name
-from serde.relay.ir.traits import Layout, SameAxes
+from serde.relay.ir.shapes import layout_axes, normalize_axis
+from serde.relay.ir.traits import Layout, Quantized, SameAxes
 from serde.relay.ir.types import TensorType, TupleType
 
 __all__ = [
@@ -341,11 +342,32 @@ def _convert_shuffle(converter: Converter, node: Call) -> LaidOut | None:
     return LaidOut(call("reshape", x, newshape=lengths, span=node.span), order)
 
 
+def _convert_dense(converter: Converter, node: Call) -> LaidOut | None:
+    """Rows that are flattened images are flattened as these are, and so are those of weights."""
+    flat, weight = node.args
+    is_stored = isinstance(weight, (Constant, Var)) or has_trait(weight, Quantized)
+    if not isinstance(flat, Call) or not is_stored:
+        return None
+    order, whole = converter.order(flat.args[0]), tensor_type(flat.args[0]).concrete_shape
+    units, columns = tensor_type(weight).shape
+    if called_name(flat) not in ("nn.batch_flatten", "reshape") or order is None or order[0]:
+        return None
+    if whole is None or tensor_type(flat).shape != (whole[0], columns):
+        return None
+    source = converter.at(flat.args[0], order)
+    data = call("reshape", source, newshape=(whole[0], -1), span=flat.span)
+    rows = call("reshape", converter.plain(weight), newshape=(units, *whole[1:]))
+    rows = call("transpose", rows, axes=order)
+    rows = call("reshape", rows, newshape=(units, columns))
+    return LaidOut(converter.build(node, [data, rows]), (0, 1))
+
+
 Rule = Callable[[Converter, Call], "LaidOut | None"]
 
 RULES: dict[str, Rule] = {
     "concatenate": _convert_concatenate,
     "layout_transform": _convert_layout_transform,
+    "nn.dense": _convert_dense,
     "reshape": _convert_shuffle,
     "split": _convert_split,
     "squeeze": _convert_squeeze,

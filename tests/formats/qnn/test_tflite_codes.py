@@ -256,7 +256,7 @@ LEGACY_ONE = {
     "dense": (
         IMAGE,
         lambda x: relay.nn.dense(relay.reshape(x, (64, 4)), legacy((7, 4))),
-        ["RESHAPE", "FULLY_CONNECTED"],
+        ["FULLY_CONNECTED"],
     ),
     "softmax": (IMAGE, relay.nn.softmax, ["SOFTMAX", "QUANTIZE"]),
 }
