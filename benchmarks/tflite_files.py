@@ -4,11 +4,11 @@
 
 The folder has a ``list.tsv`` whose first two columns are a file and its class. Each file is
 converted with a check of two sets of inputs, quantised ones as they are, and once more with
-``read_quantized="qdq"`` where a target has no integers for it. What is refused for lengths that are
-open is tried with one image of 16 by 16. PyTorch needs its package, and is passed over without
-it. "right" passed its check, or is
-equal where all values are alike; of "right, LiteRT off" the target is exact, or nearer to
-the exact result than the source as LiteRT runs it; "wrong" is neither, "refused" a named gap, and "unjudged" ran nowhere.
+``read_quantized="qdq"`` where a target has no integers for it. What is refused for lengths that
+are open is tried with one image of 16 by 16. PyTorch needs its package, and is passed over
+without it. "right" passed its check, or is equal where all values are alike; of "right, LiteRT
+off" the target is exact, or nearer to the exact result than the source as LiteRT runs it; "wrong"
+is neither, "refused" a named gap, and "unjudged" ran nowhere.
 """
 
 from __future__ import annotations
