@@ -95,3 +95,22 @@ def test_a_state_that_is_set_is_none_of_the_model(tmp_path: Path) -> None:
     again = serde.to_relay(path)
     assert (again.meta.inputs, again.meta.outputs) == (model.meta.inputs, model.meta.outputs)
     assert serde.convert(path, tmp_path / "net.onnx", check=True).passed
+
+
+def test_states_stay_floats_where_a_net_is_quantised(tmp_path: Path) -> None:
+    model, rng = layer("lstm", {}, {"bias", "initial_h"}), np.random.default_rng(3)
+    samples = [
+        {x.name_hint: rng.normal(size=x.type.shape).astype("f4") for x in model.inputs()}
+        for _ in range(4)
+    ]
+    whole, path = tmp_path / "net.tflite", tmp_path / "small.tflite"
+    serde.export_model(model, format="tflite", path=whole)
+    serde.export_model(model, format="tflite", path=path, int8=True, calibration=samples)
+    plain, small = (
+        interpreter.Interpreter(str(each)).get_signature_runner("serving_default")
+        for each in (whole, path)
+    )
+    for _ in range(2):
+        expected, found = plain(**samples[0]), small(**samples[0])
+        for name, each in expected.items():
+            np.testing.assert_allclose(found[name], each, atol=0.05)

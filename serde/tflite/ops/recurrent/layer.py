@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
 from serde.relay.ir import Call, Expr, TensorType, Tuple, tensor_type
 from serde.relay.op.recurrent.gates import RecurrentLayer
 from serde.tflite.ops.table import Export, Value
 
-__all__ = ["TANH", "Layout", "along", "are_fused", "cut", "direction_of", "joined", "state_of"]
+__all__ = ["TANH", "Layout", "are_fused", "cut", "direction_of", "joined", "state_of", "written"]
 
 Layout = Literal["TNC", "NTC"]
 
@@ -30,7 +30,7 @@ def _is_absent(x: Expr) -> bool:
 def are_fused(node: Call, *usual: tuple[str, ...]) -> bool:
     """Whether a layer is one of known lengths with the usual functions, all sequences as long."""
     data, attrs = tensor_type(node.args[0]), node.attrs
-    if data.dtype != "float32" or data.concrete_shape is None or attrs["clip"] is not None:
+    if data.dtype != "float32" or 0 in (data.concrete_shape or [0]) or attrs["clip"] is not None:
         return False
     if not _is_absent(node.args[4]) or attrs["activation_alpha"] or attrs["activation_beta"]:
         return False
@@ -68,15 +68,33 @@ def state_of(
     return ctx.state(TensorType((batch, width), "float32"), first)
 
 
-def along(
-    ctx: Export, x: Value, layer: RecurrentLayer, number: int, run: Callable[[Value], Value]
-) -> Value:
-    """Return what runs over a sequence, from its end where a direction is backwards."""
+def written(
+    ctx: Export,
+    op: str,
+    x: Value,
+    operands: Sequence[Value | None],
+    layer: RecurrentLayer,
+    number: int,
+    width: int,
+    **options: AnyValue,
+) -> tuple[Value, Value]:
+    """Write a direction of a layer; return the outputs of all steps, and of the last.
+
+    Engines that cut a graph in parts see that an operator reads a result, and not that one
+    behind the layer reads a state; so what is left of it is taken from the outputs.
+    """
     axis = 0 if layer.layout == "TNC" else 1
-    if layer.direction != "reverse" and not number:
-        return run(x)
-    found = run(ctx.spell(lambda each: relay.reverse(each, axis=axis), x))
-    return ctx.spell(lambda each: relay.reverse(each, axis=axis), found)
+    (length,) = ctx.static_lengths(x, [axis])
+    made = TensorType((*ctx.type(x).shape[:2], width), "float32")
+
+    def turned(each: Value) -> Value:
+        if layer.direction != "reverse" and not number:
+            return each
+        return ctx.spell(lambda y: relay.reverse(y, axis=axis), each)
+
+    found = ctx.emit_as(made, op, turned(x), *operands, time_major=axis == 0, **options)
+    place = ctx.const(length - 1, "int32")
+    return turned(found), ctx.spell(lambda y, i: relay.take(y, i, axis=axis), found, place)
 
 
 def joined(ctx: Export, layer: RecurrentLayer, *columns: Sequence[Value]) -> tuple[Value, ...]:

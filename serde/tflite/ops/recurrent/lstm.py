@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
@@ -13,12 +15,12 @@ from serde.relay.op.recurrent.gates import RecurrentLayer
 from serde.tflite.ops.recurrent.layer import (
     TANH,
     Layout,
-    along,
     are_fused,
     cut,
     direction_of,
     joined,
     state_of,
+    written,
 )
 from serde.tflite.ops.table import OPS, Export, Import, Value
 
@@ -241,7 +243,7 @@ def import_bidirectional_lstm(
 
 def _is_lstm(node: Call) -> bool:
     low, high = node.attrs["cell_clip"] or (0.0, 0.0)
-    plain = low == -high and not node.attrs["input_forget"]
+    plain = low == -high and not node.attrs["input_forget"] and node.attrs["cell_clip"] != (0, 0)
     return plain and are_fused(node, ("sigmoid", "tanh", "tanh"))
 
 
@@ -271,9 +273,8 @@ def export_lstm(
     options = {
         "fused_activation_function": TANH,
         "cell_clip": 0.0 if cell_clip is None else cell_clip[1],
-        "time_major": layer.layout == "TNC",
     }
-    steps, states, cells = list[Value](), list[Value](), list[Value]()
+    columns: list[list[Value]] = [[], [], []]
     for number in range(ctx.static_shape(input_weight)[0]):
         weights = [
             cut(ctx, each, number, i, size=size)
@@ -283,17 +284,22 @@ def export_lstm(
         holes = [cut(ctx, peephole, number, i, size=size) for i in (0, 2, 1)]
         biases = [cut(ctx, bias, number, i, 4 + i, size=size) for i in _PARTS]
         blank = ctx.const(zeros(size), "float32")
-        narrow = None if projection is None else ctx.static_shape(projection)[1]
-        last = None if narrow is None else cut(ctx, projection, number, 0, size=narrow)
-        state = state_of(ctx, initial_h, number, layer, narrow or size)
+        width = size if projection is None else ctx.static_shape(projection)[1]
+        last = cut(ctx, projection, number, 0, size=width)
+        state = state_of(ctx, initial_h, number, layer, width)
         cell = state_of(ctx, initial_c, number, layer, size)
         rest = [*weights, *holes, *(each or blank for each in biases), last, None, state, cell]
-        made = TensorType((*ctx.type(data).shape[:2], narrow or size), "float32")
+        op = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+        steps, last = written(ctx, op, data, rest, layer, number, width, **options)
+        found = steps, last, ctx.spell(_behind, cell, last)
+        for column, each in zip(columns, found, strict=True):
+            column.append(each)
+    return joined(ctx, layer, *columns)
 
-        def run(x: Value, rest: list[Value | None] = rest, made: TensorType = made) -> Value:
-            return ctx.emit_as(made, "UNIDIRECTIONAL_SEQUENCE_LSTM", x, *rest, **options)
 
-        steps.append(along(ctx, data, layer, number, run))
-        for kept, each in ((states, state), (cells, cell)):
-            kept.append(ctx.emit_as(ctx.type(each), "CONCATENATION", each, axis=0))
-    return joined(ctx, layer, steps, states, cells)
+def _behind(state: Expr, result: Expr) -> Expr:
+    """Return a state, read behind what gives a result: plus nothing times that."""
+    nothing = relay.multiply(
+        relay.strided_slice(result, [0], [1], axes=[1]), relay.const(np.float32(0))
+    )
+    return relay.add(state, nothing)

@@ -8,17 +8,17 @@ from typing import Literal
 import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
-from serde.relay.ir import Call, Expr, TensorType
+from serde.relay.ir import Call, Expr
 from serde.relay.op.recurrent.gates import RecurrentLayer
 from serde.tflite.ops.recurrent.layer import (
     TANH,
     Layout,
-    along,
     are_fused,
     cut,
     direction_of,
     joined,
     state_of,
+    written,
 )
 from serde.tflite.ops.table import OPS, Export, Import, Value
 
@@ -165,26 +165,16 @@ def export_rnn(
 ) -> tuple[Value, ...]:
     """Likewise."""
     size = layer.hidden_size
-    relu = "relu" in layer.activations
-    options = {
-        "fused_activation_function": 1 if relu else TANH, "time_major": layer.layout == "TNC"
-    }  # fmt: skip
-    steps, states = list[Value](), list[Value]()
+    function = 1 if "relu" in layer.activations else TANH
+    columns: list[list[Value]] = [[], []]
     for number in range(ctx.static_shape(input_weight)[0]):
         weights = [
             cut(ctx, each, number, 0, size=size) for each in (input_weight, recurrent_weight)
         ]
         total = cut(ctx, bias, number, 0, 1, size=size) or ctx.const(zeros(size), "float32")
-        state = state_of(ctx, initial_h, number, layer, size)
-        made = TensorType((*ctx.type(data).shape[:2], size), "float32")
-
-        def run(
-            x: Value,
-            rest: Sequence[Value | None] = (*weights, total, state),
-            made: TensorType = made,
-        ) -> Value:
-            return ctx.emit_as(made, "UNIDIRECTIONAL_SEQUENCE_RNN", x, *rest, **options)
-
-        steps.append(along(ctx, data, layer, number, run))
-        states.append(ctx.emit_as(ctx.type(state), "CONCATENATION", state, axis=0))
-    return joined(ctx, layer, steps, states)
+        rest = [*weights, total, state_of(ctx, initial_h, number, layer, size)]
+        op, options = "UNIDIRECTIONAL_SEQUENCE_RNN", {"fused_activation_function": function}
+        found = written(ctx, op, data, rest, layer, number, size, **options)
+        for column, each in zip(columns, found, strict=True):
+            column.append(each)
+    return joined(ctx, layer, *columns)
