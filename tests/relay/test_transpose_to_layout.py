@@ -133,6 +133,24 @@ def test_a_dense_layer_takes_images_flattened_as_they_are() -> None:
     assert _names(fold_weights(model).main).count("transpose") == 1
 
 
+def test_what_a_net_transposes_back_itself_is_in_order_already() -> None:
+    """A block of ConvNeXt: a norm and a dense layer over channels, which it has last for these."""
+    values: Weights = {}
+    x = relay.var("x", shape=(1, 6, 7, 3))
+    y = _conv(x, values, 4)
+    first = relay.transpose(y, (0, 3, 1, 2))
+    scaled = relay.multiply(first, _weight(values, 4, 1, 1))
+    z = relay.add(relay.transpose(scaled, (0, 2, 3, 1)), y)
+    mod = _module(x, relay.nn.relu(_conv(z, values, 4)))
+    assert _names(mod["main"]).count("transpose") == 2
+    after, _ = TransposeToLayout({"nn.conv2d": ["NCHW", "default"]}).run(mod)
+    model = RelayModel(after, {name: ArrayWeight(value) for name, value in values.items()})
+    assert _names(fold_weights(model).main).count("transpose") == 2
+    inputs = _inputs(mod, values)
+    got, want = (run(each["main"], inputs) for each in (after, mod))
+    np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+
+
 @pytest.mark.parametrize("wanted", [0, 1])
 def test_an_input_in_the_order_that_is_wanted_stays(wanted: int) -> None:
     """What comes in transposed, and is scaled, is transposed again for none or for one."""
