@@ -11,9 +11,8 @@ from serde.errors import Unsupported
 from serde.relay.ir import Call, Expr, TensorType, as_dtype, call, is_float
 from serde.tflite.ops.table import OPS, Export, Import, Value
 from serde.tflite.schema import code_names
-from serde.walk import FLOATS, Takes, dtypes, pair, reads, writes
+from serde.walk import Takes, dtypes, pair, reads, writes
 from serde.walk.expansion.functions import arctan2
-from serde.walk.takes import RESULT
 
 _NO_ACTIVATION = {"fused_activation_function": 0}
 
@@ -53,7 +52,7 @@ OPS.pairs(
     writes("ADD", "add", constants=_NO_ACTIVATION),
     writes("SUB", "subtract", constants=_NO_ACTIVATION),
     writes("MUL", "multiply", constants=_NO_ACTIVATION),
-    writes("DIV", "divide", constants=_NO_ACTIVATION, takes=Takes(**{RESULT: FLOATS})),
+    writes("DIV", "divide", constants=_NO_ACTIVATION),
     writes("DIV", "trunc_divide", constants=_NO_ACTIVATION, when=lambda node: not _is_float(node)),
     writes("NOT_EQUAL", "logical_xor", takes=Takes(lhs=dtypes("bool"))),
 )

@@ -71,3 +71,17 @@ def export_resize2d(
     mode = coordinate_transformation_mode
     options = {"align_corners": mode == "align_corners", "half_pixel_centers": mode == "half_pixel"}
     return ctx.emit(_METHODS[method], data, size, **options)
+
+
+def _repeats(node: Call) -> bool:
+    """Whether each pixel is repeated a whole number of times."""
+    attrs, scales = node.attrs, (node.attrs["scale_h"], node.attrs["scale_w"])
+    known = attrs["layout"] == "NHWC" and attrs["method"] == "nearest_neighbor"
+    return known and all(each >= 1 and each == int(each) for each in scales)
+
+
+@OPS.exports("nn.upsampling", when=_repeats, ignored=("scale_h", "scale_w", "layout", "method"))
+def export_upsampling(ctx: Export, data: Value, *, align_corners: bool) -> Value:
+    size = ctx.shape(ctx.result_type().shape[1:3])
+    options = {"align_corners": False, "half_pixel_centers": False}
+    return ctx.emit("RESIZE_NEAREST_NEIGHBOR", data, size, **options)

@@ -196,6 +196,26 @@ def expand_avg_pool1d(data: Expr, *, pool: Pooling, count_include_pad: bool) -> 
     return build(data, pool=pool, count_include_pad=count_include_pad)
 
 
+@OPS.expands("nn.avg_pool2d")
+def expand_avg_pool2d(data: Expr, *, pool: Pooling, count_include_pad: bool) -> Expr:
+    """Padding that is left out of a mean counts, and the mean is of fewer then."""
+    if pool.ceil_mode or pool.out_layout or any(each != 1 for each in pool.dilation):
+        raise Unsupported("windows that pass the edge, or whose elements lie apart")
+    axes = [pool.layout.index(letter) for letter in "HW"]
+    before, after = split_padding(pool.padding, 2)
+    lengths, shares = fixed_shape(data, axes), []
+    for n, k, s, b, a in zip(lengths, pool.pool_size, pool.strides, before, after, strict=True):
+        starts = np.arange((n + b + a - k) // s + 1) * s - b
+        shares.append(k / (np.minimum(starts + k, n) - np.maximum(starts, 0)))
+    ratio = np.multiply.outer(*shares).astype(tensor_type(data).dtype)
+    found = relay.nn.avg_pool2d(
+        data, pool.pool_size, pool.strides, padding=pool.padding, layout=pool.layout,
+        count_include_pad=True,
+    )  # fmt: skip
+    shape = [ratio.shape[axes.index(i)] if i in axes else 1 for i in range(4)]
+    return relay.multiply(found, relay.const(ratio.reshape(shape)))
+
+
 @OPS.expands("nn.max_pool2d")
 def expand_max_pool2d(data: Expr, *, pool: Pooling) -> Expr:
     """Windows that pass the edge see what is least there."""

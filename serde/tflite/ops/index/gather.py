@@ -9,7 +9,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir import Expr
+from serde.relay.ir import Expr, call, tensor_type
 from serde.relay.lowering.index import from_start
 from serde.tflite.ops.table import OPS, Export, Import, Value
 from serde.walk import reads
@@ -61,6 +61,14 @@ def _inside(ctx: Export, indices: Value, length: int) -> Value:
     if known is not None:
         return ctx.const(np.clip(known, 0, max(length - 1, 0)).astype(np.int32))
     return ctx.spell(lambda x: relay.clip(x, 0.0, float(max(length - 1, 0))), indices)
+
+
+@OPS.expands("gather_nd")
+def expand_gather_nd(data: Expr, indices: Expr, *, batch_dims: int, index_rank: int | None) -> Expr:
+    """Indices lie along the last axis."""
+    rank = tensor_type(indices).rank
+    moved = relay.transpose(indices, (*range(1, rank), 0))
+    return call("serde.gather_nd", data, moved, batch_dims=batch_dims)
 
 
 @OPS.exports("serde.gather_nd", when=lambda node: node.attrs["batch_dims"] == 0)
