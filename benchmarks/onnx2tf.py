@@ -2,9 +2,10 @@
 
     python benchmarks/onnx2tf.py PYTHON [net ...]
 
-PYTHON has onnx2tf and what it needs. Nets are those of MXNet's zoo with calibrated random
-weights, converted to ONNX. For both converters: nodes, transposes among them, seconds, and the
-largest difference of LiteRT's result from ONNX Runtime's, in deviations of it.
+PYTHON has onnx2tf and what it needs. Nets are those of gluoncv and, as ``zoo:NAME``, of MXNet's
+own zoo with calibrated random weights, converted to ONNX. For both converters: nodes, transposes
+among them, seconds, and the largest difference of LiteRT's result from ONNX Runtime's, in
+deviations of it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "examples")]
 
-from support.accuracy import ZOO, zoo_net  # noqa: E402
+from support.coreml_zoo import net_of  # noqa: E402
 from support.runtime import run_onnx  # noqa: E402
 from support.tflite_models import run_litert  # noqa: E402
 
@@ -29,7 +30,11 @@ import serde  # noqa: E402
 from serde.compat import import_mxnet  # noqa: E402
 from serde.tflite.codec import load  # noqa: E402
 
-NETS = ("mobilenet0.25", "mobilenetv2_0.25", "resnet18_v1", "squeezenet1.1", "densenet121")
+NETS = (
+    "zoo:mobilenet0.25", "zoo:mobilenetv2_0.25", "zoo:resnet18_v1", "zoo:squeezenet1.1",
+    "zoo:densenet121", "zoo:inceptionv3", "shufflenet_v1", "shufflenet_v2", "mobilenetv3_small",
+    "googlenet",
+)  # fmt: skip
 
 _IMAGES = "calibration_image_sample_data_20x128x128x3_float32.npy"
 """What onnx2tf downloads where it is not there."""
@@ -53,12 +58,13 @@ def main() -> int:
                       for what in ("nodes", "transposes", "s", "error"))  # fmt: skip
     print(f"| net | {head} |\n|{' --- |' * 9}", flush=True)
     for name in names or NETS:
-        net = zoo_net(import_mxnet(), name, ZOO[name])
+        net = net_of(import_mxnet(), name)
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made)
             files = net.save(import_mxnet(), folder / "net")
             inputs = net.inputs(7)
-            serde.convert(files, folder / "net.onnx", input_shapes={"data": net.shape})
+            shapes = {each: values.shape for each, values in inputs.items()}
+            serde.convert(files, folder / "net.onnx", input_shapes=shapes)
             (x,) = inputs.values()
             expected = run_onnx(folder / "net.onnx", inputs)[1][0]
             begun = time.perf_counter()

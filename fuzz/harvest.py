@@ -66,7 +66,10 @@ TESTS: Final[Mapping[str, Sequence[str]]] = {
         "formats/files/test_relay_handmade.py", "formats/files/test_malformed.py",
         "formats/bridges/test_marked_pairs.py",
     ],
-    "tflite": ["formats/files/test_tflite_malformed.py"],
+    "tflite": [
+        "formats/elementwise/test_tflite_stablehlo.py", "formats/files/test_tflite_malformed.py",
+        "formats/files/test_tflite_sparse.py",
+    ],
     "torch": [
         "formats/files/test_torch_pt2.py", "formats/files/test_torch_pt2_malformed.py",
         "formats/files/test_torch_hostile.py", "formats/control/test_torch_hops.py",

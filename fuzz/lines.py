@@ -74,7 +74,8 @@ READERS: Final[Mapping[str, Sequence[str]]] = {
     ],
     "tflite": [
         "tflite/codec.py", "tflite/flatbuffer.py", "tflite/interface.py", "tflite/model.py",
-        "tflite/quantization.py", "tflite/reader.py", "tflite/schema.py", "tflite/versions.py",
+        "tflite/quantization.py", "tflite/reader.py", "tflite/schema.py", "tflite/sparsity.py",
+        "tflite/versions.py",
     ],
     "torch": [
         "torch/codec.py", "torch/model.py", "torch/quantization.py", "torch/strided.py",

@@ -202,6 +202,8 @@ def fits(dtype: str, found: str, float16: bool) -> bool:
         return True
     if {dtype, found} == {"float16", "float32"}:
         return float16 or dtype == "float16"
+    if found == "int32" and dtype in ("bool", "int8", "int16", "uint8", "uint16"):
+        return True
     return {dtype, found} == {"int64", "int32"}
 
 

@@ -12,8 +12,8 @@ import onnx
 from serde.core import MAX_PROTOBUF_BYTES, MAX_RANK, ArrayWeight, Weight, dataclass, field
 from serde.errors import ConverterBug, FormatError, OptionError
 from serde.io.packed import stored_chunks
+from serde.io.sparse import SparseWeight
 from serde.onnx.elements import CODES, ELEMENTS, MESSAGES, Element
-from serde.onnx.sparse import SparseWeight
 
 if TYPE_CHECKING:
     from serde.io.fingerprint import Fingerprint

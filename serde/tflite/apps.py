@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from serde.bridge.input_types import Image, image_facts, known_image
-from serde.core.report import Report
+from serde.core import Report
 from serde.errors import OptionError
 from serde.relay.ir import RelayModel, Span, TensorType, Type, Var, call, leaf_types
 from serde.tflite.facts import COLOR_SPACES, Facts

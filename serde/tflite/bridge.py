@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.contract import Bridge
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
-from serde.core.report import Report
+from serde.core import Report
 from serde.engine.base import Engine, Samples
 from serde.errors import OptionError, Unsupported
-from serde.relay.ir.model import RelayModel
+from serde.relay.ir import RelayModel
 from serde.tflite.options import TfliteExportOptions, TfliteImportOptions
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from serde.core.weights import OpenFile
+from serde.core import OpenFile
 from serde.errors import FormatError
 from serde.tflite.model import TfliteModel
 

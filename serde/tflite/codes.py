@@ -27,6 +27,8 @@ FILTERS: Final = {
     "CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 0,
 }  # fmt: skip
 """The axis of a filter that may have several scales: that of the channels of the result."""
+_DATA: Final = {"int8": ("int8", "int16"), "uint8": ("uint8",)}
+"""Types of data that kernels take with filters of a type."""
 _ALL: Final = ("CONCATENATION", "MAXIMUM", "MINIMUM", "PACK")
 _TWO: Final = ("ADD", "BATCH_MATMUL", "MUL", "PRELU", "SUB")
 KEEPING_SCALES: Final = (
@@ -35,13 +37,16 @@ KEEPING_SCALES: Final = (
 """Operators whose results have the scale of what they read."""
 _BYTES: Final = ("ABS", "EXP", "GELU", "HARD_SWISH", "PRELU", *FIXED_SCALES)
 """Operators whose kernels are within a step for codes of 8 bits alone."""
+_SIGNED: Final = ("ABS", "BATCH_MATMUL", "EXP")
+"""Operators without a kernel for uint8."""
 _ONE: Final = ("LEAKY_RELU", "MEAN", "RELU", "RELU6", *KEEPING_SCALES, *_BYTES)
 _MOVING_BYTES: Final = ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH")
 
 
 def data_places(each: Operator, dtype: str) -> range:
     """Return which operands, besides filters, a kernel takes as codes; none if there is none."""
-    if dtype != "int8" and (dtype != "int16" or each.name in _BYTES):
+    excluded = {"int8": (), "int16": _BYTES, "uint8": _SIGNED}.get(dtype, (each.name,))
+    if each.name in excluded:
         return range(0)
     if each.name in _ALL:
         return range(len(each.inputs))
@@ -63,7 +68,7 @@ def compute_on_codes(
         graph.number_of(number)
     if graph.converted:
         count = len(graph.converted)
-        kinds = sorted({tensors[i].dtype for i in graph.converted} - {"uint8"})
+        kinds = sorted({tensors[i].dtype for i in graph.converted})
         words = " and ".join(kinds)
         report.notes.append(f"{count} operators are on {words}, each within a step of its result")
     return graph.made
@@ -198,6 +203,7 @@ class _Graph:
         made = wanted = self._tensors[target]
         if each.name in FIXED_SCALES:
             steps, zero = FIXED_SCALES[each.name]
+            zero += 128 if wanted.dtype == "uint8" else 0
             fixed = Quantization(np.array([1 / steps], np.float32), np.array([zero]))
             made = replace(wanted, quantization=fixed)
         found = target if _are_equal(made, wanted) else self._add(made)
@@ -241,21 +247,27 @@ class _Graph:
         return found
 
     def _with_filter(self, each: Operator, codes: int) -> tuple[int, ...] | None:
-        """Return operands of sums of products: a filter without zero points, a bias of integers."""
+        """Return operands of sums of products: a filter and a bias of integers.
+
+        A filter of int8 has no zero points, and one of uint8 goes with data of uint8.
+        """
         place = POSITIONS.get(each.name, 0)
         if len(each.inputs) != max(place, 1) + 2:
             return None
         filters, bias = each.inputs[1], each.inputs[-1]
         weight, given = self._tensors[self._codes.get(filters, filters)], self._tensors[bias]
         scales = weight.quantization
-        if scales is None or weight.values is None or weight.dtype != "int8":
+        kind = self._tensors[codes].dtype
+        if scales is None or weight.values is None or kind not in _DATA.get(weight.dtype, ()):
             return None
         if len(scales.scales) > 1 and scales.axis != FILTERS[each.name]:
             return None
-        if scales.zero_points.any() or given.values is None or given.dtype != "float32":
+        if weight.dtype == "int8" and scales.zero_points.any():
+            return None
+        if given.values is None or given.dtype != "float32":
             return None
         joint = np.float32(_scales(self._tensors[codes])[0]) * scales.scales
-        kind, bits = ("int32", 31) if self._tensors[codes].dtype == "int8" else ("int64", 39)
+        kind, bits = ("int64", 39) if kind == "int16" else ("int32", 31)
         with np.errstate(all="ignore"):
             steps = np.rint(given.values.array().astype(np.float64) / joint)
         if not (abs(steps) < 2.0**bits).all():

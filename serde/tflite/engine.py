@@ -135,7 +135,7 @@ class LitertEngine(Engine):
         details = {each["index"]: each for each in interpreter.get_output_details()}
         wanted = [details[index] for index in own.outputs.values()]
         return [
-            interpreter.get_tensor(each["index"]).copy()
+            np.array(interpreter.get_tensor(each["index"]))
             if each["shape"].all()
             else np.empty(each["shape"], each["dtype"])
             for each in wanted

@@ -8,7 +8,7 @@ from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 
-from serde.core.weights import ArrayWeight, Weight, numpy_dtype
+from serde.core import ArrayWeight, Weight, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir import Constant, Expr, SequenceType, TensorType, Type, Var, value_types
 from serde.relay.run.computed import ComputedWeight
@@ -89,6 +89,19 @@ class ExportContext(walk.ExportContext[Value]):
     ) -> Value:
         """Append an operator of one result of another type."""
         return self.append(op, inputs, [type_], options)[0]
+
+    def state(self, type_: TensorType, first: Value | None) -> Value:
+        """Return a variable tensor, to which the graph gives its first value in every run.
+
+        A concatenation of one copies in all of LiteRT's engines; without a value it is zeros.
+        """
+        if first is None:
+            zero = self.const(0, type_.dtype)
+            made = self.emit_as(type_, "FILL", self.shape(type_.shape), zero)
+        else:
+            made = self.emit_as(type_, "CONCATENATION", first, axis=0)
+        self.tensors[made.number] = replace(self.tensors[made.number], is_variable=True)
+        return made
 
     def emit_codes(self, x: Value, made: Quantization) -> Value:
         """Append what makes codes of numbers."""

@@ -10,7 +10,8 @@ from typing import Any as AnyValue, Final
 from serde.core import Report, Weight, pause_garbage_collection
 from serde.errors import Unsupported, raise_if_refused
 from serde.relay import transform
-from serde.relay.ir import Call, If, RelayModel, called_name, leaf_types, output_names
+from serde.relay.ir import Call, If, Quantized, RelayModel, all_nodes, leaf_types, output_names
+from serde.relay.ir.registry import called_name, has_trait
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.transform.fold_empty import FoldEmpty
 from serde.tflite.apps import planned_facts, with_channels_last
@@ -19,7 +20,7 @@ from serde.tflite.export_context import ExportContext
 from serde.tflite.graph import MAX_LEVEL, Value, taken
 from serde.tflite.halves import computed_wide, stored_as_halves
 from serde.tflite.linear import as_pairs
-from serde.tflite.model import Operator, Signature, Subgraph, TfliteModel
+from serde.tflite.model import Operator, Signature, Subgraph, Tensor, TfliteModel
 from serde.tflite.ops import TABLE
 from serde.tflite.options import TfliteExportOptions
 from serde.walk.export_fallback import ExportFallback
@@ -51,7 +52,7 @@ CHANNELS_LAST: Final = {
 
 _FUSING: Final = frozenset(
     (
-        "ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "CONV_3D", "DEPTHWISE_CONV_2D", "DIV",
+        "ADD", "AVERAGE_POOL_2D", "CONV_2D", "CONV_3D", "DEPTHWISE_CONV_2D", "DIV",
         "FULLY_CONNECTED", "L2_POOL_2D", "MAX_POOL_2D", "MUL", "SUB", "TRANSPOSE_CONV",
     )
 )  # fmt: skip
@@ -82,6 +83,10 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
     walk = _Walk(model, TABLE, context, report, ExportFallback.of("tflite", options))
     inputs = walk.declare()
     results = walk.write()
+    exact = on_codes and model.meta.source_format == "tflite" and bool(report.issues)
+    if exact and any(has_trait(each, Quantized) for each in all_nodes(model.main)):
+        why = "operators on codes are made of operators on numbers between these"
+        report.add("main", "", why, "use read_quantized='qdq'")
     raise_if_refused(report)
     names = output_names(model.meta.outputs, model.main.body.type)
     outputs = context.outputs(results, names)
@@ -98,7 +103,8 @@ def from_relay(model: RelayModel, options: TfliteExportOptions, report: Report) 
 
 def _finished(graph: Subgraph, report: Report | None) -> Subgraph:
     """Return a graph with operators fused and, if there is a report, on codes where they can be."""
-    operators, tensors = fuse_activations(graph.operators, graph.outputs), list(graph.tensors)
+    operators, tensors = without_unread(graph), list(graph.tensors)
+    operators = fuse_activations(drop_reshapes(operators, tensors, graph.outputs), graph.outputs)
     if report is not None:
         operators = compute_on_codes(operators, tensors, graph.outputs, report)
     return replace(graph, tensors=tensors, operators=operators).compact()
@@ -125,6 +131,56 @@ def _lower(model: RelayModel, report: Report) -> RelayModel:
         after=[FoldEmpty(), transform.RemoveIdentities(), *again],
         layout=transform.TransposeToLayout(CHANNELS_LAST),
     )
+
+
+def without_unread(graph: Subgraph) -> list[Operator]:
+    """Return the operators of a graph but for those whose results nothing reads."""
+    kept, wanted = list[Operator](), set(graph.outputs)
+    for each in reversed(graph.operators):
+        changed = {i for i in each.inputs if i >= 0 and graph.tensors[i].is_variable}
+        if not each.outputs or not wanted.isdisjoint({*each.outputs, *changed}):
+            kept.append(each)
+            wanted.update(each.inputs)
+    return kept[::-1]
+
+
+def drop_reshapes(
+    operators: Sequence[Operator], tensors: Sequence[Tensor], outputs: Sequence[int]
+) -> list[Operator]:
+    """Return operators without reshapes behind reductions, and before layers that flatten."""
+    uses = Counter([*outputs, *(i for each in operators for i in each.inputs)])
+    kept: dict[int, Operator] = {}
+    for each in operators:
+        made, number = each, each.inputs[0] if each.inputs else -1
+        found = kept.get(number) if uses[number] == 1 else None
+        if found is not None and _flattens(each, found, tensors):
+            del kept[number]
+            made = replace(each, inputs=(found.inputs[0], *each.inputs[1:]))
+        elif found is not None and _leaves(found, each, tensors):
+            del kept[number]
+            options = {**found.options, "keep_dims": False}
+            made = replace(found, outputs=each.outputs, options=options)
+        kept[each.outputs[0] if each.outputs else -1 - len(kept)] = made
+    return list(kept.values())
+
+
+def _flattens(each: Operator, before: Operator, tensors: Sequence[Tensor]) -> bool:
+    """Whether a dense layer reads a matrix whose rows a reshape makes, as it does itself."""
+    if (each.name, before.name) != ("FULLY_CONNECTED", "RESHAPE"):
+        return False
+    flat = tensors[each.inputs[0]].shape
+    return len(flat) == 2 and flat[1] == tensors[each.inputs[1]].shape[-1]
+
+
+def _leaves(each: Operator, after: Operator, tensors: Sequence[Tensor]) -> bool:
+    """Whether a reshape takes away the axes that a reduction keeps, of which one may be open."""
+    known = tensors[each.inputs[1]].values if each.options.get("keep_dims") else None
+    if known is None or after.name != "RESHAPE":
+        return False
+    axes = set(known.array().reshape(-1).tolist())
+    shape = tensors[each.inputs[0]].shape
+    left = tuple(n for axis, n in enumerate(shape) if axis not in axes)
+    return left.count(-1) < 2 and left == tensors[after.outputs[0]].shape
 
 
 def fuse_activations(operators: Sequence[Operator], outputs: Sequence[int]) -> list[Operator]:

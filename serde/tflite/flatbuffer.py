@@ -13,7 +13,7 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core.weights import Array
+from serde.core import Array
 from serde.errors import FormatError
 from serde.io.cursor import Cursor
 

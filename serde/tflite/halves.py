@@ -9,9 +9,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core import Weight, dataclass, dtype_name, numpy_dtype, replace
-from serde.relay.ir import OpDef, RelayModel, call, carried, infer_call, post_order, rewrite
+from serde.relay.ir import OpDef, RelayModel, TensorType, TupleType, Type, call, carried, infer_call
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, If, Var
-from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.run.computed import ComputedWeight
 from serde.relay.transform.base import FunctionPass
 from serde.tflite.model import Operator, Subgraph, Tensor

@@ -8,9 +8,9 @@ from typing import Any as AnyValue, Protocol
 import numpy as np
 
 import serde.relay as relay
-from serde.core.weights import numpy_dtype
+from serde.core import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir import Call, Constant, Expr, TensorType, Tuple, Var, called_name
 from serde.tflite.model import Operator, Tensor
 from serde.tflite.quantization import activation_limits
 from serde.walk import import_context as walk
@@ -80,6 +80,40 @@ class ImportContext(walk.ImportContext):
     def rank(self, x: Expr) -> int:
         """Return the number of axes of a tensor."""
         return self.type(x).rank
+
+    def numbers(self, given: AnyValue, count: int | None = None, default: int = 1) -> list[int]:
+        """Return an option that is a row of integers; of one that is left out the default.
+
+        Raises:
+            Unsupported: There are not so many.
+        """
+        found = [] if given is None else [int(each) for each in given]
+        found = found or [default] * (count or 0)
+        if count is not None and len(found) != count:
+            raise Unsupported(f"expected {count} numbers, found {found[:40]}")
+        return found
+
+    def axes(self, given: AnyValue, rank: int, *, all_: bool = False) -> list[int]:
+        """Return an option that is a row of axes, or an order of all.
+
+        Raises:
+            Unsupported: Some are none, or named twice.
+        """
+        found = self.numbers(given)
+        known = set(found) <= set(range(rank)) and len(set(found)) == len(found)
+        if not known or (all_ and len(found) != rank):
+            raise Unsupported(f"expected axes of {rank}, found {found[:40]}")
+        return found
+
+    def combination(self, graph: int, dtype: str) -> str:
+        """Return the operator that a graph of two scalars is, empty if it gives the second."""
+        pair = [Var(name, TensorType((), dtype)) for name in "xy"]
+        found, captures = self.closure(graph, pair)
+        body = found.body.fields[0] if isinstance(found.body, Tuple) else found.body
+        if body is found.params[1]:
+            return ""
+        is_plain = isinstance(body, Call) and not captures and set(body.args) == set(found.params)
+        return called_name(body) if is_plain else "another"
 
     def const(self, value: AnyValue, dtype: str) -> Expr:
         """Return numbers as a constant."""

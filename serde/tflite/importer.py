@@ -12,23 +12,23 @@ from serde.bridge.input_types import image_facts
 from serde.core import Report, dataclass, numpy_dtype, pause_garbage_collection, replace
 from serde.core.limits import MAX_MANIFEST_BYTES
 from serde.errors import OptionError, TypeInferenceError, Unsupported, raise_if_refused
-from serde.relay.ir import Dim, DimLike, Foreign, TensorType, UniqueNames, as_dim, is_float
+from serde.relay.ir import Foreign, ModelMeta, RelayModel, TensorType, UniqueNames, is_float
+from serde.relay.ir.dims import Dim, DimLike, as_dim
 from serde.relay.ir.expr import Constant, Expr, Span, Var
-from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.tflite.import_context import ImportContext
 from serde.tflite.interface import NO_NUMBERS, Interface, chosen_interface, declared_type
 from serde.tflite.model import Operator, Subgraph, Tensor, TfliteModel
 from serde.tflite.ops import TABLE
-from serde.tflite.ops.table import CODES, INTEGERS
+from serde.tflite.ops.table import CODES, HANDLES, INTEGERS
 from serde.tflite.options import TfliteImportOptions
 from serde.tflite.quantization import is_quantized, to_codes, to_numbers, with_bias_scale
 from serde.tflite.states import Handle, State, declared_states, init_graphs
+from serde.walk import Hole, Placeholder, Scope as BaseScope
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
-from serde.walk.holes import Hole, Holes
+from serde.walk.holes import Holes
 from serde.walk.importer import Graph, ImportWalk, Node
 from serde.walk.inputs import check_rank
-from serde.walk.scope import Scope as BaseScope
 
 __all__ = ["to_relay"]
 
@@ -65,6 +65,9 @@ def to_relay(model: TfliteModel, options: TfliteImportOptions, report: Report) -
     inputs = walk.inputs(entries, scope, *given, fixed=options.fix_inputs)
     order = list(interface.outputs.values())
     outputs = walk.run(Graph(found.inputs, found.nodes, order), scope)
+    for name, each in zip(interface.outputs, outputs, strict=True):
+        if isinstance(each, Placeholder) and not isinstance(each, Hole):
+            report.add("output", name, "complex numbers or a resource")
     raise_if_refused(report)
     later = walk.later_values()
     outputs += later.values()
@@ -151,8 +154,6 @@ class _Walk(ImportWalk[int, Operator, Scope]):
     def initialize(self, graph: Subgraph, scope: Scope) -> None:
         """Run the graphs that give resources their first values."""
         for number in init_graphs(graph):
-            if number >= len(self._model.subgraphs):
-                raise scope.fault(f"there is no subgraph {number}")
             self.evaluate(number, scope.inner(f"CALL_ONCE/{number}"), [])
 
     def state_entries(self, graph: Subgraph) -> list[_Input]:
@@ -213,16 +214,15 @@ class _Walk(ImportWalk[int, Operator, Scope]):
 
     def read(self, graph: int, scope: Scope) -> Graph[Operator]:
         """Return a graph as the walk sees it, and define the tensors that have values."""
+        if not 0 <= graph < len(self._model.subgraphs):
+            raise scope.fault(f"there is no subgraph {graph}")
         found = self._model.subgraphs[graph]
         self._graphs[scope] = found
         given = {i for each in found.operators for i in each.outputs}.union(found.inputs)
         for index, tensor in enumerate(found.tensors):
             if tensor.dtype in NO_NUMBERS or tensor.is_variable:
                 continue
-            if tensor.is_sparse:
-                self.report.add("tensor", tensor.name, "sparse values")
-                scope.define(index, Hole())
-            elif tensor.values is not None:
+            if tensor.values is not None:
                 weight = self.assembly.tensor(tensor.values, tensor.name or f"t{index}")
                 scope.define(index, self._of_blocks(weight, tensor, found))
             elif 0 in tensor.shape and index not in given:
@@ -232,11 +232,11 @@ class _Walk(ImportWalk[int, Operator, Scope]):
     def _of_blocks(self, codes: Expr, tensor: Tensor, graph: Subgraph) -> Expr:
         """Return the numbers of codes whose scales, of blocks along the last axis, are a tensor."""
         block = None if tensor.quantization is None else tensor.quantization.block
-        if block is None or not 0 <= max(block[1:]) < len(graph.tensors) or min(block[1:]) < 0:
+        if block is None or max(block[1:]) >= len(graph.tensors) or block[1] < 0:
             return codes
         scale, zero = (graph.tensors[number] for number in block[1:])
         *rows, columns = tensor.shape
-        pointed = block[2] and (zero.values is None or zero.values.array().any())
+        pointed = block[2] > 0 and (zero.values is None or zero.values.array().any())
         if scale.values is None or pointed or scale.shape != (*rows, columns / block[0]):
             return codes
         factors = relay.cast(self.assembly.tensor(scale.values, scale.name), "float32")
@@ -261,6 +261,8 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         given = [None if i < 0 else graph.tensors[i] for i in operator.inputs]
         made = [None if i < 0 else graph.tensors[i] for i in operator.outputs]
         inputs = [self._value(i, label, scope) for i in operator.inputs]
+        if operator.name not in HANDLES and any(isinstance(x, Placeholder) for x in inputs):
+            raise Unsupported("complex numbers or resources where there are to be numbers")
         ctx = ImportContext(label, operator, given, made, self, scope)
         if self._is_exact(operator, given, made):
             return self.call(INTEGERS, ctx, operator.name, inputs, operator.options)
@@ -293,13 +295,9 @@ class _Walk(ImportWalk[int, Operator, Scope]):
     def _is_exact(
         self, operator: Operator, given: Sequence[Tensor | None], made: Sequence[Tensor | None]
     ) -> bool:
-        """Whether an operator is one on codes, by arithmetic of their own.
-
-        That is so wherever biases are int64, beyond what floats hold.
-        """
+        """Whether an operator is one on codes, by arithmetic of their own."""
         quantized = any(map(is_quantized, given)) and any(map(is_quantized, made))
-        exact = self.is_exact or any(x is not None and x.dtype == "int64" for x in given)
-        return exact and quantized and INTEGERS.importer(operator.name, 1) is not None
+        return self.is_exact and quantized and INTEGERS.importer(operator.name, 1) is not None
 
     def _coded(self, x: Expr, tensor: Tensor | None) -> Expr:
         """Return the codes of what an operator on numbers gives."""

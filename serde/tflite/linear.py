@@ -9,7 +9,8 @@ import numpy as np
 
 from serde.core import CHUNK_BYTES, Array, Weight, dataclass, dtype_name
 from serde.relay import transform
-from serde.relay.ir import RelayModel, Reshape, TensorType, all_nodes, rebuild, rewrite_function
+from serde.relay.ir import Quantized, RelayModel, Reshape, TensorType, rebuild, rewrite_function
+from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from serde.relay.ir.registry import call, called_name, has_trait
 from serde.relay.transform.base import FunctionPass
@@ -18,7 +19,6 @@ from serde.relay.transform.purity import closed_nodes
 __all__ = ["as_pairs"]
 
 _TARGETS: Final = ("int8", "uint8", "int16")
-_QUANTIZED: Final = ("qnn.", "serde.dequantize", "serde.qlinear", "serde.quantize")
 _WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
 
 
@@ -26,14 +26,21 @@ def as_pairs(model: RelayModel) -> RelayModel:
     """Return the model with quantised operators as operators on numbers between pairs.
 
     These are of ``qnn``, which move with layouts, but for weights, which are stored as codes.
+    Codes of uint8 become int8, unless weights are such: these may have zero points, which LiteRT
+    takes with data of uint8 alone.
     """
     functions = model.mod.functions.values()
-    if not any(called_name(each).startswith(_QUANTIZED) for each in all_nodes(*functions)):
+    if not any(has_trait(each, Quantized) for each in all_nodes(*functions)):
         return model
     whole = transform.Decompose(lambda node: called_name(node) not in _WHOLE, usual_layouts=False)
-    passes = [whole, transform.QuantizedAsFloat(), _AsPairs(model.params)]
-    mod, changed = transform.Sequential(passes).run(model.mod)
-    return model.evolve(mod=mod) if changed else model
+    passes = [whole, transform.QuantizedAsFloat()]
+    mod, _ = transform.Sequential(passes).run(model.mod)
+    constants = (x for x in all_nodes(*functions) if isinstance(x, Constant))
+    stored = [(each.dtype, len(each.shape)) for each in model.params.values()]
+    stored += [(each.data.dtype.name, each.data.ndim) for each in constants]
+    keeps = any(dtype == "uint8" and rank > 1 for dtype, rank in stored)
+    mod, _ = _AsPairs(model.params, keeps).run(mod)
+    return model.evolve(mod=mod)
 
 
 def _type(node: Expr) -> TensorType:
@@ -42,10 +49,11 @@ def _type(node: Expr) -> TensorType:
 
 @dataclass(frozen=True, eq=False)
 class _AsPairs(FunctionPass):
-    """The pass, which knows the weights by their names."""
+    """The pass, which knows the weights by their names, and whether uint8 stays."""
 
     name: ClassVar[str] = "AsPairs"
     params: Mapping[str, Weight]
+    keeps: bool
 
     def transform(self, function: Function) -> Function:
         """Rewrite bottom-up."""
@@ -91,7 +99,7 @@ class _AsPairs(FunctionPass):
         )
         if found is None or _type(data).dtype != "float32" or dtype not in _TARGETS:
             return node
-        if dtype == "uint8":
+        if dtype == "uint8" and not self.keeps:
             signed = _signed(*found)
             data = _dequantized(_quantized(data, *signed, "int8", node), *signed, node)
         return _quantized(data, *found, dtype, node)
@@ -106,7 +114,7 @@ class _AsPairs(FunctionPass):
             given = data, Constant(scale), Constant(spread)
             place = axis % max(_type(data).rank, 1)
             return call("serde.dequantize_linear", *given, axis=place, span=node.span)
-        if dtype != "uint8":
+        if dtype != "uint8" or self.keeps:
             return _dequantized(data, *found, node)
         if isinstance(data, Call) and _is_pair(data, "qnn.quantize", scale, zero):
             return data.args[0]

@@ -45,7 +45,6 @@ class Tensor:
         values: Its values, None of what is computed.
         quantization: What integers stand for, if it says so.
         is_variable: Whether it keeps its value from one run to the next.
-        is_sparse: Whether only some of its values are stored.
     """
 
     name: str
@@ -55,7 +54,6 @@ class Tensor:
     values: Weight | None = None
     quantization: Quantization | None = None
     is_variable: bool = False
-    is_sparse: bool = False
 
 
 @dataclass(frozen=True, slots=True)

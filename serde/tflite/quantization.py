@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.core.weights import Array, numpy_dtype
+from serde.core import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.relay.ir import Constant, Expr, TensorType, tensor_type
 from serde.tflite.model import Quantization, Tensor
@@ -93,11 +93,13 @@ def scale_product(*tensors: Tensor) -> Array:
 
 def to_numbers(x: Expr, tensor: Tensor | None, *, stay_codes: bool = False) -> Expr:
     """Return what the codes of a tensor stand for, as float32; of weights they may stay codes."""
-    if tensor is None or tensor.quantization is None or tensor.dtype not in _CODES:
+    if tensor is None or tensor.quantization is None or tensor.dtype not in _CODES | {"int64"}:
         return x
     if tensor.quantization.block is not None and tensor_type(x).dtype == "float32":
         return x  # The blocks were widened where the tensor was read.
     scale, zero, axis = _constants(tensor)
+    if tensor.dtype == "int64":  # A bias of data of 16 bits, which has no zero point.
+        return relay.multiply(relay.cast(x, "float32"), scale)
     if stay_codes and tensor.values is not None and isinstance(zero, Constant):
         points = Constant(zero.data.astype(numpy_dtype(tensor.dtype)))
         return relay.serde.dequantize_linear(x, scale, points, axis=max(axis, 0))
@@ -108,7 +110,7 @@ def with_bias_scale(given: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
     """Return operands; a bias has the scale of the products it is added to, whatever it says."""
     factors = [x for x in given if x is not None and is_quantized(x)]
     bias = given[-1] if len(given) > 2 and len(factors) == 2 else None
-    if bias is None or bias.dtype != "int32" or bias.values is None:
+    if bias is None or bias.dtype not in ("int32", "int64") or bias.values is None:
         return given
     scale = scale_product(*factors).astype(np.float32)
     points = np.zeros(scale.shape, np.int64)

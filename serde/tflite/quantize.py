@@ -151,7 +151,8 @@ class _Coding:
         """Return the graph with operators on codes."""
         self._join()
         for each in self._graph.operators:
-            if self._tensors[each.outputs[0]].name in self._wanted.int8_exclude:
+            kept = (self._tensors[i].is_variable for i in (*each.inputs, *each.outputs) if i >= 0)
+            if any(kept) or self._tensors[each.outputs[0]].name in self._wanted.int8_exclude:
                 self._made.append(each)
             else:
                 self._add(each)

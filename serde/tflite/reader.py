@@ -19,6 +19,7 @@ from serde.tflite.facts import METADATA_NAME, Facts, read_facts
 from serde.tflite.flatbuffer import Table, root_table
 from serde.tflite.model import Operator, Quantization, Signature, Subgraph, Tensor, TfliteModel
 from serde.tflite.schema import code_names, option_values
+from serde.tflite.sparsity import sparse_weight
 
 __all__ = ["IDENTIFIER", "read_file"]
 
@@ -166,32 +167,37 @@ class _Reader:
             raise table.fault(f"expected lengths of at most {MAX_RANK} axes, found {shape[:40]}")
         name, is_variable = table.text(10), bool(table.number(14, "B"))
         buffer = table.number(8, "I")
-        is_sparse = table.table(16) is not None
-        values = None
-        if not is_variable:
-            values = self._values(table, buffer, shape, dtype.lower(), is_sparse)
-        quantization = self._quantization(table.table(12))
         kind = dtype.lower()
-        return Tensor(name, shape, kind, buffer, values, quantization, is_variable, is_sparse)
+        values = None if is_variable else self._values(table, buffer, shape, kind)
+        quantization = self._quantization(table.table(12))
+        return Tensor(name, shape, kind, buffer, values, quantization, is_variable)
 
     def _values(
-        self, table: Table, number: int, shape: Sequence[int], dtype: str, is_sparse: bool
+        self, table: Table, number: int, shape: tuple[int, ...], dtype: str
     ) -> Weight | None:
-        """Return the values of a tensor, bytes where they are sparse or texts."""
+        """Return the values of a tensor, bytes where they are texts."""
         where = self._external_range(table) or self._buffer_range(number, table)
         if where is None or not where.count:
             return None
-        bits = _PACKED.get(dtype)
-        if dtype in ("string", "resource", "variant") or is_sparse:
+        if dtype in ("string", "resource", "variant"):
             return where.raw()
-        size = math.prod(shape)
-        expected = -(-size * bits // 8) if bits else size * numpy_dtype(dtype).itemsize
-        if -1 in shape or where.count != expected:
-            message = f"expected {expected} bytes for {dtype}{list(shape)}, found {where.count}"
-            raise table.fault(f"{table.text(10)}: {message}")
-        if bits:
-            return PackedWeight(where.raw(), tuple(shape), dtype, bits)
-        return where.weight(tuple(shape), dtype)
+
+        def stored(shape: tuple[int, ...]) -> Weight:
+            bits = _PACKED.get(dtype)
+            size = math.prod(shape)
+            expected = -(-size * bits // 8) if bits else size * numpy_dtype(dtype).itemsize
+            if -1 in shape or where.count != expected:
+                message = f"expected {expected} bytes for {dtype}{list(shape)}, found {where.count}"
+                raise table.fault(f"{table.text(10)}: {message}")
+            if bits:
+                return PackedWeight(where.raw(), shape, dtype, bits)
+            return where.weight(shape, dtype)
+
+        sparsity = table.table(16)
+        if sparsity is None or -1 in shape:
+            return stored(shape)
+        most = self._cursor.size
+        return sparse_weight(sparsity, table.text(10), shape, most, lambda size: stored((size,)))
 
     def _buffer_range(self, number: int, table: Table) -> _Range | None:
         """Return the bytes of a buffer; the first is empty by rule."""

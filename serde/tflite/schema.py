@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any as AnyValue
 
-from serde.core.optional import require
+from serde.core import require
 
 __all__ = ["camel_case", "code_names", "load_schema", "option_values"]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from serde.core.records import dataclass
 from serde.tflite.model import Subgraph, Tensor
-from serde.walk.holes import Placeholder
+from serde.walk import Placeholder
 
 __all__ = ["Handle", "State", "declared_states", "handle_name", "init_graphs"]
 
@@ -47,9 +47,13 @@ class State:
 
 def declared_states(graph: Subgraph) -> Iterator[State]:
     """Yield what the operators of a graph change: variable tensors, then resources."""
-    read = {i for each in graph.operators for i in each.inputs if i >= 0}
+    kept = set[int]()
+    given = set[int]()  # What gets its value in every run before it is read is not kept.
+    for each in graph.operators:
+        kept.update(set(each.inputs) - given)
+        given.update(each.outputs)
     for index, tensor in enumerate(graph.tensors):
-        if tensor.is_variable and index in read:
+        if tensor.is_variable and index in kept:
             yield State(tensor.name or f"state_{index}", tensor, index)
     types = dict[str, Tensor]()
     assigned = dict[str, Tensor]()

@@ -34,6 +34,8 @@ def _options_of(op: str) -> str:
 
 
 OPTIONS: Final = {
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
+    "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
     **{op: _options_of(op) for op in _WITH_OPTIONS.split()},
     **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D"), "Pool2DOptions"),
     "BATCH_MATMUL": "BatchMatMulOptions",

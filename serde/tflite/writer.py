@@ -149,7 +149,7 @@ def _subgraph(
 
 def _tensor(schema: AnyValue, tensor: Tensor, numbers: dict[int, int]) -> AnyValue:
     made = schema.TensorT()
-    made.name, made.hasRank = tensor.name, True
+    made.name, made.hasRank, made.isVariable = tensor.name, True, tensor.is_variable
     made.shape = [max(each, 1) if each < 0 else each for each in tensor.shape]
     if -1 in tensor.shape:
         made.shapeSignature = list(tensor.shape)

@@ -425,6 +425,7 @@ class ExportContext(walk.ExportContext[Value]):
                 self.weights[held[name]] = ArrayWeight(value.data)
             else:
                 self._claimed[value.name] = layer
+                self.stored.pop(value.name, None)
         return held
 
     def _constructor(

@@ -11,6 +11,7 @@ from support.samples import all_samples, as_arrays, build
 
 import serde.relay as relay
 from serde.checking.data import as_check_data
+from serde.checking.judgement import fits
 from serde.checking.verdict import compare
 from serde.checking.yardstick import Yardstick
 from serde.core.report import OutputVerdict, Report
@@ -424,6 +425,14 @@ def test_another_dtype_of_a_sorted_output_fails() -> None:
 
     verdict = verdict_of(ranked_model(40), lambda i: [ranked(i)], target)
     assert (verdict.failed, verdict.remark) == (True, "another dtype")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16"])
+def test_what_is_narrow_may_come_as_int32(dtype: str) -> None:
+    """Core ML's outputs are such."""
+    assert fits(dtype, "int32", False)
+    assert not fits("int32", dtype, False)
+    assert not fits(dtype, "float32", False)
 
 
 @pytest.mark.parametrize(("at", "passed"), [(3, True), (5, False)])

@@ -63,6 +63,20 @@ def quick_gelu(factor: float = 1.702) -> Expr:
     return relay.multiply(X, relay.sigmoid(relay.multiply(X, number(factor))))
 
 
+def hard_swish(form: str, three: float = 3.0, most: float = 6.0) -> Expr:
+    """Return the product of a value and a gate in the forms of MXNet and of PyTorch."""
+    gate = relay.clip(relay.add(X, number(three)), 0.0, most)
+    if form == "quotient of the gate":
+        return relay.multiply(X, relay.divide(gate, number(6)))
+    if form == "quotient of the product":
+        return relay.divide(relay.multiply(X, gate), number(6))
+    return relay.multiply(relay.multiply(gate, number(1 / 6)), X)
+
+
+def hard_gate(a: Given) -> np.ndarray:
+    return a["x"] * np.clip(a["x"] + 3, 0, 6) / 6
+
+
 def torch_norm(gamma: Expr | None = G, beta: Expr | None = B, axis: int = -1) -> Expr:
     centred = relay.subtract(X, mean(X, axis))
     power = mean(relay.power(centred, number(2)), axis)
@@ -153,6 +167,10 @@ FORMS: dict[str, tuple[Callable[[], Expr], str, Callable[[Given], np.ndarray]]] 
     "erf-tf": (tf_gelu, "serde.gelu", lambda a: gelu(a["x"])),
     "tanh": (tanh_gelu, "serde.gelu", lambda a: gelu_by_tanh(a["x"])),
     "tanh-fast": (fast_gelu, "serde.gelu", lambda a: gelu_by_tanh(a["x"])),
+    **{
+        form: (lambda form=form: hard_swish(form), "serde.hard_swish", hard_gate)
+        for form in ("quotient of the gate", "quotient of the product", "sixth of the gate")
+    },
     "sigmoid": (quick_gelu, "serde.swish", lambda a: a["x"] / (1 + np.exp(-1.702 * a["x"]))),
     "norm": (torch_norm, "nn.layer_norm", lambda a: norm(a["x"], a["g"], a["b"])),
     "norm-factor": (
@@ -197,6 +215,8 @@ OTHERS: dict[str, Callable[[], Expr]] = {
     "another root": lambda: erf_gelu(1.4142),
     "another share": lambda: tanh_gelu(0.0447),
     "another factor": lambda: quick_gelu(1.7),
+    "another limit of a gate": lambda: hard_swish("quotient of the gate", most=5.0),
+    "another middle of a gate": lambda: hard_swish("quotient of the product", three=2.0),
     "a factor of other axes": lambda: torch_norm(
         relay.reshape(relay.strided_slice(G, [0], [5], [1]), (5, 1)), None
     ),
@@ -209,7 +229,7 @@ def test_what_means_something_else_stays(name: str) -> None:
     body = OTHERS[name]()
     function = raised(body)
     names = operators(function)
-    layers = {"serde.gelu", "serde.swish"} & {*names}
+    layers = {"serde.gelu", "serde.hard_swish", "serde.swish"} & {*names}
     assert not layers
     assert "multiply" in names or "add" in names
     given = arrays()

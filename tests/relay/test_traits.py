@@ -32,6 +32,7 @@ from serde.relay.ir.traits import (
     Linear,
     Moves,
     Ordering,
+    Quantized,
     Random,
     Reduction,
     Regions,
@@ -323,6 +324,16 @@ DEFINITIONS = {
         among=lambda op: op.name != "dyn.zeros",  # Its operand is the shape of the result.
     ),
     "rescales": Definition((Rescales,), _always(properties.rescales), somewhere=True),
+    "quantized": Definition(
+        (Quantized,),
+        _always(properties.has_codes),
+        unclaimed=_named("a key is no code", "random.normal"),
+        unshown=_named(
+            "of which scale and zero point are results", "serde.dynamic_quantize_linear"
+        ),
+        among=lambda op: "simulated" not in op.name,  # Codes that are kept as floats.
+        somewhere=True,
+    ),
 }
 
 

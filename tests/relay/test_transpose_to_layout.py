@@ -123,6 +123,61 @@ def test_the_net_exports_with_two_transposes_and_the_same_numbers() -> None:
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
 
 
+def test_a_dense_layer_takes_images_flattened_as_they_are() -> None:
+    values: Weights = {}
+    x = relay.var("x", shape=(2, 6, 7, 3))
+    rows = relay.nn.batch_flatten(relay.nn.relu(_conv(x, values, 4)))
+    body = relay.nn.dense(rows, _weight(values, 5, 168))
+    after = _check(_module(x, body), values, CONV)
+    model = RelayModel(after, {name: ArrayWeight(value) for name, value in values.items()})
+    assert _names(fold_weights(model).main).count("transpose") == 1
+
+
+def test_what_a_net_transposes_back_itself_is_in_order_already() -> None:
+    """A block of ConvNeXt: a norm and a dense layer over channels, which it has last for these."""
+    values: Weights = {}
+    x = relay.var("x", shape=(1, 6, 7, 3))
+    y = _conv(x, values, 4)
+    first = relay.transpose(y, (0, 3, 1, 2))
+    scaled = relay.multiply(first, _weight(values, 4, 1, 1))
+    z = relay.add(relay.transpose(scaled, (0, 2, 3, 1)), y)
+    mod = _module(x, relay.nn.relu(_conv(z, values, 4)))
+    assert _names(mod["main"]).count("transpose") == 2
+    after, _ = TransposeToLayout({"nn.conv2d": ["NCHW", "default"]}).run(mod)
+    model = RelayModel(after, {name: ArrayWeight(value) for name, value in values.items()})
+    assert _names(fold_weights(model).main).count("transpose") == 2
+    inputs = _inputs(mod, values)
+    got, want = (run(each["main"], inputs) for each in (after, mod))
+    np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("wanted", [0, 1])
+def test_an_input_in_the_order_that_is_wanted_stays(wanted: int) -> None:
+    """What comes in transposed, and is scaled, is transposed again for none or for one."""
+    values: Weights = {}
+    x = relay.var("x", shape=(1, 3, 6, 7))
+    y = relay.multiply(relay.transpose(x, (0, 2, 3, 1)), _weight(values, 3))
+    found = _conv(y, values, 4)
+    body = Tuple([found, y]) if wanted else relay.nn.relu(found)
+    after = _check(_module(x, body), values, CONV)
+    model = RelayModel(after, {name: ArrayWeight(value) for name, value in values.items()})
+    assert _names(fold_weights(model).main).count("transpose") == 1 + wanted
+
+
+@pytest.mark.parametrize("groups", [(2, 4), (2, 2, 2)])
+def test_shuffled_channels_are_shuffled_where_they_are(groups: tuple[int, ...]) -> None:
+    values: Weights = {}
+    x = relay.var("x", shape=(1, 6, 7, 3))
+    y = _conv(x, values, 8)
+    rank = 3 + len(groups)
+    split = relay.reshape(y, (1, 6, 7, *groups))
+    order = (0, 1, 2, *range(rank - 1, 2, -1))
+    y = relay.reshape(relay.transpose(split, order), (1, 6, 7, 8))
+    after = _check(_module(x, _conv(y, values, 4)), values, CONV)
+    model = RelayModel(after, {name: ArrayWeight(value) for name, value in values.items()})
+    assert _names(fold_weights(model).main).count("transpose") == 3
+
+
 Body = Callable[[Expr, Weights], Expr]
 
 

@@ -169,6 +169,16 @@ def test_a_served_model_is_converted_with_its_shapes(case: str, tmp_path: Path) 
     assert left == expected
 
 
+def test_a_plain_zip_with_one_model_is_opened(tmp_path: Path) -> None:
+    """PyTorch's own files are zips as well, and no format reads this one whole."""
+    path = as_zip(tmp_path / "net.mar", SIGNED)
+    serde.convert(path, tmp_path / "net.onnx")
+    plain = as_zip(tmp_path / "net.zip", {"a/net.onnx": (tmp_path / "net.onnx").read_bytes()})
+    report = Report()
+    serde.convert(plain, tmp_path / "again.onnx", report=report)
+    assert "net.zip: the model is a/net.onnx" in report.notes
+
+
 def test_an_epoch_that_is_asked_for_is_taken(tmp_path: Path) -> None:
     files = {**SAGEMAKER, "model_algo-1-0012.params": params(-WEIGHT)}
     path = as_tar(tmp_path / "model.tar.gz", files)

@@ -598,6 +598,15 @@ def rescales(built: BuiltSample) -> bool | None:
     return "f" not in kinds
 
 
+def has_codes(built: BuiltSample) -> bool | None:
+    """Integers go in or come out, beside a scale or a zero point."""
+    names = [each.name for each in op_of(built).operands]
+    if not any(each.endswith(("scale", "scales", "zero_point")) for each in names):
+        return False
+    arrays = [each for each in built.operands if isinstance(each, np.ndarray)]
+    return any(each.dtype.kind in "iu" for each in (*arrays[:1], *built.run()))
+
+
 def unpacks(built: BuiltSample) -> bool | None:
     """The result takes more bytes than what it is made of."""
     given = [each for each in built.operands if isinstance(each, np.ndarray)]

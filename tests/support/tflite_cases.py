@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from support.tflite_models import T, make_model
+from support.tflite_models import Node, T, make_graph, make_model
 
 __all__ = ["CASES", "Case"]
 
@@ -903,6 +903,35 @@ def _recurrent() -> Iterator[Case]:
                 cellClip=clip,
             ),
         )
+    for whole, normed, project, major in product(
+        (True, False), (False, True), (0, 3), (False, True)
+    ):
+        output = project or hidden
+        parts = [
+            *gates(whole, hidden, inputs),
+            *gates(whole, hidden, output),
+            *(weights(hidden) if whole or i else None for i in range(3)),
+            *(weights(hidden) if whole or i else None for i in range(4)),
+            weights(project, hidden) if project else None,
+            weights(project) if project else None,
+            T((batch, output), is_variable=True),
+            T((batch, hidden), is_variable=True),
+            *(weights(hidden) if normed and (whole or i) else None for i in range(4)),
+        ]
+        shape = (steps, batch) if major else (batch, steps)
+        yield (
+            f"UNIDIRECTIONAL_SEQUENCE_LSTM spelled {whole} {normed} {project} {major}",
+            make_model(
+                "UNIDIRECTIONAL_SEQUENCE_LSTM",
+                [T((*shape, inputs)), *parts],
+                [T((*shape, output))],
+                "UnidirectionalSequenceLSTMOptions",
+                timeMajor=major,
+                fusedActivationFunction=4,
+                cellClip=0.9,
+                projClip=0.5 if project else 0.0,
+            ),
+        )
     for merge in (False, True):
         parts = []
         for _ in range(2):
@@ -944,10 +973,65 @@ def _recurrent() -> Iterator[Case]:
         )
 
 
+def _tables() -> Iterator[Case]:
+    """Rows of tables, found by keys and by sparse indices."""
+    rng = _rng("tables")
+    keys = T((4,), "int32", [-3, 0, 2, 5])
+    for tail in ((), (3,)):
+        values = T((4, *tail), data=rng.normal(size=(4, *tail)))
+        made = [T((6, *tail)), T((6,), "uint8")]
+        yield (
+            f"HASHTABLE_LOOKUP {tail}",
+            make_model("HASHTABLE_LOOKUP", [T((6,), "int32"), keys, values], made),
+        )
+    for combiner in range(3):
+        for cells, lead in (([[0, 0], [2, 1], [2, 0]], (3,)), ([[0, 1, 0], [0, 1, 1]], (2, 2))):
+            shape = [*lead, 2]
+            given = [
+                T((len(cells),), "int32", [3, 0, 2][: len(cells)]),
+                T(np.shape(cells), "int32", cells),
+                T((len(shape),), "int32", shape),
+                T((len(cells),), data=rng.uniform(0.5, 2, len(cells))),
+                T((4, 5)),
+            ]
+            kind = "EmbeddingLookupSparseOptions"
+            yield (
+                f"EMBEDDING_LOOKUP_SPARSE {combiner} {lead}",
+                make_model(
+                    "EMBEDDING_LOOKUP_SPARSE", given, [T((*lead, 5))], kind, combiner=combiner
+                ),
+            )
+
+
+def _spectra() -> Iterator[Case]:
+    for parts, (height, width) in product(("REAL", "IMAG", "COMPLEX_ABS"), ((4, 8), (8, 4))):
+        shape = (2, height, width // 2 + 1)
+        tensors = [T((2, 5, 6)), T((2,), "int32", [height, width]), T(shape, "complex64"), T(shape)]
+        nodes = [Node("RFFT2D", [0, 1], [2], {}, "Rfft2dOptions"), Node(parts, [2], [3])]
+        yield f"{parts} RFFT2D {height} {width}", make_graph(tensors, nodes, [0], [3])
+
+
+def _rounded() -> Iterator[Case]:
+    for low, high, bits in ((-1, 1, 8), (-1.3, 0.7, 8), (0.0, 3, 4)):
+        options = {"min": low, "max": high, "numBits": bits}
+        yield (
+            f"FAKE_QUANT {low} {high} {bits}",
+            make_model("FAKE_QUANT", [T((3, 50))], [T((3, 50))], "FakeQuantOptions", **options),
+        )
+    for function in range(1, 5):
+        rows = [T((2,), "int64", each) for each in ((2, 3), (1, 2), (2, 1))]
+        given = [T((5, 8)), T((), data=0.5), *rows]
+        kind = "ReduceWindowOptions"
+        yield (
+            f"REDUCE_WINDOW {function}",
+            make_model("REDUCE_WINDOW", given, [T((3, 3))], kind, reduceFunction=function),
+        )
+
+
 def _all() -> dict[str, bytes]:
     families = (
         _unary, _binary, _casts, _shapes, _indices, _reductions, _windows, _products, _quantised,
-        _recurrent,
+        _recurrent, _tables, _spectra, _rounded,
     )  # fmt: skip
     return {name: data for family in families for name, data in family()}
 

@@ -10,7 +10,7 @@ import flatbuffers
 import numpy as np
 from ai_edge_litert import interpreter, schema_py_generated as schema
 
-__all__ = ["T", "make_model", "run_litert"]
+__all__ = ["T", "join_graphs", "make_graph", "make_model", "run_litert"]
 
 
 @dataclass
@@ -102,6 +102,26 @@ def make_model(
     node = Node(op, numbers, made, options, kind, version)
     free = [i for i, each in enumerate(tensors) if each.data is None and not each.is_variable]
     return make_graph([*tensors, *outputs], [node], free, made)
+
+
+def join_graphs(main: bytes, *others: bytes) -> bytes:
+    """Return a model whose graphs are those of several."""
+    model, *more = (
+        schema.ModelT.InitFromObj(schema.Model.GetRootAs(x, 0)) for x in (main, *others)
+    )
+    for each in more:
+        codes, buffers = len(model.operatorCodes), len(model.buffers)
+        for graph in each.subgraphs:
+            for operator in graph.operators or []:
+                operator.opcodeIndex += codes
+            for tensor in graph.tensors:
+                tensor.buffer += buffers
+        model.operatorCodes += each.operatorCodes or []
+        model.buffers += each.buffers
+        model.subgraphs += each.subgraphs
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
 
 
 def _tensor(given: T, number: int, buffers: list[Any]) -> Any:

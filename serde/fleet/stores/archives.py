@@ -143,10 +143,21 @@ class _Box:
         self._sizes = {n: s for n, s in self._run(place).items() if _is_wanted(n)}
 
     def is_ours(self) -> bool:
-        """Whether there is more to the archive than its format sees: facts, or other archives."""
+        """Whether there is more to the archive than its format sees: facts, or other archives.
+
+        A plain zip with one model is ours where no format reads it whole.
+        """
         known = any(name in _MANIFESTS or is_fact(Path(name).name) for name in self._sizes)
         others = not self._models() and self.inner_archive() is not None
-        return known or others or self.path.suffix in (".mar", ".model", ".task")
+        if known or others or self.path.suffix in (".mar", ".model", ".task"):
+            return True
+        if self.path.suffix != ".zip" or len(self._models()) != 1:
+            return False
+        try:
+            source_bridge(self.path)
+        except FormatError:
+            return True
+        return False
 
     def inner_archive(self) -> str | None:
         """Return the archive in an archive that holds no model itself."""

@@ -133,6 +133,7 @@ from serde.relay.ir.traits import (
     Linear as Linear,
     Moves as Moves,
     Ordering as Ordering,
+    Quantized as Quantized,
     Reduction as Reduction,
     Regions as Regions,
     Rescales as Rescales,

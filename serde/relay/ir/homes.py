@@ -34,8 +34,8 @@ HOMES: Final = {
     ),
     "traits": (
         "Arithmetic BitLevel Cases Decompresses Discontinuous Elementwise Float32 Fractions "
-        "Fusion FusionPattern InRange Layout Linear Moves Ordering Reduction Regions Rescales "
-        "Reshape SameAxes SameType Selects Truth TypeOnly UsuallyInRange Values Work"
+        "Fusion FusionPattern InRange Layout Linear Moves Ordering Quantized Reduction Regions "
+        "Rescales Reshape SameAxes SameType Selects Truth TypeOnly UsuallyInRange Values Work"
     ),
     "types": (
         "FuncType GlobalTypeVar IncompleteType RefType SequenceType TensorType TupleType Type "

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Arithmetic", "BitLevel", "CaseRule", "Cases", "Commutative", "Decompresses",
     "Discontinuous", "Elementwise", "Float32", "Foreign", "Fractions", "Fusion",
-    "FusionPattern", "InRange", "Layout", "Linear", "Moves", "Ordering", "Random", "Range",
-    "RangeRule", "Reduction", "Regions", "Rescales", "Reshape", "RoundsLengths", "SameAxes",
-    "SameType", "Selects", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values", "Work",
+    "FusionPattern", "InRange", "Layout", "Linear", "Moves", "Ordering", "Quantized", "Random",
+    "Range", "RangeRule", "Reduction", "Regions", "Rescales", "Reshape", "RoundsLengths",
+    "SameAxes", "SameType", "Selects", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values",
+    "Work",
 ]  # fmt: skip
 
 
@@ -271,6 +272,10 @@ class RoundsLengths(Trait):
 
     factors: str
     axes: str
+
+
+class Quantized(Trait):
+    """Takes or gives codes: integers that stand for numbers by scales and zero points."""
 
 
 class Rescales(Trait):

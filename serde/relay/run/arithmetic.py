@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
-from typing import Any as AnyValue, Final
+from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.core import Weight, dataclass, dtype_name, numpy_dtype, replace
-from serde.relay.ir import BitLevel, Call, Constant, Float32, OpDef, TensorType, TupleType, Type
+from serde.relay.ir import BitLevel, Call, Constant, Float32, Quantized, TensorType, TupleType, Type
+from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import Array
 
 __all__ = ["Application", "Arithmetic", "Exact", "Rounded", "Stepped", "Watched", "WeightsRounded"]
@@ -150,9 +151,6 @@ class Rounded(Arithmetic):
         return value if isinstance(value, Generator) else _map(_round, value)
 
 
-_QUANTIZED: Final = ("qnn.", "serde.qlinear", "serde.quantize")
-
-
 class Stepped(Arithmetic):
     """Moves the codes that quantised operators yield by a step, or none, as integer kernels may."""
 
@@ -162,7 +160,7 @@ class Stepped(Arithmetic):
     def apply(self, made: Application) -> AnyValue:
         """Return what the operator yields."""
         value = super().apply(made)
-        if not made.definition.name.startswith(_QUANTIZED) or not isinstance(value, np.ndarray):
+        if not made.definition.has(Quantized) or not isinstance(value, np.ndarray):
             return value
         if value.dtype.name not in ("int8", "uint8", "int16", "uint16"):
             return value

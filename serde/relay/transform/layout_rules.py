@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from serde.core.records import dataclass
-from serde.relay.ir import Call, Dim, Expr, OpDef, Tuple, call, layout_axes, normalize_axis
-from serde.relay.ir.traits import Layout, SameAxes
+from serde.relay.ir import Call, Constant, Dim, Expr, Tuple, Var, has_trait, tensor_type
+from serde.relay.ir.registry import OpDef, call, called_name
+from serde.relay.ir.shapes import layout_axes, normalize_axis
+from serde.relay.ir.traits import Layout, Quantized, SameAxes
 from serde.relay.ir.types import TensorType, TupleType
 
 __all__ = [
@@ -305,11 +307,68 @@ def _convert_layout_transform(converter: Converter, node: Call) -> LaidOut | Non
     )
 
 
+def _convert_shuffle(converter: Converter, node: Call) -> LaidOut | None:
+    """An axis is split, its parts change places, and become one again: so where the axis is."""
+    moved = node.args[0]
+    if not isinstance(moved, Call) or called_name(moved) != "transpose":
+        return None
+    split = moved.args[0]
+    if not isinstance(split, Call) or called_name(split) != "reshape":
+        return None
+    source, order = split.args[0], converter.order(split.args[0])
+    whole, parts = tensor_type(source).concrete_shape, tensor_type(split).concrete_shape
+    if order is None or whole is None or parts is None:
+        return None
+    more = len(parts) - len(whole)
+    found = (
+        i
+        for i in range(len(whole) if more > 0 else 0)
+        if parts[:i] == whole[:i] and parts[i + more + 1 :] == whole[i + 1 :]
+    )
+    axis = next(found, None)
+    if axis is None or tensor_type(node).concrete_shape != whole:
+        return None
+    given = moved.attrs["axes"] or tuple(reversed(range(len(parts))))
+    axes = [normalize_axis(each, len(parts)) for each in given]
+    inner = range(axis, axis + more + 1)
+    if any(each != i for i, each in enumerate(axes) if i not in inner):
+        return None
+    place, lengths = order.index(axis), [whole[each] for each in order]
+    spread = [*lengths[:place], *parts[axis : axis + more + 1], *lengths[place + 1 :]]
+    turned = list(range(len(parts)))
+    turned[place : place + more + 1] = (axes[i] - axis + place for i in inner)
+    x = call("reshape", converter.at(source, order), newshape=spread, span=split.span)
+    x = call("transpose", x, axes=turned, span=moved.span)
+    return LaidOut(call("reshape", x, newshape=lengths, span=node.span), order)
+
+
+def _convert_dense(converter: Converter, node: Call) -> LaidOut | None:
+    """Rows that are flattened images are flattened as these are, and so are those of weights."""
+    flat, weight = node.args
+    is_stored = isinstance(weight, (Constant, Var)) or has_trait(weight, Quantized)
+    if not isinstance(flat, Call) or not is_stored:
+        return None
+    order, whole = converter.order(flat.args[0]), tensor_type(flat.args[0]).concrete_shape
+    units, columns = tensor_type(weight).shape
+    if called_name(flat) not in ("nn.batch_flatten", "reshape") or order is None or order[0]:
+        return None
+    if whole is None or tensor_type(flat).shape != (whole[0], columns):
+        return None
+    source = converter.at(flat.args[0], order)
+    data = call("reshape", source, newshape=(whole[0], -1), span=flat.span)
+    rows = call("reshape", converter.plain(weight), newshape=(units, *whole[1:]))
+    rows = call("transpose", rows, axes=order)
+    rows = call("reshape", rows, newshape=(units, columns))
+    return LaidOut(converter.build(node, [data, rows]), (0, 1))
+
+
 Rule = Callable[[Converter, Call], "LaidOut | None"]
 
 RULES: dict[str, Rule] = {
     "concatenate": _convert_concatenate,
     "layout_transform": _convert_layout_transform,
+    "nn.dense": _convert_dense,
+    "reshape": _convert_shuffle,
     "split": _convert_split,
     "squeeze": _convert_squeeze,
     "strided_slice": _convert_strided_slice,

@@ -34,11 +34,12 @@ class RaiseLayers(FunctionPass):
     """Replace what a layer is made of by the layer, where the target has it.
 
     ``nn.layer_norm``, ``serde.rms_norm``, ``serde.rotary_embedding``, ``serde.gelu``,
-    ``serde.swish``, ``serde.silu``, ``nn.dense`` with its bias and ``serde.attention`` are looked
-    for in the forms in which PyTorch, Keras and transformers spell them out. The layer is the
-    same function of real numbers, with the same constants to the last bit of their dtype, and
-    nothing inside is used from outside. A mask of attention adds finite numbers: with infinite
-    ones, a query that attends to nothing gives zeros, and no numbers where it is spelled out.
+    ``serde.swish``, ``serde.silu``, ``serde.hard_swish``, ``nn.dense`` with its bias and
+    ``serde.attention`` are looked for in the forms in which PyTorch, Keras and transformers spell
+    them out. The layer is the same function of real numbers, with the same constants to the last
+    bit of their dtype, and nothing inside is used from outside. A mask of attention adds finite
+    numbers: with infinite ones, a query that attends to nothing gives zeros, and no numbers where
+    it is spelled out.
 
     Args:
         supported: Whether the target has a call in one operator.
@@ -269,6 +270,23 @@ def _swish(match: Match, template: Call, weights: Collection[str]) -> _Found | N
         if quick
         else call("serde.silu", x, span=span)
     )
+    return found, found
+
+
+def _gate_forms() -> Iterator[Call]:
+    x, six, sixth = _var("x"), const(6.0, "float32"), const(1 / 6, "float32")
+    gate = _op("clip", _op("add", x, const(3.0, "float32")))
+    for name, part in (("divide", six), ("multiply", sixth)):
+        yield _op("multiply", x, _op(name, gate, part))
+        yield _op(name, _op("multiply", x, gate), part)
+
+
+def _hard_swish(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
+    calls = (each for each in match.nodes.values() if isinstance(each, Call))
+    limits = [each.attrs for each in calls if _is_op(each, "clip")]
+    if not _holds(match, template) or any((x["a_min"], x["a_max"]) != (0, 6) for x in limits):
+        return None
+    found = call("serde.hard_swish", match.bound["x"], span=match.root.span)
     return found, found
 
 
@@ -551,6 +569,7 @@ _LAYERS: Final[tuple[tuple[tuple[str, ...], Callable[[], Iterator[Call]], _Build
     (("erf",), _erf_forms, _gelu),
     (("tanh",), _tanh_forms, _gelu),
     (("sigmoid",), _sigmoid_forms, _swish),
+    (("clip",), _gate_forms, _hard_swish),
     (("mean",), _norm_forms, _layer_norm),
     (("rsqrt",), _rms_forms, _rms_norm),
     (("negative",), _rotary_forms, _rotary),

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from serde.core.records import dataclass, field
 from serde.errors import RelayError, TypeInferenceError, Unsupported
-from serde.relay.ir import Call, Expr, Function, OpDef, Tuple, TupleGetItem, call, get
+from serde.relay.ir import Call, Expr, Function, Tuple, TupleGetItem, Var, layout_axes, tensor_type
+from serde.relay.ir.registry import OpDef, call, get
 from serde.relay.ir.traits import Elementwise, Layout, Reduction, SameAxes
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children, has_kind, post_order, rebuild
@@ -116,6 +117,7 @@ class _Converter:
 
     def __init__(self, desired: Mapping[str, tuple[str, ...]], *, usual: bool) -> None:
         self._desired = desired
+        self._wanted = set(map(_wanted_order, desired.items()))
         self._usual = usual
         self._values: dict[Expr, LaidOut] = {}
         self._orders: dict[tuple[Expr, Order], Expr] = {}
@@ -192,13 +194,36 @@ class _Converter:
             return convert_elementwise(self, node)
         if definition.has(Reduction):
             return convert_reduction(self, node)
+        if definition.name == "transpose" and not self._usual:
+            found = self._relabel(node)
+            if found is not None:
+                return found
         rule = RULES.get(definition.name)
         return None if rule is None else rule(self, node)
+
+    def _relabel(self, node: Call) -> LaidOut | None:
+        """Return a transpose of an input, or one back from the order wanted, as what it is of."""
+        source, rank = node.args[0], tensor_type(node).rank
+        axes = node.attrs["axes"] or tuple(reversed(range(rank)))
+        order = _inverse(tuple(axis % rank for axis in axes))
+        if self.order(source) or not (isinstance(source, Var) or order in self._wanted):
+            return None
+        plain = self.plain(source)
+        self._orders[node, tuple(range(rank))] = rebuild(node, [plain])
+        return LaidOut(plain, order)
 
     def build(self, node: Call, args: Iterable[Expr], **attrs: object) -> Expr:
         """Return `node` with other operands and some attributes changed."""
         name = node.op.name if isinstance(node.op, OpDef) else ""
         return call(name, *args, span=node.span, **{**node.attrs, **attrs})
+
+
+def _wanted_order(item: tuple[str, tuple[str, ...]]) -> Order:
+    """Return the order of axes that a layout has which an operator is to get."""
+    name, (wanted, *_) = item
+    layout = get(name).trait(Layout)
+    default = wanted if layout is None else get(name).attributes[layout.attribute].default
+    return layout_axes(default, wanted) if len(wanted) > 3 and wanted.isupper() else ()
 
 
 def _identity(type_: Type | None) -> Order | None:

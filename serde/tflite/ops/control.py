@@ -14,13 +14,13 @@ from serde.relay.ir.leaves import leaves
 from serde.relay.lowering.lengths import LAST
 from serde.relay.op.control.body import SCALAR_BOOL, SCALAR_INT, join, results
 from serde.tflite.graph import MAX_LEVEL, GraphScope, taken
-from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.tflite.ops.table import OPS, Export, Import, Value
 from serde.walk.export_context import Writing
 
 
 @OPS.imports("IF")
 def import_if(
-    ctx: ImportContext,
+    ctx: Import,
     condition: Expr,
     *values: Expr,
     then_subgraph_index: int = 0,
@@ -35,21 +35,48 @@ def import_if(
         ctx.subgraph(each, *values, label=label)
         for each, label in ((then_subgraph_index, "then"), (else_subgraph_index, "else"))
     ]
-    single = all(len(branch) == 1 for branch in branches)
-    yes, no = (branch[0] if single else Tuple(branch) for branch in branches)
-    node = If(_scalar(condition), yes, no)
+    return _conditional(condition, *branches)
+
+
+def _conditional(condition: Expr, yes: Sequence[Expr], no: Sequence[Expr]) -> Sequence[Expr]:
+    single = len(yes) == len(no) == 1
+    one, other = (each[0] if single else Tuple(each) for each in (yes, no))
+    node = If(_scalar(condition), one, other)
     node.type = infer_if(node)
-    return [node] if single else [TupleGetItem(node, i) for i in range(len(branches[0]))]
+    return [node] if single else [TupleGetItem(node, i) for i in range(len(yes))]
+
+
+OPS.refuses("STABLEHLO_CUSTOM_CALL", reason="what another runtime computes")
+
+
+@OPS.imports("STABLEHLO_CASE")
+def import_case(
+    ctx: Import, index: Expr, *values: Expr, branch_subgraph_indices: AnyValue = None
+) -> Sequence[Expr]:
+    """An index that has no branch takes the last."""
+    numbers = ctx.numbers(branch_subgraph_indices)
+    if not 0 < len(numbers) <= _MOST_BRANCHES:
+        raise Unsupported(f"{len(numbers)} branches")
+    *others, found = (
+        ctx.subgraph(each, *values, label=f"branch{i}") for i, each in enumerate(numbers)
+    )
+    for i, branch in reversed(list(enumerate(others))):
+        chosen = relay.equal(_scalar(index), ctx.const(i, ctx.type(index).dtype))
+        found = list(_conditional(chosen, branch, found))
+    return found
+
+
+_MOST_BRANCHES = 256
 
 
 @OPS.imports("CALL")
-def import_call(ctx: ImportContext, *values: Expr, subgraph: int = 0) -> Sequence[Expr]:
+def import_call(ctx: Import, *values: Expr, subgraph: int = 0) -> Sequence[Expr]:
     return ctx.subgraph(subgraph, *values)
 
 
 @OPS.imports("STABLEHLO_COMPOSITE", ignored=("name", "version", "composite_attributes_format"))
 def import_composite(
-    ctx: ImportContext,
+    ctx: Import,
     *values: Expr,
     decomposition_subgraph_index: int = 0,
     composite_attributes: AnyValue = None,
@@ -58,9 +85,9 @@ def import_composite(
     return ctx.subgraph(decomposition_subgraph_index, *values)
 
 
-@OPS.imports("WHILE")
+@OPS.imports("WHILE", "STABLEHLO_WHILE")
 def import_while(
-    ctx: ImportContext, *values: Expr, cond_subgraph_index: int = 0, body_subgraph_index: int = 0
+    ctx: Import, *values: Expr, cond_subgraph_index: int = 0, body_subgraph_index: int = 0
 ) -> Sequence[Expr]:
     """The condition is a graph of its own: it is asked before the loop, and at its end."""
     types = [ctx.type(each) for each in values]
@@ -119,7 +146,7 @@ class _Part:
 
 @OPS.exports("serde.loop")
 def export_loop(
-    ctx: ExportContext,
+    ctx: Export,
     limit: Value | None,
     going: Value | None,
     state: tuple[Value, ...],
@@ -153,7 +180,7 @@ def export_loop(
 
 
 def _write_step(
-    ctx: ExportContext, types: Sequence[TensorType], captures: Sequence[Value], body: Function
+    ctx: Export, types: Sequence[TensorType], captures: Sequence[Value], body: Function
 ) -> Writing[_Part]:
     """Write what a loop does; whether to go on is the last of what goes round, if it asks that."""
     scope = GraphScope(ctx.scope, f"{ctx.source}/body")
@@ -174,11 +201,7 @@ def _write_step(
 
 
 def _write_test(
-    ctx: ExportContext,
-    types: Sequence[TensorType],
-    asks: bool,
-    limit: Value | None,
-    going: Value | None,
+    ctx: Export, types: Sequence[TensorType], asks: bool, limit: Value | None, going: Value | None
 ) -> _Part:
     """Write whether a loop goes on: below its limit, where the last of what goes round says so.
 
@@ -203,7 +226,7 @@ def _is_counted(stack: TensorType) -> bool:
     return isinstance(stack.shape[0], int) and stack.shape[0] > 0
 
 
-def _blank(ctx: ExportContext, stack: TensorType) -> Value:
+def _blank(ctx: Export, stack: TensorType) -> Value:
     """Return what a loop writes its rows into, or joins them to: a row, as WHILE takes no fewer."""
     shape = ctx.shape([stack.shape[0] if _is_counted(stack) else 1, *stack.shape[1:]])
     return ctx.emit_as(_varied(stack), "FILL", shape, ctx.const(0, stack.dtype))
@@ -214,7 +237,7 @@ def _varied(stack: TensorType) -> TensorType:
     return stack if _is_counted(stack) else TensorType((Any(), *stack.shape[1:]), stack.dtype)
 
 
-def _put(ctx: ExportContext, stack: Value, row: Value, number: Value) -> Value:
+def _put(ctx: Export, stack: Value, row: Value, number: Value) -> Value:
     """Write a row of what a loop stacks."""
     type_ = ctx.type(stack)
     update = ctx.spell(lambda x: relay.expand_dims(x, 0), row)
@@ -226,7 +249,7 @@ def _put(ctx: ExportContext, stack: Value, row: Value, number: Value) -> Value:
     return ctx.emit_as(type_, "DYNAMIC_UPDATE_SLICE", stack, update, start)
 
 
-def _without_blank(ctx: ExportContext, stack: Value, type_: TensorType) -> Value:
+def _without_blank(ctx: Export, stack: Value, type_: TensorType) -> Value:
     if _is_counted(type_):
         return stack
     return ctx.spell(lambda x: relay.strided_slice(x, [1], [LAST], axes=[0]), stack)

@@ -8,9 +8,9 @@ from typing import Any as AnyValue, TypeAlias
 import serde.relay as relay
 from serde.core import dataclass, zeros
 from serde.errors import Unsupported
-from serde.relay.ir import Call, Expr, TensorType, split_padding
+from serde.relay.ir import Call, Expr, TensorType, call, split_padding
 from serde.relay.op.conv.windows import Convolution, TransposedConvolution
-from serde.tflite.ops.table import INTEGERS, OPS, ExportContext, ImportContext, Value
+from serde.tflite.ops.table import INTEGERS, OPS, Export, Import, Value
 from serde.tflite.ops.window import padding_of, same_padding
 from serde.tflite.quantization import rescaled, scale_product, zero_point
 from serde.walk.expansion.tensors import fixed_shape
@@ -18,6 +18,7 @@ from serde.walk.expansion.tensors import fixed_shape
 __all__ = ["padded"]
 
 _SPATIAL = {2: "HW", 3: "DHW"}
+_AXES = {1: "W", **_SPATIAL}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,7 @@ class ConvOptions:
         """Return the dilation along the spatial axes."""
         return self.dilation_h_factor, self.dilation_w_factor
 
-    def window(self, ctx: ImportContext, x: Expr, kernel: tuple[int, ...]) -> dict[str, AnyValue]:
+    def window(self, ctx: Import, x: Expr, kernel: tuple[int, ...]) -> dict[str, AnyValue]:
         """Return how the filter moves, as Relay's attributes have it."""
         strides, dilation = self.strides(), self.dilation()
         return {
@@ -68,7 +69,7 @@ class Conv3dOptions(ConvOptions):
 
 
 def _direct(
-    ctx: ImportContext, x: Expr, filter_: Expr, conv: ConvOptions
+    ctx: Import, x: Expr, filter_: Expr, conv: ConvOptions
 ) -> tuple[Expr, dict[str, AnyValue]]:
     """Return the filter, and attributes of a convolution.
 
@@ -88,7 +89,7 @@ def _direct(
 
 
 def _depthwise(
-    ctx: ImportContext, x: Expr, filter_: Expr, conv: ConvOptions
+    ctx: Import, x: Expr, filter_: Expr, conv: ConvOptions
 ) -> tuple[Expr, dict[str, AnyValue]]:
     """Return the same of a filter of [1, height, width, channels of the output]."""
     first, *kernel, channels = ctx.static_shape(filter_, 4)
@@ -104,14 +105,14 @@ def _depthwise(
     }
 
 
-def _finish(ctx: ImportContext, found: Expr, bias: Expr | None, function: int) -> Expr:
+def _finish(ctx: Import, found: Expr, bias: Expr | None, function: int) -> Expr:
     if bias is not None:
         found = relay.nn.bias_add(found, bias, axis=-1)
     return ctx.activated(found, function)
 
 
 def _codes_of(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     weight: Expr,
     bias: Expr | None,
@@ -130,15 +131,13 @@ def _codes_of(
     return rescaled(sums, scale, made, function, twice=made.dtype == "uint8")
 
 
-_Reading: TypeAlias = Callable[
-    [ImportContext, Expr, Expr, ConvOptions], tuple[Expr, dict[str, AnyValue]]
-]
+_Reading: TypeAlias = Callable[[Import, Expr, Expr, ConvOptions], tuple[Expr, dict[str, AnyValue]]]
 """Returns a filter, and attributes of a convolution."""
 
 
 def _reader(read: _Reading, *, on_codes: bool = False) -> Callable[..., Expr]:
     def convolve(
-        ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
+        ctx: Import, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: ConvOptions
     ) -> Expr:
         weight, attributes = read(ctx, x, filter_, conv)
         function = conv.fused_activation_function
@@ -159,7 +158,7 @@ for _op, _option, _read in (
 
 @OPS.imports("CONV_3D")
 def import_conv_3d(
-    ctx: ImportContext, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: Conv3dOptions
+    ctx: Import, x: Expr, filter_: Expr, bias: Expr | None = None, *, conv: Conv3dOptions
 ) -> Expr:
     *kernel, inner, channels = ctx.static_shape(filter_, 5)
     (given,) = ctx.static_lengths(x, [4])
@@ -175,7 +174,7 @@ def import_conv_3d(
 
 
 def _transposed(
-    ctx: ImportContext, x: Expr, shape: tuple[int, ...], kernel: tuple[int, ...], conv: ConvOptions
+    ctx: Import, x: Expr, shape: tuple[int, ...], kernel: tuple[int, ...], conv: ConvOptions
 ) -> dict[str, AnyValue]:
     """Return how far the filter of a transposed convolution moves.
 
@@ -202,13 +201,13 @@ def _transposed(
     }
 
 
-def _shape_of(ctx: ImportContext, shape: Expr) -> tuple[int, ...]:
+def _shape_of(ctx: Import, shape: Expr) -> tuple[int, ...]:
     return ctx.ints(shape) if ctx.is_constant(shape) else ctx.result().shape
 
 
 def _transposed_reader(*, on_codes: bool) -> Callable[..., Expr]:
     def convolve(
-        ctx: ImportContext,
+        ctx: Import,
         output_shape: Expr,
         filter_: Expr,
         x: Expr,
@@ -241,7 +240,7 @@ INTEGERS.imports("TRANSPOSE_CONV", ignored=("quantized_bias_type",))(
 
 @OPS.imports("CONV_3D_TRANSPOSE")
 def import_conv_3d_transpose(
-    ctx: ImportContext,
+    ctx: Import,
     output_shape: Expr,
     filter_: Expr,
     x: Expr,
@@ -258,6 +257,68 @@ def import_conv_3d_transpose(
     return _finish(ctx, found, bias, conv.fused_activation_function)
 
 
+@OPS.imports("STABLEHLO_CONVOLUTION", ignored=("precision_config",))
+def import_convolution(
+    ctx: Import,
+    x: Expr,
+    filter_: Expr,
+    *,
+    window_strides: AnyValue = None,
+    padding: AnyValue = None,
+    lhs_dilation: AnyValue = None,
+    rhs_dilation: AnyValue = None,
+    window_reversal: AnyValue = None,
+    input_batch_dimension: int = 0,
+    input_feature_dimension: int = 0,
+    input_spatial_dimensions: AnyValue = None,
+    kernel_input_feature_dimension: int = 0,
+    kernel_output_feature_dimension: int = 0,
+    kernel_spatial_dimensions: AnyValue = None,
+    output_batch_dimension: int = 0,
+    output_feature_dimension: int = 0,
+    output_spatial_dimensions: AnyValue = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+) -> Expr:
+    """Options say which axis is which."""
+    rank = ctx.rank(x)
+    spatial = [
+        ctx.numbers(each, rank - 2)
+        for each in (input_spatial_dimensions, kernel_spatial_dimensions, output_spatial_dimensions)
+    ]
+    pads, apart = ctx.numbers(padding, 2 * (rank - 2), 0), ctx.numbers(lhs_dilation, rank - 2)
+    if rank - 2 not in _AXES or batch_group_count != 1 or min([*pads, *(n - 1 for n in apart)]) < 0:
+        raise Unsupported(
+            f"a convolution over {rank - 2} axes, {batch_group_count} groups of batches"
+        )
+    orders = (
+        [input_batch_dimension, *spatial[0], input_feature_dimension],
+        [kernel_output_feature_dimension, *spatial[1], kernel_input_feature_dimension],
+        [output_batch_dimension, *spatial[2], output_feature_dimension],
+    )
+    first, second, last = (ctx.axes(each, rank, all_=True) for each in orders)
+    data, weight = relay.transpose(x, first), relay.transpose(filter_, second)
+    if max(apart) > 1:
+        data = relay.nn.dilate(data, [1, *apart, 1])
+    for axis in (i for i, each in enumerate(ctx.numbers(window_reversal)) if each):
+        weight = relay.reverse(weight, axis=ctx.axes([axis + 1], rank - 1)[0])
+    channels, *kernel, _ = ctx.static_shape(weight)
+    found = call(
+        f"nn.conv{rank - 2}d",
+        data,
+        weight,
+        strides=ctx.numbers(window_strides, rank - 2),
+        padding=(*pads[::2], *pads[1::2]),
+        dilation=ctx.numbers(rhs_dilation, rank - 2),
+        groups=feature_group_count,
+        channels=channels,
+        kernel_size=tuple(kernel),
+        data_layout=f"N{_AXES[rank - 2]}C",
+        kernel_layout=f"O{_AXES[rank - 2]}I",
+    )
+    return relay.transpose(found, [last.index(axis) for axis in range(rank)])
+
+
 def _is_written(node: Call) -> bool:
     """Whether a convolution is one, or one by groups, of channels that come last."""
     conv, data = node.attrs, node.args[0].type
@@ -266,7 +327,7 @@ def _is_written(node: Call) -> bool:
 
 
 def padded(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     padding: Sequence[int],
     kernel: Sequence[int],
@@ -289,7 +350,7 @@ def padded(
 
 @OPS.exports("nn.conv2d", when=_is_written)
 def export_conv2d(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
+    ctx: Export, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
     channels, height, width, inner = ctx.static_shape(weight, 4)
     (given,) = ctx.static_lengths(data, [3])
@@ -317,7 +378,7 @@ def _depthwise_filter(weight: Expr) -> Expr:
     return relay.reshape(moved, (1, height, width, channels * inner))
 
 
-def _bias(ctx: ExportContext, bias: Value | None, channels: int) -> Value:
+def _bias(ctx: Export, bias: Value | None, channels: int) -> Value:
     """Return the bias; older runtimes want one."""
     dtype = ctx.result_type().dtype
     return ctx.const(zeros(channels), dtype) if bias is None else bias
@@ -325,7 +386,7 @@ def _bias(ctx: ExportContext, bias: Value | None, channels: int) -> Value:
 
 @OPS.exports("nn.conv2d_transpose", when=_is_written)
 def export_conv2d_transpose(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     weight: Value,
     bias: Value | None = None,

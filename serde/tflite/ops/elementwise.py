@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.ir import Call, Expr, TensorType, as_dtype, is_float
-from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.errors import Unsupported
+from serde.relay.ir import Call, Expr, TensorType, as_dtype, call, is_float
+from serde.tflite.ops.table import OPS, Export, Import, Value
 from serde.tflite.schema import code_names
+from serde.walk import Takes, dtypes, pair, reads, writes
 from serde.walk.expansion.functions import arctan2
-from serde.walk.pairs import pair, reads, writes
-from serde.walk.takes import FLOATS, RESULT, Takes, dtypes
 
 _NO_ACTIVATION = {"fused_activation_function": 0}
 
@@ -40,6 +40,8 @@ OPS.pairs(
     pair("NOT_EQUAL", "not_equal"),
     pair(("POW", "STABLEHLO_POWER"), "power"),
     pair("RIGHT_SHIFT", "right_shift"),
+    reads("STABLEHLO_SHIFT_LEFT", "left_shift"),
+    reads("STABLEHLO_REMAINDER", "trunc_mod"),
     pair("ROUND", "serde.round_even"),
     pair(("RSQRT", "STABLEHLO_RSQRT"), "rsqrt"),
     pair("SIGN", "sign"),
@@ -50,14 +52,14 @@ OPS.pairs(
     writes("ADD", "add", constants=_NO_ACTIVATION),
     writes("SUB", "subtract", constants=_NO_ACTIVATION),
     writes("MUL", "multiply", constants=_NO_ACTIVATION),
-    writes("DIV", "divide", constants=_NO_ACTIVATION, takes=Takes(**{RESULT: FLOATS})),
+    writes("DIV", "divide", constants=_NO_ACTIVATION),
     writes("DIV", "trunc_divide", constants=_NO_ACTIVATION, when=lambda node: not _is_float(node)),
     writes("NOT_EQUAL", "logical_xor", takes=Takes(lhs=dtypes("bool"))),
 )
 
 
 def _arithmetic_reader(build: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
-    def read(ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
+    def read(ctx: Import, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
         return ctx.activated(build(x, y), fused_activation_function)
 
     return read
@@ -70,14 +72,14 @@ OPS.imports("MUL", "STABLEHLO_MULTIPLY")(_arithmetic_reader(relay.multiply))
 
 
 @OPS.imports("DIV", "STABLEHLO_DIVIDE")
-def import_div(ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
+def import_div(ctx: Import, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
     """Integers are divided towards zero."""
     divide = relay.divide if is_float(ctx.type(x).dtype) else relay.trunc_divide
     return ctx.activated(divide(x, y), fused_activation_function)
 
 
 @OPS.imports("ADD_N")
-def import_add_n(ctx: ImportContext, *values: Expr) -> Expr:
+def import_add_n(ctx: Import, *values: Expr) -> Expr:
     total = ctx.first(values)
     for each in values[1:]:
         total = relay.add(total, each)
@@ -85,25 +87,23 @@ def import_add_n(ctx: ImportContext, *values: Expr) -> Expr:
 
 
 @OPS.imports("SQUARE")
-def import_square(ctx: ImportContext, x: Expr) -> Expr:
+def import_square(ctx: Import, x: Expr) -> Expr:
     return relay.multiply(x, x)
 
 
 @OPS.imports("SQUARED_DIFFERENCE")
-def import_squared_difference(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+def import_squared_difference(ctx: Import, x: Expr, y: Expr) -> Expr:
     found = relay.subtract(x, y)
     return relay.multiply(found, found)
 
 
 @OPS.imports("ATAN2")
-def import_atan2(ctx: ImportContext, y: Expr, x: Expr) -> Expr:
+def import_atan2(ctx: Import, y: Expr, x: Expr) -> Expr:
     return arctan2(y, x)
 
 
 @OPS.imports("CAST", "STABLEHLO_CONVERT")
-def import_cast(
-    ctx: ImportContext, x: Expr, *, in_data_type: int = 0, out_data_type: int = 0
-) -> Expr:
+def import_cast(ctx: Import, x: Expr, *, in_data_type: int = 0, out_data_type: int = 0) -> Expr:
     """The tensors' own types count; floats beyond integers are limited to these."""
     made = ctx.made[0]
     dtype = code_names("TensorType")[out_data_type].lower() if made is None else made.dtype
@@ -114,13 +114,37 @@ def import_cast(
 
 
 @OPS.imports("BITCAST")
-def import_bitcast(ctx: ImportContext, x: Expr) -> Expr:
+def import_bitcast(ctx: Import, x: Expr) -> Expr:
     made = ctx.made[0]
     return relay.reinterpret(x, ctx.type(x).dtype if made is None else made.dtype)
 
 
+@OPS.imports("STABLEHLO_CLAMP")
+def import_clamp(ctx: Import, low: Expr, x: Expr, high: Expr) -> Expr:
+    return relay.minimum(relay.maximum(x, low), high)
+
+
+@OPS.imports("STABLEHLO_CBRT")
+def import_cbrt(ctx: Import, x: Expr) -> Expr:
+    third = ctx.const(1 / 3, ctx.type(x).dtype)
+    return relay.multiply(relay.sign(x), relay.power(relay.abs(x), third))
+
+
+_COMPARED = ("equal", "not_equal", "greater_equal", "greater", "less_equal", "less")
+_TOTAL_ORDER = 2
+
+
+@OPS.imports("STABLEHLO_COMPARE")
+def import_compare(
+    ctx: Import, x: Expr, y: Expr, *, comparison_direction: int = 0, compare_type: int = 0
+) -> Expr:
+    if compare_type == _TOTAL_ORDER or not 0 <= comparison_direction < len(_COMPARED):
+        raise Unsupported(f"a comparison of the kind {comparison_direction}, {compare_type}")
+    return call(_COMPARED[comparison_direction], x, y)
+
+
 @OPS.imports("SELECT")
-def import_select(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
+def import_select(ctx: Import, condition: Expr, x: Expr, y: Expr) -> Expr:
     """A condition of one axis picks rows."""
     extra = ctx.rank(x) - ctx.rank(condition)
     if ctx.rank(condition) == 1 and extra > 0:
@@ -134,7 +158,7 @@ def _is_float(node: Call) -> bool:
 
 
 @OPS.exports("nn.bias_add")
-def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) -> Value:
+def export_bias_add(ctx: Export, data: Value, bias: Value, *, axis: int) -> Value:
     rank = ctx.type(data).rank
     ones = rank - 1 - axis % rank
     if ones:
@@ -143,7 +167,7 @@ def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) 
 
 
 @OPS.exports("cast", ignored=("dtype",))
-def export_cast(ctx: ExportContext, data: Value) -> Value:
+def export_cast(ctx: Export, data: Value) -> Value:
     """Of four bits the kernel makes floats alone."""
     numbers = {name.lower(): number for number, name in code_names("TensorType").items()}
     source, target = ctx.type(data).dtype, ctx.result_type().dtype
@@ -155,7 +179,7 @@ def export_cast(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.exports("where")
-def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
+def export_where(ctx: Export, condition: Value, x: Value, y: Value) -> Value:
     if ctx.type(condition).dtype != "bool":
         return ctx.spell(lambda c, a, b: relay.where(relay.cast(c, "bool"), a, b), condition, x, y)
     return ctx.emit("SELECT_V2", condition, x, y)
@@ -172,7 +196,7 @@ _LIMITS = {(0.0, 6.0): "RELU6", (-1.0, 1.0): "RELU_N1_TO_1"}
 
 
 @OPS.exports("clip")
-def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) -> Value:
+def export_clip(ctx: Export, data: Value, *, a_min: float, a_max: float) -> Value:
     """Two ranges have an operator; others are limited on each side."""
     dtype = ctx.type(data).dtype
     op = _LIMITS.get((a_min, a_max)) if is_float(dtype) else None

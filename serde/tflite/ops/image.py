@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir import Call, Expr
 from serde.relay.lowering.regions import reads_between
-from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.tflite.ops.table import OPS, Export, Import, Value
 
 
 def _reader(method: str) -> Callable[..., Expr]:
     def read(
-        ctx: ImportContext,
+        ctx: Import,
         x: Expr,
         size: Expr,
         *,
@@ -66,12 +66,26 @@ def _is_written(node: Call) -> bool:
     ),
 )  # fmt: skip
 def export_resize2d(
-    ctx: ExportContext, data: Value, *, method: str, coordinate_transformation_mode: str
+    ctx: Export, data: Value, *, method: str, coordinate_transformation_mode: str
 ) -> Value:
     size = ctx.shape(ctx.result_type().shape[1:3])
     mode = coordinate_transformation_mode
     options = {"align_corners": mode == "align_corners", "half_pixel_centers": mode == "half_pixel"}
     return ctx.emit(_METHODS[method], data, size, **options)
+
+
+def _repeats(node: Call) -> bool:
+    """Whether each pixel is repeated a whole number of times."""
+    attrs, scales = node.attrs, (node.attrs["scale_h"], node.attrs["scale_w"])
+    known = attrs["layout"] == "NHWC" and attrs["method"] == "nearest_neighbor"
+    return known and all(each >= 1 and each == int(each) for each in scales)
+
+
+@OPS.exports("nn.upsampling", when=_repeats, ignored=("scale_h", "scale_w", "layout", "method"))
+def export_upsampling(ctx: Export, data: Value, *, align_corners: bool) -> Value:
+    size = ctx.shape(ctx.result_type().shape[1:3])
+    options = {"align_corners": False, "half_pixel_centers": False}
+    return ctx.emit("RESIZE_NEAREST_NEIGHBOR", data, size, **options)
 
 
 # Positions in float32: TFLite computes in nothing wider.

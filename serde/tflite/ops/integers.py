@@ -8,11 +8,11 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir import Constant, Expr
 from serde.tflite.model import Tensor
 from serde.tflite.ops.pool import PoolOptions
 from serde.tflite.ops.shape import pairs_of
-from serde.tflite.ops.table import INTEGERS, ImportContext
+from serde.tflite.ops.table import INTEGERS, Import
 from serde.tflite.quantization import (
     limited,
     one_scale,
@@ -21,7 +21,7 @@ from serde.tflite.quantization import (
     scale_product,
     zero_point,
 )
-from serde.walk.pairs import reads
+from serde.walk import reads
 
 _SHIFTS = {"int8": 20, "uint8": 20, "int16": 15}
 """By how many bits codes are shifted before they are added."""
@@ -33,7 +33,7 @@ def _level(x: Expr, tensor: Tensor) -> Expr:
 
 
 def _sum_reader(combine: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
-    def read(ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
+    def read(ctx: Import, x: Expr, y: Expr, *, fused_activation_function: int = 0) -> Expr:
         """Both are brought to twice the larger scale, shifted left, and added."""
         made = ctx.result()
         shift = _SHIFTS.get(made.dtype)
@@ -61,7 +61,7 @@ INTEGERS.imports("SUB", ignored=("pot_scale_int16",))(_sum_reader(relay.subtract
 
 @INTEGERS.imports("MUL")
 def import_integer_mul(
-    ctx: ImportContext, x: Expr, y: Expr, *, fused_activation_function: int = 0
+    ctx: Import, x: Expr, y: Expr, *, fused_activation_function: int = 0
 ) -> Expr:
     found = relay.multiply(_level(x, ctx.tensor(0)), _level(y, ctx.tensor(1)))
     scale = scale_product(ctx.tensor(0), ctx.tensor(1))
@@ -69,7 +69,7 @@ def import_integer_mul(
 
 
 @INTEGERS.imports("AVERAGE_POOL_2D")
-def import_integer_average_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
+def import_integer_average_pool_2d(ctx: Import, x: Expr, *, pool: PoolOptions) -> Expr:
     """Codes are averaged as they are, ties away from zero."""
     made = ctx.result()
     mean = relay.nn.avg_pool2d(relay.cast(x, "float32"), **pool.window(ctx, x))
@@ -78,13 +78,13 @@ def import_integer_average_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOpt
 
 
 @INTEGERS.imports("QUANTIZE")
-def import_integer_quantize(ctx: ImportContext, x: Expr) -> Expr:
+def import_integer_quantize(ctx: Import, x: Expr) -> Expr:
     given = ctx.tensor(0)
     return rescaled(_level(x, given), scale_product(given), ctx.result(), twice=True)
 
 
 @INTEGERS.imports("PAD")
-def import_integer_pad(ctx: ImportContext, x: Expr, paddings: Expr) -> Expr:
+def import_integer_pad(ctx: Import, x: Expr, paddings: Expr) -> Expr:
     """The border is zero, the zero point in codes."""
     value = Constant(np.array(one_scale(ctx.result())[1], ctx.type(x).dtype))
     return relay.nn.pad(x, pairs_of(ctx, paddings), value)
@@ -92,14 +92,14 @@ def import_integer_pad(ctx: ImportContext, x: Expr, paddings: Expr) -> Expr:
 
 @INTEGERS.imports("CONCATENATION")
 def import_integer_concatenation(
-    ctx: ImportContext, *values: Expr, axis: int = 0, fused_activation_function: int = 0
+    ctx: Import, *values: Expr, axis: int = 0, fused_activation_function: int = 0
 ) -> Expr:
     made = ctx.result()
     parts = [_as(ctx, each, ctx.tensor(i), made) for i, each in enumerate(values)]
     return limited(relay.concatenate(parts, axis=axis), made, fused_activation_function)
 
 
-def _as(ctx: ImportContext, x: Expr, given: Tensor, made: Tensor) -> Expr:
+def _as(ctx: Import, x: Expr, given: Tensor, made: Tensor) -> Expr:
     """Return codes of a tensor as those of another."""
     if one_scale(given) == one_scale(made):
         return x
@@ -111,7 +111,7 @@ INTEGERS.pairs(reads("MAXIMUM", "maximum"), reads("MINIMUM", "minimum"))
 
 
 @INTEGERS.imports("LEAKY_RELU")
-def import_integer_leaky_relu(ctx: ImportContext, x: Expr, *, alpha: float = 0.0) -> Expr:
+def import_integer_leaky_relu(ctx: Import, x: Expr, *, alpha: float = 0.0) -> Expr:
     """Each side has a scale of its own."""
     given, made = ctx.tensor(0), ctx.result()
     level, zero = _level(x, given), Constant(np.zeros((), np.int32))

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
+from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.core.allocation import zeros
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.ir import Expr, call, tensor_type
 from serde.relay.op.attention import decompose_attention, has_any
-from serde.tflite.ops.table import INTEGERS, OPS, ExportContext, ImportContext, Value
+from serde.tflite.ops.table import INTEGERS, OPS, Export, Import, Value
 from serde.tflite.quantization import rescaled, scale_product, zero_point
-from serde.walk.pairs import writes
-from serde.walk.takes import ANY, Takes
+from serde.walk import Placeholder, Takes, writes
+from serde.walk.takes import ANY
 
 
 def _dense_reader(*, on_codes: bool) -> Callable[..., Expr]:
     def read(
-        ctx: ImportContext,
+        ctx: Import,
         x: Expr,
         weights: Expr,
         bias: Expr | None = None,
@@ -58,12 +60,12 @@ INTEGERS.imports("FULLY_CONNECTED", ignored=_IGNORED)(_dense_reader(on_codes=Tru
 
 @OPS.imports("BATCH_MATMUL", ignored=("asymmetric_quantize_inputs",))
 def import_batch_matmul(
-    ctx: ImportContext, x: Expr, y: Expr, *, adj_x: bool = False, adj_y: bool = False
+    ctx: Import, x: Expr, y: Expr, *, adj_x: bool = False, adj_y: bool = False
 ) -> Expr:
     return relay.serde.matmul(_swapped(ctx, x, adj_x), _swapped(ctx, y, adj_y))
 
 
-def _swapped(ctx: ImportContext, x: Expr, adjoint: bool) -> Expr:
+def _swapped(ctx: Import, x: Expr, adjoint: bool) -> Expr:
     rank = ctx.rank(x)
     return relay.transpose(x, (*range(rank - 2), rank - 1, rank - 2)) if adjoint else x
 
@@ -74,9 +76,7 @@ _MOST_AXES = 5
 
 
 @OPS.exports("nn.dense", ignored=("units", "out_dtype"))
-def export_dense(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
-) -> Value:
+def export_dense(ctx: Export, data: Value, weight: Value, bias: Value | None = None) -> Value:
     rank = ctx.type(data).rank
     keep = {"keep_num_dims": rank != 2, "weights_format": 0, "fused_activation_function": 0}
     if bias is None:
@@ -85,7 +85,7 @@ def export_dense(
 
 
 @OPS.exports("serde.matmul")
-def export_stacked_matmul(ctx: ExportContext, a: Value, b: Value) -> Value:
+def export_stacked_matmul(ctx: Export, a: Value, b: Value) -> Value:
     """Of vectors an axis is added, and taken away again."""
     ranks = ctx.type(a).rank, ctx.type(b).rank
     if max(ranks) > _MOST_AXES:
@@ -115,3 +115,82 @@ OPS.pairs(
         takes=Takes(units=ANY, out_dtype=ANY),
     ),
 )  # fmt: skip
+
+
+@OPS.imports("STABLEHLO_DOT_GENERAL", ignored=("precision_config",))
+def import_dot_general(
+    ctx: Import,
+    x: Expr,
+    y: Expr,
+    *,
+    lhs_batching_dimensions: AnyValue = None,
+    rhs_batching_dimensions: AnyValue = None,
+    lhs_contracting_dimensions: AnyValue = None,
+    rhs_contracting_dimensions: AnyValue = None,
+) -> Expr:
+    """Batch axes come first, then what is left of either."""
+    rows, shapes = [], []
+    for value, batch, summed in (
+        (x, lhs_batching_dimensions, lhs_contracting_dimensions),
+        (y, rhs_batching_dimensions, rhs_contracting_dimensions),
+    ):
+        shape = ctx.static_shape(value)
+        along, gone = ctx.numbers(batch), ctx.numbers(summed)
+        named = ctx.axes([*along, *gone], len(shape))
+        free = [axis for axis in range(len(shape)) if axis not in named]
+        groups = [[shape[axis] for axis in each] for each in (along, free, gone)]
+        order = relay.transpose(value, (*along, *free, *gone)) if shape else value
+        rows.append(relay.reshape(order, tuple(prod(each) for each in groups)))
+        shapes.append(groups)
+    if shapes[0][0] != shapes[1][0] or shapes[0][2] != shapes[1][2]:
+        raise Unsupported(f"a product of {ctx.type(x)!r} and {ctx.type(y)!r} along other lengths")
+    found = relay.nn.batch_matmul(rows[0], rows[1], ctx.result().dtype)
+    return relay.reshape(found, (*shapes[0][0], *shapes[0][1], *shapes[1][1]))
+
+
+class Complex(Placeholder):
+    """Stands for complex numbers, which Relay has not.
+
+    Attributes:
+        pairs: Their real and imaginary parts, along a last axis.
+    """
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: Expr) -> None:
+        self.below = ()
+        self.type = None
+        self.span = None
+        self.pairs = pairs
+
+
+@OPS.imports("RFFT2D")
+def import_rfft2d(ctx: Import, x: Expr, fft_length: Expr) -> Expr:
+    """Along the last axis first, of which half the spectrum stays."""
+    height, width = ctx.numbers(ctx.ints(fft_length), 2)
+    if min(height, width) < 1 or ctx.rank(x) < 2:
+        raise Unsupported(f"a transform of {ctx.type(x)!r} of [{height}, {width}]")
+    found = call("serde.dft", relay.expand_dims(x, -1), axis=-2, dft_length=width, onesided=True)
+    return Complex(call("serde.dft", found, axis=-3, dft_length=height))
+
+
+def _part(ctx: Import, x: Expr, number: int) -> Expr:
+    if not isinstance(x, Complex):
+        raise Unsupported("complex numbers that no transform gives")
+    return relay.take(x.pairs, ctx.const(number, "int32"), axis=-1)
+
+
+@OPS.imports("REAL")
+def import_real(ctx: Import, x: Expr) -> Expr:
+    return _part(ctx, x, 0)
+
+
+@OPS.imports("IMAG")
+def import_imag(ctx: Import, x: Expr) -> Expr:
+    return _part(ctx, x, 1)
+
+
+@OPS.imports("COMPLEX_ABS")
+def import_complex_abs(ctx: Import, x: Expr) -> Expr:
+    parts = [_part(ctx, x, number) for number in range(2)]
+    return relay.sqrt(relay.add(*(relay.multiply(each, each) for each in parts)))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.relay.ir.expr import Expr
-from serde.tflite.ops.table import OPS, ImportContext
+from serde.relay.ir import Expr
+from serde.tflite.ops.table import OPS, Import
 
 _LEAST = 1e-6
 """The norm that the kernels divide by at least."""
 
 
 @OPS.imports("L2_NORMALIZATION")
-def import_l2_normalization(
-    ctx: ImportContext, x: Expr, *, fused_activation_function: int = 0
-) -> Expr:
+def import_l2_normalization(ctx: Import, x: Expr, *, fused_activation_function: int = 0) -> Expr:
     dtype = ctx.type(x).dtype
     norm = relay.sqrt(relay.sum(relay.multiply(x, x), axis=-1, keepdims=True))
     found = relay.divide(x, relay.maximum(norm, ctx.const(_LEAST, dtype)))
@@ -22,7 +20,7 @@ def import_l2_normalization(
 
 @OPS.imports("LOCAL_RESPONSE_NORMALIZATION")
 def import_local_response_normalization(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     *,
     radius: int = 0,

@@ -10,10 +10,10 @@ import numpy as np
 import serde.relay as relay
 from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
-from serde.relay.ir import Call, Expr, TensorType, is_float, split_padding
+from serde.relay.ir import Call, Expr, TensorType, is_float, split_padding, tensor_type
 from serde.relay.op.pool.reduction import Pooling
 from serde.tflite.ops.conv import padded
-from serde.tflite.ops.table import INTEGERS, OPS, ExportContext, ImportContext, Value
+from serde.tflite.ops.table import INTEGERS, OPS, Export, Import, Value
 from serde.tflite.ops.window import padding_of, same_padding
 from serde.tflite.quantization import limited
 from serde.walk.expansion.pool import pool_expansion
@@ -33,7 +33,7 @@ class PoolOptions:
     filter_height: int = 0
     fused_activation_function: int = 0
 
-    def window(self, ctx: ImportContext, x: Expr) -> dict[str, AnyValue]:
+    def window(self, ctx: Import, x: Expr) -> dict[str, AnyValue]:
         """Return windows as Relay's attributes have them."""
         size, strides = (self.filter_height, self.filter_width), (self.stride_h, self.stride_w)
         pads = padding_of(ctx, x, self.padding, size, strides)
@@ -41,26 +41,26 @@ class PoolOptions:
 
 
 @OPS.imports("AVERAGE_POOL_2D")
-def import_average_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
+def import_average_pool_2d(ctx: Import, x: Expr, *, pool: PoolOptions) -> Expr:
     found = relay.nn.avg_pool2d(x, **pool.window(ctx, x))
     return ctx.activated(found, pool.fused_activation_function)
 
 
 @OPS.imports("MAX_POOL_2D")
-def import_max_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
+def import_max_pool_2d(ctx: Import, x: Expr, *, pool: PoolOptions) -> Expr:
     found = relay.nn.max_pool2d(x, **pool.window(ctx, x))
     return ctx.activated(found, pool.fused_activation_function)
 
 
 @INTEGERS.imports("MAX_POOL_2D")
-def import_integer_max_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
+def import_integer_max_pool_2d(ctx: Import, x: Expr, *, pool: PoolOptions) -> Expr:
     """Codes are compared as they are."""
     found = relay.nn.max_pool2d(x, **pool.window(ctx, x))
     return limited(found, ctx.result(), pool.fused_activation_function)
 
 
 @OPS.imports("L2_POOL_2D")
-def import_l2_pool_2d(ctx: ImportContext, x: Expr, *, pool: PoolOptions) -> Expr:
+def import_l2_pool_2d(ctx: Import, x: Expr, *, pool: PoolOptions) -> Expr:
     found = relay.sqrt(relay.nn.avg_pool2d(relay.multiply(x, x), **pool.window(ctx, x)))
     return ctx.activated(found, pool.fused_activation_function)
 
@@ -77,7 +77,7 @@ def _is_written(node: Call) -> bool:
     )
 
 
-def _write_pool(ctx: ExportContext, data: Value, pool: Pooling, op: str, border: float) -> Value:
+def _write_pool(ctx: Export, data: Value, pool: Pooling, op: str, border: float) -> Value:
     size, strides = pool.pool_size, pool.strides
     data, kind = padded(ctx, data, pool.padding, size, strides, value=border)
     return ctx.emit(
@@ -93,7 +93,7 @@ def _write_pool(ctx: ExportContext, data: Value, pool: Pooling, op: str, border:
 
 
 @OPS.exports("nn.max_pool2d", when=_is_written)
-def export_max_pool2d(ctx: ExportContext, data: Value, *, pool: Pooling) -> Value:
+def export_max_pool2d(ctx: Export, data: Value, *, pool: Pooling) -> Value:
     dtype = ctx.type(data).dtype
     least = -np.inf if is_float(dtype) else np.iinfo(dtype).min
     return _write_pool(ctx, data, pool, "MAX_POOL_2D", least)
@@ -114,9 +114,7 @@ def _pads_same(node: Call) -> bool:
 
 
 @OPS.exports("nn.avg_pool2d", when=_is_same)
-def export_avg_pool2d(
-    ctx: ExportContext, data: Value, *, pool: Pooling, count_include_pad: bool
-) -> Value:
+def export_avg_pool2d(ctx: Export, data: Value, *, pool: Pooling, count_include_pad: bool) -> Value:
     """Padding that counts is written as zeros around the image."""
     if count_include_pad and any(pool.padding):
         before, after = split_padding(pool.padding, 2)
@@ -127,7 +125,7 @@ def export_avg_pool2d(
 
 
 def _global_writer(op: str) -> Callable[..., Value]:
-    def write(ctx: ExportContext, data: Value, *, layout: str) -> Value:
+    def write(ctx: Export, data: Value, *, layout: str) -> Value:
         return ctx.emit(op, data, ctx.ints([layout.index("H"), layout.index("W")]), keep_dims=True)
 
     return write
@@ -135,6 +133,38 @@ def _global_writer(op: str) -> Callable[..., Value]:
 
 OPS.exports("nn.global_avg_pool2d", ignored=("out_layout",))(_global_writer("MEAN"))
 OPS.exports("nn.global_max_pool2d", ignored=("out_layout",))(_global_writer("REDUCE_MAX"))
+
+
+def _is_even(node: Call) -> bool:
+    """Whether all windows of an adaptive pool are as large."""
+    sizes, data = node.attrs["output_size"], tensor_type(node.args[0])
+    if node.attrs["layout"] != "NHWC" or node.attrs["out_layout"] or not sizes:
+        return False
+    known = all(isinstance(n, int) for n in data.shape[1:3])
+    return known and not any(n % m for n, m in zip(data.shape[1:3], sizes, strict=True))
+
+
+def _adaptive_writer(op: str, whole: str) -> Callable[..., Value]:
+    def write(ctx: Export, data: Value, *, output_size: tuple[int, ...]) -> Value:
+        if set(output_size) == {1}:
+            return ctx.emit(whole, data, ctx.ints([1, 2]), keep_dims=True)
+        lengths = zip(ctx.static_lengths(data, (1, 2)), output_size, strict=True)
+        size = tuple(n // m for n, m in lengths)
+        pool = Pooling(
+            pool_size=size, strides=size, dilation=(1, 1), padding=(0,) * 4, layout="NHWC"
+        )
+        return _write_pool(ctx, data, pool, op, 0.0)
+
+    return write
+
+
+_LAYOUTS = ("layout", "out_layout")
+OPS.exports("nn.adaptive_avg_pool2d", when=_is_even, ignored=_LAYOUTS)(
+    _adaptive_writer("AVERAGE_POOL_2D", "MEAN")
+)
+OPS.exports("nn.adaptive_max_pool2d", when=_is_even, ignored=_LAYOUTS)(
+    _adaptive_writer("MAX_POOL_2D", "REDUCE_MAX")
+)
 
 
 def _over_two_axes(build: Callable[..., Expr]) -> Callable[..., Expr]:
@@ -165,6 +195,26 @@ OPS.expands("nn.max_pool1d")(_over_two_axes(relay.nn.max_pool2d))
 def expand_avg_pool1d(data: Expr, *, pool: Pooling, count_include_pad: bool) -> Expr:
     build = _over_two_axes(relay.nn.avg_pool2d)
     return build(data, pool=pool, count_include_pad=count_include_pad)
+
+
+@OPS.expands("nn.avg_pool2d")
+def expand_avg_pool2d(data: Expr, *, pool: Pooling, count_include_pad: bool) -> Expr:
+    """Padding that is left out of a mean counts, and the mean is of fewer then."""
+    if pool.ceil_mode or pool.out_layout or any(each != 1 for each in pool.dilation):
+        raise Unsupported("windows that pass the edge, or whose elements lie apart")
+    axes = [pool.layout.index(letter) for letter in "HW"]
+    before, after = split_padding(pool.padding, 2)
+    lengths, shares = fixed_shape(data, axes), []
+    for n, k, s, b, a in zip(lengths, pool.pool_size, pool.strides, before, after, strict=True):
+        starts = np.arange((n + b + a - k) // s + 1) * s - b
+        shares.append(k / (np.minimum(starts + k, n) - np.maximum(starts, 0)))
+    ratio = np.multiply.outer(*shares).astype(tensor_type(data).dtype)
+    found = relay.nn.avg_pool2d(
+        data, pool.pool_size, pool.strides, padding=pool.padding, layout=pool.layout,
+        count_include_pad=True,
+    )  # fmt: skip
+    shape = [ratio.shape[axes.index(i)] if i in axes else 1 for i in range(4)]
+    return relay.multiply(found, relay.const(ratio.reshape(shape)))
 
 
 @OPS.expands("nn.max_pool2d")

@@ -11,7 +11,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir import Expr, TensorType, as_dtype
 from serde.relay.lowering.lengths import bounded_lengths
-from serde.tflite.ops.table import OPS, ExportContext, ImportContext, Value
+from serde.tflite.ops.table import OPS, Export, Import, Value
 from serde.tflite.schema import code_names
 from serde.tflite.versions import KERNEL_TYPES
 from serde.walk import Takes, pair, reads, writes
@@ -36,14 +36,14 @@ OPS.pairs(
 )  # fmt: skip
 
 
-def pairs_of(ctx: ImportContext, x: Expr) -> list[tuple[int, int]]:
+def pairs_of(ctx: Import, x: Expr) -> list[tuple[int, int]]:
     """Return the rows of a constant of two columns."""
     return [(int(before), int(after)) for before, after in ctx.constant(x).reshape(-1, 2)]
 
 
 @OPS.imports("RESHAPE", "STABLEHLO_RESHAPE")
 def import_reshape(
-    ctx: ImportContext, x: Expr, shape: Expr | None = None, *, new_shape: AnyValue = None
+    ctx: Import, x: Expr, shape: Expr | None = None, *, new_shape: AnyValue = None
 ) -> Expr:
     """The operand counts where there is one; then the options; then what the file declares."""
     if shape is not None:
@@ -57,7 +57,7 @@ def import_reshape(
 
 
 @OPS.imports("SQUEEZE")
-def import_squeeze(ctx: ImportContext, x: Expr, *, squeeze_dims: AnyValue = None) -> Expr:
+def import_squeeze(ctx: Import, x: Expr, *, squeeze_dims: AnyValue = None) -> Expr:
     axes = [] if squeeze_dims is None else [int(each) for each in squeeze_dims]
     if axes:
         return relay.squeeze(x, axis=axes)
@@ -66,36 +66,36 @@ def import_squeeze(ctx: ImportContext, x: Expr, *, squeeze_dims: AnyValue = None
 
 
 @OPS.imports("EXPAND_DIMS")
-def import_expand_dims(ctx: ImportContext, x: Expr, axis: Expr) -> Expr:
+def import_expand_dims(ctx: Import, x: Expr, axis: Expr) -> Expr:
     return relay.expand_dims(x, axis=int(ctx.item(axis)))
 
 
 @OPS.imports("TRANSPOSE")
-def import_transpose(ctx: ImportContext, x: Expr, perm: Expr) -> Expr:
+def import_transpose(ctx: Import, x: Expr, perm: Expr) -> Expr:
     return relay.transpose(x, ctx.ints(perm))
 
 
 @OPS.imports("SHAPE")
-def import_shape(ctx: ImportContext, x: Expr, *, out_type: int = 0) -> Expr:
+def import_shape(ctx: Import, x: Expr, *, out_type: int = 0) -> Expr:
     made = ctx.made[0]
     dtype = code_names("TensorType")[out_type].lower() if made is None else made.dtype
     return relay.shape_of(x, dtype)
 
 
 @OPS.imports("RANK")
-def import_rank(ctx: ImportContext, x: Expr) -> Expr:
+def import_rank(ctx: Import, x: Expr) -> Expr:
     return ctx.const(ctx.rank(x), "int32")
 
 
 @OPS.imports("UNPACK")
-def import_unpack(ctx: ImportContext, x: Expr, *, axis: int = 0, num: int = 0) -> Sequence[Expr]:
+def import_unpack(ctx: Import, x: Expr, *, axis: int = 0, num: int = 0) -> Sequence[Expr]:
     count = ctx.outputs
     parts = [x] if count == 1 else list(relay.split(x, count, axis=ctx.axis(x, axis)))
     return [relay.squeeze(each, axis=[axis]) for each in parts]
 
 
 @OPS.imports("SPLIT")
-def import_split(ctx: ImportContext, axis: Expr, x: Expr, *, num_splits: int = 0) -> Sequence[Expr]:
+def import_split(ctx: Import, axis: Expr, x: Expr, *, num_splits: int = 0) -> Sequence[Expr]:
     """The axis is the first operand."""
     if ctx.outputs == 1:
         return [x]
@@ -104,7 +104,7 @@ def import_split(ctx: ImportContext, axis: Expr, x: Expr, *, num_splits: int = 0
 
 @OPS.imports("SPLIT_V")
 def import_split_v(
-    ctx: ImportContext, x: Expr, sizes: Expr, axis: Expr, *, num_splits: int = 0
+    ctx: Import, x: Expr, sizes: Expr, axis: Expr, *, num_splits: int = 0
 ) -> Sequence[Expr]:
     """One size may be -1: what is left."""
     where, lengths = ctx.axis(x, int(ctx.item(axis))), list(ctx.ints(sizes))
@@ -118,82 +118,141 @@ def import_split_v(
 
 
 @OPS.imports("TILE")
-def import_tile(ctx: ImportContext, x: Expr, multiples: Expr) -> Expr:
+def import_tile(ctx: Import, x: Expr, multiples: Expr) -> Expr:
     return relay.tile(x, ctx.ints(multiples) if ctx.is_constant(multiples) else multiples)
 
 
 @OPS.imports("BROADCAST_TO")
-def import_broadcast_to(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
+def import_broadcast_to(ctx: Import, x: Expr, shape: Expr) -> Expr:
     dims = ctx.dims(shape)
     return relay.broadcast_to(x, shape if dims is None else dims)
 
 
 @OPS.imports("BROADCAST_ARGS")
-def import_broadcast_args(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+def import_broadcast_args(ctx: Import, x: Expr, y: Expr) -> Expr:
     shape = np.broadcast_shapes(ctx.ints(x), ctx.ints(y))
     return ctx.const(shape, ctx.type(x).dtype)
 
 
 @OPS.imports("FILL")
-def import_fill(ctx: ImportContext, dims: Expr, value: Expr) -> Expr:
+def import_fill(ctx: Import, dims: Expr, value: Expr) -> Expr:
     shape = ctx.dims(dims)
     return relay.full(value, dims if shape is None else shape, ctx.type(value).dtype)
 
 
 @OPS.imports("RANGE")
-def import_range(ctx: ImportContext, start: Expr, limit: Expr, delta: Expr) -> Expr:
+def import_range(ctx: Import, start: Expr, limit: Expr, delta: Expr) -> Expr:
     return relay.arange(start, limit, delta, dtype=ctx.type(start).dtype)
 
 
 @OPS.imports("REVERSE_V2")
-def import_reverse_v2(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
+def import_reverse_v2(ctx: Import, x: Expr, axes: Expr) -> Expr:
     for axis in ctx.ints(axes):
         x = relay.reverse(x, axis=axis)
     return x
 
 
 @OPS.imports("SPACE_TO_BATCH_ND")
-def import_space_to_batch_nd(
-    ctx: ImportContext, x: Expr, block_shape: Expr, paddings: Expr
-) -> Expr:
+def import_space_to_batch_nd(ctx: Import, x: Expr, block_shape: Expr, paddings: Expr) -> Expr:
     return relay.nn.space_to_batch_nd(x, ctx.ints(block_shape), pairs_of(ctx, paddings))
 
 
 @OPS.imports("BATCH_TO_SPACE_ND")
-def import_batch_to_space_nd(ctx: ImportContext, x: Expr, block_shape: Expr, crops: Expr) -> Expr:
+def import_batch_to_space_nd(ctx: Import, x: Expr, block_shape: Expr, crops: Expr) -> Expr:
     return relay.nn.batch_to_space_nd(x, ctx.ints(block_shape), pairs_of(ctx, crops))
 
 
 @OPS.imports("PAD")
-def import_pad(ctx: ImportContext, x: Expr, paddings: Expr) -> Expr:
+def import_pad(ctx: Import, x: Expr, paddings: Expr) -> Expr:
     return relay.nn.pad(x, pairs_of(ctx, paddings))
 
 
 @OPS.imports("PADV2")
-def import_padv2(ctx: ImportContext, x: Expr, paddings: Expr, value: Expr) -> Expr:
+def import_padv2(ctx: Import, x: Expr, paddings: Expr, value: Expr) -> Expr:
     return relay.nn.pad(x, pairs_of(ctx, paddings), value)
 
 
 @OPS.imports("MIRROR_PAD")
-def import_mirror_pad(ctx: ImportContext, x: Expr, paddings: Expr, *, mode: int = 0) -> Expr:
+def import_mirror_pad(ctx: Import, x: Expr, paddings: Expr, *, mode: int = 0) -> Expr:
     return relay.nn.mirror_pad(x, pairs_of(ctx, paddings), ("REFLECT", "SYMMETRIC")[mode])
 
 
 @OPS.imports("MATRIX_DIAG")
-def import_matrix_diag(ctx: ImportContext, diagonal: Expr) -> Expr:
+def import_matrix_diag(ctx: Import, diagonal: Expr) -> Expr:
     type_ = ctx.type(diagonal)
     shape = (*type_.shape, type_.shape[-1])
     return relay.matrix_set_diag(relay.zeros(shape, type_.dtype), diagonal)
 
 
+@OPS.imports("STABLEHLO_BROADCAST_IN_DIM")
+def import_broadcast_in_dim(ctx: Import, x: Expr, *, broadcast_dimensions: AnyValue = None) -> Expr:
+    """Axes of the operand become those that the option names."""
+    shape = ctx.result().shape
+    axes = ctx.axes(broadcast_dimensions, len(shape))
+    given = ctx.static_shape(x, len(axes))
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    lengths = dict(zip(axes, given, strict=True))
+    moved = relay.transpose(x, tuple(order)) if order != list(range(len(axes))) else x
+    placed = relay.reshape(moved, tuple(lengths.get(i, 1) for i in range(len(shape))))
+    return relay.broadcast_to(placed, shape)
+
+
+@OPS.imports("STABLEHLO_TRANSPOSE")
+def import_stablehlo_transpose(ctx: Import, x: Expr, *, permutation: AnyValue = None) -> Expr:
+    return relay.transpose(x, ctx.axes(permutation, ctx.rank(x), all_=True))
+
+
+@OPS.imports("STABLEHLO_IOTA")
+def import_iota(ctx: Import, *, iota_dimension: int = 0) -> Expr:
+    made = ctx.result()
+    (axis,) = ctx.axes([iota_dimension], len(made.shape))
+    steps = relay.cast(
+        relay.arange(ctx.const(made.shape[axis], "int64"), dtype="int64"), made.dtype
+    )
+    ones = len(made.shape) - axis - 1
+    steps = relay.expand_dims(steps, 1, ones) if ones else steps
+    return relay.broadcast_to(steps, made.shape)
+
+
+@OPS.imports("STABLEHLO_PAD")
+def import_stablehlo_pad(
+    ctx: Import,
+    x: Expr,
+    value: Expr,
+    *,
+    edge_padding_low: AnyValue = None,
+    edge_padding_high: AnyValue = None,
+    interior_padding: AnyValue = None,
+) -> Expr:
+    """Negative padding cuts, behind the padding between elements."""
+    rank = ctx.rank(x)
+    low, high, inside = (
+        ctx.numbers(each, rank, 0)
+        for each in (edge_padding_low, edge_padding_high, interior_padding)
+    )
+    if min(inside, default=0) < 0:
+        raise Unsupported(f"padding {inside} between elements")
+    if any(inside):
+        x = relay.nn.dilate(x, [n + 1 for n in inside], float(ctx.item(value)))
+    pairs = list(zip(low, high, strict=True))
+    widths = [(max(a, 0), max(b, 0)) for a, b in pairs]
+    padded = relay.nn.pad(x, widths, value) if any(map(any, widths)) else x
+    if min([*low, *high], default=0) >= 0:
+        return padded
+    lengths = ctx.static_shape(padded)
+    starts = [max(-a, 0) for a, _ in pairs]
+    ends = [max(n - max(-b, 0), 0) for n, (_, b) in zip(lengths, pairs, strict=True)]
+    return relay.strided_slice(padded, starts, ends)
+
+
 @OPS.imports("DILATE")
-def import_dilate(ctx: ImportContext, x: Expr, dilations: Expr, value: Expr) -> Expr:
+def import_dilate(ctx: Import, x: Expr, dilations: Expr, value: Expr) -> Expr:
     return relay.nn.dilate(x, ctx.ints(dilations), float(ctx.item(value)))
 
 
 @OPS.imports("CONCATENATION")
 def import_concatenation(
-    ctx: ImportContext, *values: Expr, axis: int = 0, fused_activation_function: int = 0
+    ctx: Import, *values: Expr, axis: int = 0, fused_activation_function: int = 0
 ) -> Expr:
     return ctx.activated(relay.concatenate(values, axis=axis), fused_activation_function)
 
@@ -202,11 +261,11 @@ def import_concatenation(
 @OPS.exports("nn.batch_flatten")
 @OPS.exports("squeeze", ignored=("axis",))
 @OPS.exports("expand_dims", ignored=("axis", "num_newaxis"))
-def export_reshape(ctx: ExportContext, data: Value) -> Value:
+def export_reshape(ctx: Export, data: Value) -> Value:
     return _as(ctx, data, ctx.result_type())
 
 
-def _as(ctx: ExportContext, data: Value, type_: TensorType) -> Value:
+def _as(ctx: Export, data: Value, type_: TensorType) -> Value:
     """Return the elements in another shape; one open length is what is left."""
     if data.data is not None and type_.concrete_shape is not None:
         return ctx.const(data.data.reshape(type_.concrete_shape))
@@ -216,7 +275,7 @@ def _as(ctx: ExportContext, data: Value, type_: TensorType) -> Value:
 
 
 @OPS.exports("transpose")
-def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+def export_transpose(ctx: Export, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(data).rank
     order = [axis % rank for axis in (axes or range(rank)[::-1])]
     if data.data is not None:
@@ -225,13 +284,13 @@ def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] |
 
 
 @OPS.exports("stack")
-def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_stack(ctx: Export, data: tuple[Value, ...], *, axis: int) -> Value:
     where = axis + ctx.type(data[0]).rank + 1 if axis < 0 else axis
     return ctx.emit("PACK", *data, axis=where, values_count=len(data))
 
 
 @OPS.exports("split", ignored=("indices_or_sections",))
-def export_split(ctx: ExportContext, data: Value, *, axis: int) -> tuple[Value, ...]:
+def export_split(ctx: Export, data: Value, *, axis: int) -> tuple[Value, ...]:
     where = ctx.axis(data, axis)
     types = ctx.result_types()
     sizes = [each.shape[where] for each in types]
@@ -243,7 +302,7 @@ def export_split(ctx: ExportContext, data: Value, *, axis: int) -> tuple[Value, 
 
 
 @OPS.exports("tile")
-def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
+def export_tile(ctx: Export, data: Value, *, reps: tuple[int, ...]) -> Value:
     rank = ctx.type(data).rank
     if len(reps) > rank:
         return ctx.spell(
@@ -253,12 +312,12 @@ def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Va
 
 
 @OPS.exports("broadcast_to", ignored=("shape", "dtype"))
-def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
+def export_broadcast_to(ctx: Export, data: Value) -> Value:
     return ctx.emit("BROADCAST_TO", data, ctx.shape(ctx.result_type().shape))
 
 
 @OPS.exports("shape_of", ignored=("dtype",))
-def export_shape_of(ctx: ExportContext, data: Value) -> Value:
+def export_shape_of(ctx: Export, data: Value) -> Value:
     number = {"int32": 2, "int64": 4}.get(ctx.result_type().dtype)
     if number is None:
         raise Unsupported(f"a shape of {ctx.result_type().dtype}")
@@ -266,14 +325,14 @@ def export_shape_of(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.exports("full", ignored=("shape", "dtype"))
-def export_full(ctx: ExportContext, fill_value: Value) -> Value:
+def export_full(ctx: Export, fill_value: Value) -> Value:
     type_ = ctx.result_type()
     value = ctx.spell(lambda x: as_dtype(x, type_.dtype), fill_value)
     return ctx.emit("FILL", ctx.shape(type_.shape), value)
 
 
 @OPS.exports("zeros_like")
-def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
+def export_zeros_like(ctx: Export, data: Value) -> Value:
     """What ZEROS_LIKE has no kernel for is filled."""
     type_ = ctx.type(data)
     if type_.dtype in KERNEL_TYPES["ZEROS_LIKE"]:
@@ -282,13 +341,13 @@ def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
 
 
 @OPS.exports("reverse")
-def export_reverse(ctx: ExportContext, data: Value, *, axis: int) -> Value:
+def export_reverse(ctx: Export, data: Value, *, axis: int) -> Value:
     return ctx.emit("REVERSE_V2", data, ctx.ints([ctx.axis(data, axis)]))
 
 
 @OPS.exports("reverse_sequence")
 def export_reverse_sequence(
-    ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+    ctx: Export, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
     axes = {"seq_dim": ctx.axis(data, seq_axis), "batch_dim": ctx.axis(data, batch_axis)}
     seq_lengths = ctx.spell(lambda n, x: bounded_lengths(n, x, seq_axis), seq_lengths, data)
@@ -297,7 +356,7 @@ def export_reverse_sequence(
 
 @OPS.exports("nn.pad", when=lambda node: node.attrs["pad_mode"] == "constant")
 def export_pad(
-    ctx: ExportContext,
+    ctx: Export,
     data: Value,
     pad_val: Value,
     *,
@@ -314,7 +373,7 @@ def export_pad(
 
 @OPS.exports("nn.mirror_pad")
 def export_mirror_pad(
-    ctx: ExportContext, data: Value, *, mode: str, pad_width: tuple[tuple[int, ...], ...]
+    ctx: Export, data: Value, *, mode: str, pad_width: tuple[tuple[int, ...], ...]
 ) -> Value:
     pads = ctx.const(np.array(pad_width, np.int32).reshape(-1, 2))
     return ctx.emit("MIRROR_PAD", data, pads, mode=("REFLECT", "SYMMETRIC").index(mode))

@@ -9,17 +9,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from serde.tflite.export_context import ExportContext, Value
-from serde.tflite.import_context import ImportContext
+from serde.tflite.export_context import ExportContext as Export, Value
+from serde.tflite.import_context import ImportContext as Import
 from serde.walk.table import ConverterTable
 
-__all__ = ["CODES", "INTEGERS", "OPS", "ExportContext", "ImportContext", "Value"]
+__all__ = ["CODES", "HANDLES", "INTEGERS", "OPS", "Export", "Import", "Value"]
 
 OPS = ConverterTable("tflite", home="serde.tflite.ops")
 """Operators on numbers."""
 
 INTEGERS = ConverterTable("tflite codes", home="serde.tflite.ops")
 """Operators on codes of quantised tensors, by the arithmetic that the reference kernels have."""
+
+HANDLES: Final = frozenset(
+    ("ASSIGN_VARIABLE", "CALL", "COMPLEX_ABS", "IF", "IMAG", "READ_VARIABLE", "REAL")
+)
+"""Operators that take resources or complex numbers."""
 
 CODES: Final = frozenset(
     (

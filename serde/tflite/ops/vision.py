@@ -10,14 +10,14 @@ import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.core.optional import require
+from serde.core import require
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr
-from serde.tflite.ops.table import OPS, ImportContext
+from serde.relay.ir import Expr
+from serde.tflite.ops.table import OPS, Import
 
 
 def _selected(
-    ctx: ImportContext, boxes: Expr, scores: Expr, limit: int, overlap: Expr, least: Expr
+    ctx: Import, boxes: Expr, scores: Expr, limit: int, overlap: Expr, least: Expr
 ) -> tuple[Expr, Expr, Expr]:
     """Return as many places as may stay, 0 behind the last; which of them do; and their number."""
     of_images = relay.expand_dims(boxes, 0), relay.expand_dims(scores, 0, 2)
@@ -34,7 +34,7 @@ def _selected(
 
 @OPS.imports("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
 def import_non_max_suppression(
-    ctx: ImportContext,
+    ctx: Import,
     boxes: Expr,
     scores: Expr,
     limit: Expr,
@@ -63,7 +63,7 @@ _OPTIONS = (
 
 @OPS.imports("TFLite_Detection_PostProcess")
 def import_detection_post_process(
-    ctx: ImportContext, boxes: Expr, scores: Expr, anchors: Expr
+    ctx: Import, boxes: Expr, scores: Expr, anchors: Expr
 ) -> Sequence[Expr]:
     """Boxes are told by anchors: the centre, and logarithms of height and width.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from serde.errors import Unsupported
 from serde.relay.ir import Dim, Expr
-from serde.tflite.import_context import ImportContext
+from serde.tflite.import_context import ImportContext as Import
 
 __all__ = ["padding_of", "same_padding"]
 
@@ -37,7 +37,7 @@ def same_padding(
 
 
 def padding_of(
-    ctx: ImportContext,
+    ctx: Import,
     x: Expr,
     padding: int,
     kernel: Sequence[int],

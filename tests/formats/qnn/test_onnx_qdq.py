@@ -254,3 +254,17 @@ def test_sums_that_something_else_uses_stay_exact() -> None:
     body = relay.qnn.op.requantize(product, _const(5e-4), NONE, _const(0.1), NONE)
     function = relay.Function([x], relay.Tuple([body, product]))
     assert relay.transform.QuantizedAsFloat().transform(function) is function
+
+
+def test_codes_without_a_zero_point_stay_signed_where_the_runtime_moves_operators() -> None:
+    """ONNX Runtime puts a quantisation behind a transpose, and takes uint8 if nothing says int8."""
+    runtime = pytest.importorskip("onnxruntime")
+    x = relay.var("x", shape=(2, 3), dtype="int8")
+    numbers = call("serde.dequantize_linear", x, _const(0.5), None, axis=0)
+    moved = relay.expand_dims(relay.transpose(numbers), axis=0)
+    proto = serde.from_relay(_model(relay.squeeze(moved), [x]), format="onnx", opset=17)
+    session = runtime.InferenceSession(
+        proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    data = np.array([[-128, -3, 0], [5, 127, -1]], np.int8)
+    np.testing.assert_array_equal(session.run(None, {"x": data})[0], data.T * np.float32(0.5))

@@ -234,6 +234,52 @@ def test_what_keeps_the_scale(name: str, dtype: str) -> None:
     assert found == [*ends[:1], *(f"{each} int8" for each in wanted), *ends[1:]]
 
 
+def legacy(shape: tuple[int, ...]) -> Expr:
+    """Return weights of uint8 with a zero point."""
+    codes = const(RNG.integers(0, 256, shape), "uint8")
+    return call("serde.dequantize_linear", codes, const(0.01), const(113, "uint8"), axis=0)
+
+
+def mixed(x: Expr) -> Expr:
+    """Return a convolution of one point by such weights, on codes again."""
+    kind = {**CONV, "channels": 4, "kernel_size": (1, 1)}
+    found = relay.nn.conv2d(x, legacy((4, 1, 1, 4)), **kind)
+    return dequantize(quantize(found, LEGACY, "uint8"), LEGACY)
+
+
+LEGACY = (0.03, 100)
+LEGACY_ONE = {
+    name: ONE[name]
+    for name in ("mean", "relu", "relu6", "leaky", "sigmoid", "tanh", "twice", "gelu", "hard_swish")
+} | {
+    "conv": (IMAGE, lambda x: relay.nn.conv2d(x, legacy((6, 3, 3, 4)), **CONV), ["CONV_2D"]),
+    "dense": (
+        IMAGE,
+        lambda x: relay.nn.dense(relay.reshape(x, (64, 4)), legacy((7, 4))),
+        ["FULLY_CONNECTED"],
+    ),
+    "softmax": (IMAGE, relay.nn.softmax, ["SOFTMAX", "QUANTIZE"]),
+}
+"""Operators in a net whose weights are uint8 with zero points."""
+
+
+@pytest.mark.parametrize("name", LEGACY_ONE)
+def test_weights_of_uint8_keep_their_zero_points(name: str) -> None:
+    _, build, wanted = LEGACY_ONE[name]
+    x = relay.var("x", shape=IMAGE, dtype="uint8")
+    real = build(mixed(dequantize(x, (0.05, 131))))
+    found = check(quantize(real, (0.08, 100), "uint8"), [x], steps=2)
+    assert found == ["CONV_2D uint8", *(f"{each} uint8" for each in wanted)]
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_what_keeps_the_scale_of_uint8(name: str) -> None:
+    build, wanted = SAME[name]
+    x = relay.var("x", shape=IMAGE, dtype="uint8")
+    found = check(quantize(build(mixed(dequantize(x, X))), LEGACY, "uint8"), [x], steps=2)
+    assert found == ["CONV_2D uint8", *(f"{each} uint8" for each in wanted)]
+
+
 @pytest.mark.parametrize("name", SAME)
 def test_codes_of_16_bits_keep_the_scale(name: str) -> None:
     build, wanted = SAME[name]

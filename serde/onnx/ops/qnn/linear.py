@@ -106,7 +106,11 @@ def export_dequantize_linear(
     block_size: int,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
-    require_dtype(ctx.type(x).dtype, ctx.version)
+    """ONNX Runtime takes codes without a zero point as uint8 where it moves the operator."""
+    dtype = ctx.type(x).dtype
+    require_dtype(dtype, ctx.version)
+    if zero_point is None and dtype in ("int8", "int16") and not ctx.type(scale).rank:
+        zero_point = ctx.const(0, dtype)
     explicit = out_dtype is not None and dtype_name(out_dtype) != ctx.type(scale).dtype
     return ctx.emit(
         "DequantizeLinear",

@@ -7,7 +7,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Constant, Expr, TensorType, const, normalize_axis, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
-from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, Rescales, SameAxes
+from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, Quantized, Rescales, SameAxes
 from serde.relay.op.qnn.arithmetic import requantize_expr
 from serde.relay.op.qnn.parameters import (
     fixed_point,
@@ -51,7 +51,7 @@ def _times(x: Expr, ratio: float) -> Expr:
 
 
 @relay_op(
-    "qnn.leaky_relu", traits=(Elementwise, Fusion(FusionPattern.OPAQUE), Rescales),
+    "qnn.leaky_relu", traits=(Elementwise, Fusion(FusionPattern.OPAQUE), Rescales, Quantized),
     infer=_leaky_relu_type,
     decompose=_as_leaky_relu,
     samples=[
@@ -139,7 +139,7 @@ def _softmax_unit(scale: Array) -> Array:
 
 
 @relay_op(
-    "qnn.softmax", traits=(SameAxes(("axis",)), Rescales),
+    "qnn.softmax", traits=(SameAxes(("axis",)), Rescales, Quantized),
     infer=_softmax_type,
     decompose=_as_softmax,
     samples=[

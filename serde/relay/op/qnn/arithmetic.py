@@ -11,6 +11,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir import Constant, Expr, Rescales, SameAxes, TensorType, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, get, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, require_same_dtype
+from serde.relay.ir.traits import Quantized
 from serde.relay.op.qnn.parameters import (
     along_axis,
     parameter_axis,
@@ -102,7 +103,7 @@ def _declare_sum(name: str, combine: Callable[[Array, Array], Array], sign: int,
     kernel.__doc__ = doc
     relay_op(
         f"qnn.{name}",
-        traits=(SameAxes(("lhs_axis", "rhs_axis"), operands=2), Rescales),
+        traits=(SameAxes(("lhs_axis", "rhs_axis"), operands=2), Rescales, Quantized),
         infer=_binary_type,
         samples=_SAMPLES,
         decompose=decompose,
@@ -132,7 +133,7 @@ def _mul_type(
 
 @relay_op(
     "qnn.mul",
-    traits=(SameAxes(("lhs_axis", "rhs_axis"), operands=2), Rescales),
+    traits=(SameAxes(("lhs_axis", "rhs_axis"), operands=2), Rescales, Quantized),
     infer=_mul_type,
     samples=_SAMPLES,
     decompose=lambda *x, **a: _as_mul(*x, **a),
@@ -224,7 +225,7 @@ def _as_concatenate(
 
 
 @relay_op(
-    "qnn.concatenate", traits=(Rescales,),
+    "qnn.concatenate", traits=(Rescales, Quantized),
     infer=_concatenate_type,
     decompose=_as_concatenate,
     samples=[

@@ -14,6 +14,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Decompresses, Dim, Expr, Values, const, normalize_axis, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.traits import Quantized
 from serde.relay.ir.types import TensorType
 from serde.relay.op.index.gather import require_integers
 
@@ -245,7 +246,7 @@ _CODES = tensor((4, 6), "int8", low=-9, high=9)
 
 
 @relay_op(
-    "serde.dequantize_blocks", traits=(Decompresses,),
+    "serde.dequantize_blocks", traits=(Decompresses, Quantized),
     infer=_blocks_type,
     decompose=_spell_blocks,
     samples=[
@@ -278,7 +279,7 @@ def _spell_sparse_blocks(mask: Expr, values: Expr, scale: Expr, offset: Expr | N
 
 
 @relay_op(
-    "serde.dequantize_sparse", traits=(Decompresses,),
+    "serde.dequantize_sparse", traits=(Decompresses, Quantized),
     infer=_sparse_blocks_type,
     decompose=_spell_sparse_blocks,
     samples=[

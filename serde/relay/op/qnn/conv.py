@@ -7,7 +7,7 @@ from typing import Any as AnyValue
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Array, TensorType, get, relay_op, sample, tensor
-from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
+from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Quantized, Rescales
 from serde.relay.ir.work import filters, spreads
 from serde.relay.op.conv.direct import run_convolution
 from serde.relay.op.conv.transposed import TRANSPOSED_ORDER, run_transposed
@@ -53,7 +53,13 @@ def _conv2d_type(
 
 @relay_op(
     "qnn.conv2d",
-    traits=(filters(), Layout("data_layout"), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
+    traits=(
+        filters(),
+        Layout("data_layout"),
+        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
+        Rescales,
+        Quantized,
+    ),
     infer=_conv2d_type,
     decompose=body_of_sums("qnn.conv2d"),
     complete=completion("nn.conv2d"),
@@ -144,7 +150,7 @@ def _conv2d_transpose_type(
 
 
 @relay_op(
-    "qnn.conv2d_transpose", traits=(spreads(), Layout("data_layout"), Rescales),
+    "qnn.conv2d_transpose", traits=(spreads(), Layout("data_layout"), Rescales, Quantized),
     infer=_conv2d_transpose_type,
     decompose=body_of_sums("qnn.conv2d_transpose"),
     complete=completion("nn.conv2d_transpose"),

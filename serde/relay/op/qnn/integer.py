@@ -10,6 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Array, Expr, TensorType, call, get, relay_op, sample, tensor_type
 from serde.relay.ir.shapes import broadcast, join_dim
+from serde.relay.ir.traits import Quantized
 from serde.relay.ir.work import PRODUCT, filters
 from serde.relay.op.qnn.parameters import require_dtype
 from serde.relay.op.qnn.product import int8, uint8
@@ -78,7 +79,7 @@ def _decompose_matmul(
 
 @relay_op(
     "serde.matmul_integer",
-    traits=(PRODUCT,),
+    traits=(PRODUCT, Quantized),
     infer=_matmul_type,
     decompose=_decompose_matmul,
     samples=[
@@ -160,7 +161,7 @@ def body_of_convolution(*, floats: bool = True) -> Callable[..., Expr]:
 
 @relay_op(
     "serde.conv_integer",
-    traits=(filters(),),
+    traits=(filters(), Quantized),
     infer=_conv_type,
     decompose=body_of_convolution(),
     samples=[

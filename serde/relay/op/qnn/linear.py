@@ -15,6 +15,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir import Decompresses, Expr, TensorType, Tuple, as_dtype, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_float
+from serde.relay.ir.traits import Quantized
 from serde.relay.op.elementwise.rounding import round_even_of
 from serde.relay.op.qnn.parameters import spread
 
@@ -151,6 +152,7 @@ _HALVES = np.array([[-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 300, -300]], np.float32)
 
 @relay_op(
     "serde.quantize_linear",
+    traits=(Quantized,),
     infer=_quantize_type,
     decompose=_decompose_quantize,
     samples=[
@@ -243,7 +245,7 @@ _BYTES = tensor((2, 3, 4), "int8", low=-128, high=127)
 
 
 @relay_op(
-    "serde.dequantize_linear", traits=(Decompresses,),
+    "serde.dequantize_linear", traits=(Decompresses, Quantized),
     infer=_dequantize_type,
     decompose=_decompose_dequantize,
     samples=[
@@ -303,6 +305,7 @@ def _decompose_dynamic(data: Expr) -> Expr:
 
 @relay_op(
     "serde.dynamic_quantize_linear",
+    traits=(Quantized,),
     infer=_dynamic_type,
     decompose=_decompose_dynamic,
     samples=[

@@ -9,6 +9,7 @@ import numpy as np
 from serde.core.weights import numpy_dtype
 from serde.relay.ir import Constant, Elementwise, Expr, Fusion, FusionPattern, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.traits import Quantized
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
 from serde.relay.op.qnn.parameters import require_dtype, require_scalars
@@ -84,7 +85,7 @@ def _declare(name: str, function: Function, doc: str) -> None:
     ]
     relay_op(
         f"qnn.{name}",
-        traits=(Elementwise, Fusion(FusionPattern.OPAQUE)),
+        traits=(Elementwise, Fusion(FusionPattern.OPAQUE), Quantized),
         infer=_unary_type,
         samples=samples,
         decompose=decompose,

@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.relay.ir import Expr, Fusion, FusionPattern, Layout, Rescales, TensorType, tensor_type
 from serde.relay.ir.registry import Arguments, Array, call, get, relay_op, sample, tensor
+from serde.relay.ir.traits import Quantized
 from serde.relay.ir.work import windows
 from serde.relay.op.conv.windows import per_axis
 from serde.relay.op.pool.reduction import Pooling
@@ -43,7 +44,8 @@ def _as_avg_pool(data: Expr, *parameters: Expr, **attrs: AnyValue) -> Expr:
 @relay_op(
     "qnn.avg_pool2d",
     traits=(
-        windows("pool_size"), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales,
+        windows("pool_size"), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Quantized,
+        Rescales,
     ),
     infer=_avg_pool_type,
     decompose=_as_avg_pool,

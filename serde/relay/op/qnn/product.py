@@ -11,7 +11,7 @@ from serde.core.weights import dtype_name
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Arguments, Array, Dim, Expr, builder, call, get, relay_op, sample, tensor
 from serde.relay.ir.registry import TensorSpec
-from serde.relay.ir.traits import Fusion, FusionPattern, Rescales
+from serde.relay.ir.traits import Fusion, FusionPattern, Quantized, Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT
 from serde.relay.op.linalg.product import batch_matmul as multiply_batches, dense as multiply
@@ -121,7 +121,7 @@ def _dense_type(
 
 
 @relay_op(
-    "qnn.dense", traits=(PRODUCT, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
+    "qnn.dense", traits=(PRODUCT, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales, Quantized),
     infer=_dense_type,
     decompose=body_of_sums("qnn.dense"),
     complete=completion("nn.dense"),
@@ -182,7 +182,7 @@ def _as_dense(
 
 @relay_op(
     "qnn.contrib_dense_pack",
-    traits=(PRODUCT, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
+    traits=(PRODUCT, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales, Quantized),
     infer=_dense_pack_type,
     decompose=_as_dense,
     samples=[
@@ -226,7 +226,7 @@ def _batch_matmul_type(
 
 
 @relay_op(
-    "qnn.batch_matmul", traits=(PRODUCT, Rescales,),
+    "qnn.batch_matmul", traits=(PRODUCT, Rescales, Quantized),
     infer=_batch_matmul_type,
     decompose=body_of_sums("qnn.batch_matmul"),
     samples=[

@@ -11,7 +11,7 @@ from serde.core import dataclass, dtype_name
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir import Constant, Expr, TensorType, as_dtype, const, normalize_axis, tensor_type
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
-from serde.relay.ir.traits import Rescales, SameAxes
+from serde.relay.ir.traits import Quantized, Rescales, SameAxes
 from serde.relay.op.elementwise.fixed_point import scale_fixed_point
 from serde.relay.op.qnn.parameters import (
     along_axis,
@@ -148,7 +148,7 @@ def _add(level: Expr, zero_point: Expr, dtype: str) -> Expr:
 
 
 @relay_op(
-    "qnn.quantize", traits=(SameAxes(("axis",)),),
+    "qnn.quantize", traits=(SameAxes(("axis",)), Quantized),
     infer=_quantize_type,
     decompose=quantize_body,
     samples=[
@@ -231,7 +231,7 @@ def _dequantize_linear(data: Expr, scale: Expr, zero_point: Constant, axis: int)
 
 
 @relay_op(
-    "qnn.dequantize", traits=(SameAxes(("axis",)),),
+    "qnn.dequantize", traits=(SameAxes(("axis",)), Quantized),
     infer=_dequantize_type,
     decompose=_decompose_dequantize,
     samples=[
@@ -321,7 +321,7 @@ def _decompose_requantize(
 
 
 @relay_op(
-    "qnn.requantize", traits=(SameAxes(("axis",)), Rescales),
+    "qnn.requantize", traits=(SameAxes(("axis",)), Rescales, Quantized),
     infer=_requantize_type,
     decompose=_decompose_requantize,
     samples=[

@@ -8,6 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Array, Expr, TensorType, call, get, join_dim, relay_op, sample, tensor
+from serde.relay.ir.traits import Quantized
 
 DType = np.dtype[AnyValue]
 _BYTES = ("int8", "uint8")
@@ -96,6 +97,7 @@ _S8 = {"low": -128, "high": 127}
 
 @relay_op(
     "serde.qlinear_conv2d",
+    traits=(Quantized,),
     infer=_conv_type,
     decompose=_decompose_conv,
     samples=[
@@ -211,6 +213,7 @@ def _decompose_matmul(lhs: Expr, rhs: Expr, *parameters: Expr, out_dtype: DType)
 
 @relay_op(
     "serde.qlinear_matmul",
+    traits=(Quantized,),
     infer=_matmul_type,
     decompose=_decompose_matmul,
     samples=[

@@ -1,7 +1,7 @@
-"""Sparse tensors of ONNX, filled up row by row when they are read.
+"""Sparse tensors, filled up row by row when they are read.
 
-Source: onnx.proto, ``SparseTensorProto``: values, and for each either its place in the
-row-major order of the dense tensor or its place along every axis, ascending.
+There are values, and for each either its place in the row-major order of the dense tensor or its
+place along every axis, ascending, as onnx.proto says of ``SparseTensorProto``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Recurrent layers, in the groups of :mod:`serde.relay.op.recurrent`; no others."""
