@@ -113,18 +113,10 @@ def check(
             float16 = True
             report.notes.append("the target computes in float16, and is judged as such")
         failing = compare_as_used(
-            own,
-            other,
-            model,
-            runs=runs,
-            tolerance=tolerance,
-            dims=dims,
-            data=data,
-            float16=float16,
-            yardstick=yardstick,
-            wide_flag=wide_flag(writer.export_options),
+            own, other, model, runs=runs, tolerance=tolerance, dims=dims, data=data,
+            float16=float16, yardstick=yardstick, wide_flag=wide_flag(writer.export_options),
             report=report,
-        )
+        )  # fmt: skip
     if yardstick and failing is not None:
         locate_difference(report, model, writer, Path(target), failing)
     return report

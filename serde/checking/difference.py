@@ -190,16 +190,11 @@ def diff_sides(first: DiffSide, second: DiffSide, *, weights: bool = True) -> Mo
     graph = first_difference(_canonicalize(first.model), _canonicalize(second.model))
     found, same = ((), None) if not weights else _diff_weights(first.model, second.model)
     return ModelDiff(
-        formats=(first.format, second.format),
-        versions=(first.version, second.version),
-        ports=tuple(ports),
-        ordered=_same_order(first.model, second.model),
-        operators=_diff_counts(*counts),
-        operator_set=first.format if same_format else PIVOT,
-        graph=graph,
-        weights=tuple(found),
-        same_weights=same,
-    )
+        formats=(first.format, second.format), versions=(first.version, second.version),
+        ports=tuple(ports), ordered=_same_order(first.model, second.model),
+        operators=_diff_counts(*counts), operator_set=first.format if same_format else PIVOT,
+        graph=graph, weights=tuple(found), same_weights=same,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -207,18 +207,11 @@ def _verdict(expected: Array, found: Array, chosen: Array) -> OutputVerdict:
     lost = exact.max(-1) - np.take_along_axis(exact, chosen[..., None], -1)[..., 0]
     equal = int((lost <= 2 * atol).sum())
     return OutputVerdict(
-        f"{SCORES} of {_STEPS} steps",
-        (expected.shape, found.shape),
-        dtypes,
-        apart,
-        apart / max(float(np.abs(exact).max()), _TINY),
-        cosine(expected, found),
-        atol,
-        0.0,
-        apart <= atol and equal == chosen.size,
-        target=SCORES,
+        f"{SCORES} of {_STEPS} steps", (expected.shape, found.shape), dtypes, apart,
+        apart / max(float(np.abs(exact).max()), _TINY), cosine(expected, found), atol, 0.0,
+        apart <= atol and equal == chosen.size, target=SCORES,
         remark=f"{equal} of {chosen.size} tokens equal",
-    )
+    )  # fmt: skip
 
 
 def _symbol(dim: object) -> str:

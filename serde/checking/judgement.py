@@ -162,17 +162,9 @@ def judge_output(
     atol, rtol = rule.tolerances(reference, rule.computed_dtype(dtype, found))
     shape = () if candidate is None else candidate.shape
     verdict = OutputVerdict(
-        output=name,
-        shapes=(reference.shape, shape),
-        dtypes=(dtype, found),
-        max_abs=math.inf,
-        max_rel=math.inf,
-        cosine=math.nan,
-        atol=atol,
-        rtol=rtol,
-        passed=False,
-        target=target,
-    )
+        output=name, shapes=(reference.shape, shape), dtypes=(dtype, found), max_abs=math.inf,
+        max_rel=math.inf, cosine=math.nan, atol=atol, rtol=rtol, passed=False, target=target,
+    )  # fmt: skip
     if candidate is None:
         return replace(verdict, remark="the target has no such output")
     if shape != reference.shape:

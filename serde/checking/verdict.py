@@ -114,16 +114,9 @@ def compare(
     if not reference.outputs:
         raise CheckError(f"{reference.name}: the source has no outputs to compare")
     sets = InputSets(
-        model,
-        reference,
-        candidate,
-        report=report,
-        runs=runs,
-        dims=dims,
-        data=data,
-        float16=float16,
-        seed=seed,
-    )
+        model, reference, candidate, report=report, runs=runs, dims=dims, data=data,
+        float16=float16, seed=seed,
+    )  # fmt: skip
     chosen = Tolerance() if tolerance is None else tolerance
     codes = candidate.computes_on_codes
     if codes:

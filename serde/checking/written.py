@@ -74,18 +74,11 @@ class WrittenModel:
         with report.stage("check"), ExitStack() as running:
             failing = compare_as_used(
                 running.enter_context(closing(self.open_source())),
-                running.enter_context(closing(engine_for_path(writer, path))),
-                self.expected,
-                runs=wanted.runs,
-                tolerance=wanted.tolerance,
-                dims=wanted.dims,
-                data=wanted.data,
-                float16=self.computes_float16,
-                yardstick=wanted.yardstick,
-                recorded=self.outputs,
-                wide_flag=wide_flag(None if made.passes.float16 else made.options),
-                report=report,
-            )
+                running.enter_context(closing(engine_for_path(writer, path))), self.expected,
+                runs=wanted.runs, tolerance=wanted.tolerance, dims=wanted.dims, data=wanted.data,
+                float16=self.computes_float16, yardstick=wanted.yardstick, recorded=self.outputs,
+                wide_flag=wide_flag(None if made.passes.float16 else made.options), report=report,
+            )  # fmt: skip
         if wanted.yardstick and failing is not None:
             locate_difference(report, self.expected, writer, path, failing, self.outputs)
         raise_if_differs(report, target, "the source")

@@ -33,17 +33,10 @@ OUTCOMES = {
     130: "interrupted",
 }
 _EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
-    (ConverterBug, 70),
-    (ConversionError, 1),
-    (OptionError, 2),
-    (FormatError, 3),
-    (ParseError, 3),
-    (MissingDependency, 6),
-    (StoreError, 7),
-    (ClusterError, 8),
-    (OSError, 2),
+    (ConverterBug, 70), (ConversionError, 1), (OptionError, 2), (FormatError, 3), (ParseError, 3),
+    (MissingDependency, 6), (StoreError, 7), (ClusterError, 8), (OSError, 2),
     (KeyboardInterrupt, 130),
-)
+)  # fmt: skip
 """The exit code of each kind of error, the first that fits."""
 
 

@@ -36,28 +36,18 @@ class Element:
 
 
 _ELEMENTS = (
-    Element("bool", 1, None, 8, "bool"),
-    Element("fp16", 10, 1, 16, "float16"),
-    Element("fp32", 11, 2, 32, "float32"),
-    Element("fp64", 12, None, 64, "float64"),
-    Element("bf16", 13, 5, 16, "bfloat16"),
-    Element("int8", 21, 4, 8, "int8"),
-    Element("int16", 22, 6, 16, "int16"),
-    Element("int32", 23, 14, 32, "int32"),
-    Element("int64", 24, None, 64, "int64"),
-    Element("int4", 25, 8, 4, "int4"),
-    Element("uint8", 31, 3, 8, "uint8"),
-    Element("uint16", 32, 7, 16, "uint16"),
-    Element("uint32", 33, 15, 32, "uint32"),
-    Element("uint64", 34, None, 64, "uint64"),
-    Element("uint4", 35, 11, 4, "uint4"),
-    Element("uint2", 36, 10, 2, "uint2"),
-    Element("uint1", 37, 9, 1, "uint8"),
-    Element("uint6", 38, 13, 6, "uint8"),
-    Element("uint3", 39, 12, 3, "uint8"),
-    Element("fp8e4m3fn", 40, None, 8, "float8_e4m3fn"),
+    Element("bool", 1, None, 8, "bool"), Element("fp16", 10, 1, 16, "float16"),
+    Element("fp32", 11, 2, 32, "float32"), Element("fp64", 12, None, 64, "float64"),
+    Element("bf16", 13, 5, 16, "bfloat16"), Element("int8", 21, 4, 8, "int8"),
+    Element("int16", 22, 6, 16, "int16"), Element("int32", 23, 14, 32, "int32"),
+    Element("int64", 24, None, 64, "int64"), Element("int4", 25, 8, 4, "int4"),
+    Element("uint8", 31, 3, 8, "uint8"), Element("uint16", 32, 7, 16, "uint16"),
+    Element("uint32", 33, 15, 32, "uint32"), Element("uint64", 34, None, 64, "uint64"),
+    Element("uint4", 35, 11, 4, "uint4"), Element("uint2", 36, 10, 2, "uint2"),
+    Element("uint1", 37, 9, 1, "uint8"), Element("uint6", 38, 13, 6, "uint8"),
+    Element("uint3", 39, 12, 3, "uint8"), Element("fp8e4m3fn", 40, None, 8, "float8_e4m3fn"),
     Element("fp8e5m2", 41, None, 8, "float8_e5m2"),
-)
+)  # fmt: skip
 
 BY_MIL = MappingProxyType({element.mil: element for element in _ELEMENTS})
 """Element types by number in ``DataType``; strings are not among them."""

@@ -261,16 +261,10 @@ def _emit_cond(
             own.append(inputs.index(value))
         locations.append(own)
     return ctx.emit_with_bodies(
-        "_cond",
-        inputs,
-        bodies,
-        outputs,
-        num_args=len(inputs) + 3,
-        num_outputs=outputs,
-        cond_input_locs=str(locations[0]),
-        then_input_locs=str(locations[1]),
+        "_cond", inputs, bodies, outputs, num_args=len(inputs) + 3, num_outputs=outputs,
+        cond_input_locs=str(locations[0]), then_input_locs=str(locations[1]),
         else_input_locs=str(locations[2]),
-    )
+    )  # fmt: skip
 
 
 def _declaration(type_: TensorType) -> dict[str, str]:

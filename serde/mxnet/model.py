@@ -16,20 +16,9 @@ __all__ = [
 ]  # fmt: skip
 
 DTYPES = (
-    "float32",
-    "float64",
-    "float16",
-    "uint8",
-    "int32",
-    "int8",
-    "int64",
-    "bool",
-    "int16",
-    "uint16",
-    "uint32",
-    "uint64",
-    "bfloat16",
-)
+    "float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool", "int16", "uint16",
+    "uint32", "uint64", "bfloat16",
+)  # fmt: skip
 """dtypes by MXNet's type flag (``mshadow/base.h``)."""
 
 COMPUTED = frozenset({"float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"})

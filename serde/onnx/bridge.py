@@ -99,17 +99,11 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         from serde.walk.export_fallback import ExportFallback
 
         native = from_relay(
-            model,
-            options.opset,
-            options.intermediate_shapes,
-            report,
-            quantized=options.quantized,
-            allow=options.allow,
-            local_functions=options.local_functions,
-            link_weights=options.link_weights,
-            runtime=options.runtime,
+            model, options.opset, options.intermediate_shapes, report, quantized=options.quantized,
+            allow=options.allow, local_functions=options.local_functions,
+            link_weights=options.link_weights, runtime=options.runtime,
             fallback=ExportFallback.of(self.name, options),
-        )
+        )  # fmt: skip
         if options.link_weights:
             native.to_link = linkable_weights(native.weights, report)
         return native

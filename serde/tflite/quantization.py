@@ -196,16 +196,11 @@ def _requantized(
 ) -> Expr:
     factors = np.asarray(scale, np.float32)
     return relay.qnn.op.requantize(
-        x,
-        Constant(factors if factors.size > 1 else factors.reshape(())),
-        Constant(np.zeros((), np.int32)),
-        Constant(np.array(to_scale, np.float32)),
-        Constant(np.array(to_zero, np.int32)),
-        axis=-1,
-        rounding=rounding,
-        compute_dtype="int64",
+        x, Constant(factors if factors.size > 1 else factors.reshape(())),
+        Constant(np.zeros((), np.int32)), Constant(np.array(to_scale, np.float32)),
+        Constant(np.array(to_zero, np.int32)), axis=-1, rounding=rounding, compute_dtype="int64",
         out_dtype=dtype,
-    )
+    )  # fmt: skip
 
 
 def _rescaled_wide(x: Expr, ratio: Array, zero: int, dtype: str) -> Expr:

@@ -97,14 +97,9 @@ def _lower(model: RelayModel, training: bool, report: Report) -> RelayModel:
 
     layers = transform.RaiseLayers(whole, frozenset(model.params))
     return lower_to_static(
-        model,
-        TABLE,
-        supported,
-        report,
-        before=[layers],
-        after=[MERGE_STACKS, transform.RemoveIdentities(training)],
-        keep_training=training,
-    )
+        model, TABLE, supported, report, before=[layers],
+        after=[MERGE_STACKS, transform.RemoveIdentities(training)], keep_training=training,
+    )  # fmt: skip
 
 
 def _input(name: str, value: Value) -> Input:

@@ -95,17 +95,12 @@ class _Writer:
 
     def node(self, node: Node) -> list[AnyValue]:
         row: list[AnyValue] = [
-            self.text(node.op),
-            KINDS.index(node.kind),
-            self.text(node.category),
-            self.text(node.name),
-            [self.text(each) for each in node.types],
-            self._attribute_row(node.attributes),
-            self._operands(node),
-            [self.text(each) for each in node.values],
-            [self.text(each) for each in node.issues],
+            self.text(node.op), KINDS.index(node.kind), self.text(node.category),
+            self.text(node.name), [self.text(each) for each in node.types],
+            self._attribute_row(node.attributes), self._operands(node),
+            [self.text(each) for each in node.values], [self.text(each) for each in node.issues],
             [self.text(each) for each in node.parts],
-        ]
+        ]  # fmt: skip
         while len(row) > 7 and not row[-1]:
             row.pop()
         return row

@@ -229,18 +229,13 @@ def _read_signature(
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     tensors = [p for p in parameters if p in positional or p.kind is p.VAR_POSITIONAL]
     return Converter(
-        function=function,
-        since=since,
-        operands=tuple(p.name for p in tensors),
+        function=function, since=since, operands=tuple(p.name for p in tensors),
         required=sum(p.default is REQUIRED for p in positional),
         accepted=None if variadic else len(positional),
-        omissible=tuple(_takes_none(hints.get(p.name)) for p in tensors),
-        attributes=attributes,
-        shared=shared,
-        ignored=ignored,
-        uses=uses,
+        omissible=tuple(_takes_none(hints.get(p.name)) for p in tensors), attributes=attributes,
+        shared=shared, ignored=ignored, uses=uses,
         takes_rest=lenient and any(p.kind is p.VAR_KEYWORD for p in parameters),
-    )
+    )  # fmt: skip
 
 
 @cache

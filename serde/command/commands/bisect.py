@@ -68,17 +68,11 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     from serde.command.render import bisection_table
 
     found = bisect_models(
-        source,
-        target,
-        source_format=options["source_format"],
-        target_format=options["target_format"],
-        dims=parse_lengths(options["check_dim"]),
-        check_data=options["check_data"],
-        storage_options=storage_options(options),
-        report=run.report,
-        **reading_options(options),
-        **given_options(ctx, options),
-    )
+        source, target, source_format=options["source_format"],
+        target_format=options["target_format"], dims=parse_lengths(options["check_dim"]),
+        check_data=options["check_data"], storage_options=storage_options(options),
+        report=run.report, **reading_options(options), **given_options(ctx, options),
+    )  # fmt: skip
     code, outcome = (0, "done") if found.agrees else (4, "different")
     if run.as_json:
         values = [asdict(value) for value in found.values]

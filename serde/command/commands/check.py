@@ -65,19 +65,12 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     from serde.command.flags import parse_images
 
     check_model(
-        source,
-        target,
-        source_format=options["source_format"],
-        target_format=options["target_format"],
-        runs=options["runs"],
-        float16=options["float16"],
+        source, target, source_format=options["source_format"],
+        target_format=options["target_format"], runs=options["runs"], float16=options["float16"],
         check_images=parse_images(options["check_images"]),
-        storage_options=storage_options(options),
-        report=run.report,
-        **checking_options(options),
-        **reading_options(options),
-        **given_options(ctx, options),
-    )
+        storage_options=storage_options(options), report=run.report, **checking_options(options),
+        **reading_options(options), **given_options(ctx, options),
+    )  # fmt: skip
     run.report.before.clear()
     show_report(run)
     raise_if_differs(run.report, target, source)

@@ -62,16 +62,11 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     try:
         found = diff_models(
-            options["left"],
-            options["right"],
-            left_format=options["source_format"],
-            right_format=options["target_format"],
-            weights=options["weights"],
-            storage_options=storage_options(options),
-            report=run.report,
-            **reading_options(options),
+            options["left"], options["right"], left_format=options["source_format"],
+            right_format=options["target_format"], weights=options["weights"],
+            storage_options=storage_options(options), report=run.report, **reading_options(options),
             **given_options(ctx, options),
-        )
+        )  # fmt: skip
     except ConversionError as error:
         raise _as_check_error(error) from error
     if run.as_json:

@@ -75,15 +75,10 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     paths = options["paths"]
     found = inspect_model(
-        paths[0] if len(paths) == 1 else list(paths),
-        format=options["source_format"],
-        relay=options["relay"],
-        storage_options=storage_options(options),
-        nodes=options["nodes"],
-        report=run.report,
-        **reading_options(options),
-        **given_options(ctx, options),
-    )
+        paths[0] if len(paths) == 1 else list(paths), format=options["source_format"],
+        relay=options["relay"], storage_options=storage_options(options), nodes=options["nodes"],
+        report=run.report, **reading_options(options), **given_options(ctx, options),
+    )  # fmt: skip
     if run.as_json:
         run.print_result(found.as_dict())
         return

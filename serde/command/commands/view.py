@@ -92,22 +92,13 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     path = _page_path(options["model"]) if options["output"] is None else options["output"]
     check_written(path, named, "--output", (".html", ".htm"))
     page = view(
-        options["model"],
-        options["other"],
-        path=path,
-        params=options["params"],
-        source_format=options["source_format"],
-        target_format=options["target_format"],
-        storage_options=storage_options(options),
-        weights=options["weights"],
-        seconds=options["weights_seconds"],
-        values=options["values"],
-        dims=parse_lengths(options["check_dim"]),
-        check_data=options["check_data"],
-        report=run.report,
-        **reading_options(options),
-        **given_options(ctx, options),
-    )
+        options["model"], options["other"], path=path, params=options["params"],
+        source_format=options["source_format"], target_format=options["target_format"],
+        storage_options=storage_options(options), weights=options["weights"],
+        seconds=options["weights_seconds"], values=options["values"],
+        dims=parse_lengths(options["check_dim"]), check_data=options["check_data"],
+        report=run.report, **reading_options(options), **given_options(ctx, options),
+    )  # fmt: skip
     size = len(page.html.encode())
     if run.as_json:
         models = [asdict(model) for model in page.models]

@@ -217,16 +217,10 @@ class _Batch:
         """Give a job to the cluster."""
         self._numbers += 1
         future = self._client.submit(
-            run_model,
-            _located(job).as_dict(),
-            self._settings,
-            __version__,
-            self._run,
-            key=(f"serde-batch-{self._run}", self._numbers),
-            pure=False,
-            workers=self._fit,
+            run_model, _located(job).as_dict(), self._settings, __version__, self._run,
+            key=(f"serde-batch-{self._run}", self._numbers), pure=False, workers=self._fit,
             allow_other_workers=self._fit is not None,
-        )
+        )  # fmt: skip
         self._tasks[future.key] = _Task(job, future, tries)
         self._completed.add(future)
 

@@ -17,27 +17,10 @@ MODELS: Final = 50_000
 """Most models that a page has in its table; those that failed come first."""
 
 COLUMNS: Final = (
-    "name",
-    "status",
-    "verdict",
-    "seconds",
-    "memory",
-    "bytes_read",
-    "bytes_written",
-    "nodes",
-    "error",
-    "sources",
-    "target",
-    "attempts",
-    "worker",
-    "gaps",
-    "outputs",
-    "allowed",
-    "notes",
-    "stages",
-    "engines",
-    "accuracy",
-)
+    "name", "status", "verdict", "seconds", "memory", "bytes_read", "bytes_written", "nodes",
+    "error", "sources", "target", "attempts", "worker", "gaps", "outputs", "allowed", "notes",
+    "stages", "engines", "accuracy",
+)  # fmt: skip
 _NODES, _GAPS, _OUTPUTS, _LINES = 5, 100, 50, 20
 """Names of nodes of a gap, gaps, outputs and other lines that a model has in a page at most."""
 

@@ -29,20 +29,9 @@ _ROWS: Final = 2000
 """Outcomes in a row group: some megabytes, however many there are in all."""
 
 _COPIED: Final = (
-    "name",
-    "target",
-    "status",
-    "exit_code",
-    "error",
-    "content",
-    "bytes_read",
-    "bytes_written",
-    "seconds",
-    "memory",
-    "attempts",
-    "worker",
-    "reused",
-)
+    "name", "target", "status", "exit_code", "error", "content", "bytes_read", "bytes_written",
+    "seconds", "memory", "attempts", "worker", "reused",
+)  # fmt: skip
 _MICROSECONDS: Final = 1_000_000
 
 
@@ -117,25 +106,11 @@ def schema() -> AnyValue:
     issues = _structures(arrow, op=text, node=text, reason=text, hint=text)
     counts = _structures(arrow, op=text, count=count)
     verdicts = _structures(
-        arrow,
-        output=text,
-        target=text,
-        source_shape=arrow.list_(count),
-        target_shape=arrow.list_(count),
-        source_dtype=text,
-        target_dtype=text,
-        max_abs=number,
-        max_rel=number,
-        cosine=number,
-        atol=number,
-        rtol=number,
-        passed=flag,
-        informative=flag,
-        distance=number,
-        own=number,
-        factor=number,
-        remark=text,
-    )
+        arrow, output=text, target=text, source_shape=arrow.list_(count),
+        target_shape=arrow.list_(count), source_dtype=text, target_dtype=text, max_abs=number,
+        max_rel=number, cosine=number, atol=number, rtol=number, passed=flag, informative=flag,
+        distance=number, own=number, factor=number, remark=text,
+    )  # fmt: skip
     figures = ("cosine", "worst_cosine", "snr", "error", "agreement")
     nearness = arrow.struct([(each, number) for each in figures])
     accuracy = _structures(arrow, output=text, passed=flag, before=nearness, after=nearness)

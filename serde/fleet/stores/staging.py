@@ -254,18 +254,11 @@ class _Run:
                 paths[0].unlink()
             paths[0] = unpacked.path
         return Staged(
-            tuple(paths),
-            tuple(names),
-            tuple(files),
-            nbytes,
-            options={} if unpacked is None else unpacked.options,
-            facts=facts,
-            notes=() if unpacked is None else unpacked.notes,
-            fetched=self._digests,
-            places=self.places,
-            packed=packed,
-            missing=tuple(self._missing),
-        )
+            tuple(paths), tuple(names), tuple(files), nbytes,
+            options={} if unpacked is None else unpacked.options, facts=facts,
+            notes=() if unpacked is None else unpacked.notes, fetched=self._digests,
+            places=self.places, packed=packed, missing=tuple(self._missing),
+        )  # fmt: skip
 
     def _fetch_or_find(self, source: Source, number: int) -> tuple[Path, list[tuple[str, Path]]]:
         """Return the place of a source on local disk, and its files."""

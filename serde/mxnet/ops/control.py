@@ -144,17 +144,12 @@ def _foreach(
     kept = [i for i, name in enumerate(variables.names[: len(data)]) if name in own]
     order = [*kept, *range(len(data), len(inputs))]
     results = ctx.emit_with_bodies(
-        "_foreach",
-        [inputs[i] for i in order],
-        [inside],
-        count + len(states),
-        num_args=len(order) + 1,
-        num_outputs=count + len(states),
-        num_out_data=count,
+        "_foreach", [inputs[i] for i in order], [inside], count + len(states),
+        num_args=len(order) + 1, num_outputs=count + len(states), num_out_data=count,
         in_data_locs=str([own.index(variables.names[i]) for i in kept]),
         in_state_locs=str([own.index(name) for name in variables.names[len(data) :]]),
         remain_locs=str([i for i, place in enumerate(indices) if place >= len(data) + len(states)]),
-    )
+    )  # fmt: skip
     return (*results[count:], *results[: len(stacks)])
 
 
@@ -315,18 +310,11 @@ def _while_loop(
     asked = _inputs(asks, names, inputs[:count], inputs)
     taken = _inputs(inside, names, inputs[:count], inputs)
     results = ctx.emit_with_bodies(
-        "_while_loop",
-        inputs,
-        [asks, inside],
-        len(elements) + count,
-        num_args=len(inputs) + 2,
-        num_outputs=len(elements) + count,
-        num_out_data=len(elements),
-        max_iterations=most,
-        cond_input_locs=str(asked),
-        func_input_locs=str(taken),
+        "_while_loop", inputs, [asks, inside], len(elements) + count, num_args=len(inputs) + 2,
+        num_outputs=len(elements) + count, num_out_data=len(elements), max_iterations=most,
+        cond_input_locs=str(asked), func_input_locs=str(taken),
         func_var_locs=str([inside.variables.index(name) for name in names]),
-    )
+    )  # fmt: skip
     stacks, (number, _, *last) = results[: len(elements)], results[len(elements) :]
     steps = ctx.const(allocation.arange(most), "float32")
     done = ctx.emit("broadcast_lesser", steps, ctx.cast(replace(number, type=SCALAR), "float32"))

@@ -74,16 +74,10 @@ def expand_conv_integer(
     if point is not None and tensor_type(point).rank:
         point = relay.expand_dims(point, 1, len(lengths) - 1)
     found = call(
-        f"nn.conv{len(lengths) - 2}d",
-        _level(data, data_zero_point),
-        _level(weight, point),
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        channels=None,
+        f"nn.conv{len(lengths) - 2}d", _level(data, data_zero_point), _level(weight, point),
+        strides=strides, padding=padding, dilation=dilation, groups=groups, channels=None,
         kernel_size=None,
-    )
+    )  # fmt: skip
     return relay.cast(found, "int32")
 
 

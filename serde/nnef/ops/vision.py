@@ -21,19 +21,13 @@ from serde.nnef.ops.table import OPS, Export, Import, Value
 from serde.relay.ir import Dim, Expr, Tuple
 
 OPS.refuses_calls(
-    "serde.box_nms",
-    "serde.multibox_detection",
-    "serde.non_max_suppression",
-    "serde.scored_proposal",
-    "vision.all_class_non_max_suppression",
-    "vision.get_valid_counts",
-    "vision.multibox_transform_loc",
-    "vision.non_max_suppression",
-    "vision.proposal",
+    "serde.box_nms", "serde.multibox_detection", "serde.non_max_suppression",
+    "serde.scored_proposal", "vision.all_class_non_max_suppression", "vision.get_valid_counts",
+    "vision.multibox_transform_loc", "vision.non_max_suppression", "vision.proposal",
     "vision.regular_non_max_suppression",
     reason="NNEF has no fragment that orders and suppresses boxes",
     hint="end the model before it (option outputs) and suppress boxes behind the network",
-)
+)  # fmt: skip
 
 
 def _require_images(

@@ -122,15 +122,9 @@ def attend(
         whole = combine_masks(ctx, mask, allowed)
         implicit = replace(implicit, causal=False)
     return call(
-        "serde.attention",
-        query,
-        key,
-        value,
-        whole,
-        scale=scale,
-        is_causal=implicit.causal,
+        "serde.attention", query, key, value, whole, scale=scale, is_causal=implicit.causal,
         softcap=softcap or None,
-    )
+    )  # fmt: skip
 
 
 def pad_mask(ctx: Import, mask: Expr, key: Expr) -> Expr:
@@ -167,19 +161,9 @@ def export_linear_attention(
     """The rule that ONNX names follows from what is given."""
     names = [name for name, x in (("gated", decay), ("delta", beta)) if x is not None]
     return ctx.emit_tuple(
-        "LinearAttention",
-        query,
-        key,
-        value,
-        state,
-        decay,
-        beta,
-        outputs=2,
-        q_num_heads=num_heads,
-        kv_num_heads=num_key_heads,
-        scale=scale,
-        update_rule="_".join(names) or "linear",
-    )
+        "LinearAttention", query, key, value, state, decay, beta, outputs=2, q_num_heads=num_heads,
+        kv_num_heads=num_key_heads, scale=scale, update_rule="_".join(names) or "linear",
+    )  # fmt: skip
 
 
 @OPS.imports("LinearAttention", since=27, ignored=("chunk_size",))
@@ -203,17 +187,9 @@ def import_linear_attention(
     if (beta is not None) != ("delta" in update_rule):
         raise Unsupported(f"update_rule {update_rule!r} and beta do not go together")
     found = call(
-        "serde.linear_attention",
-        query,
-        key,
-        value,
-        decay,
-        beta,
-        past_state,
-        num_heads=q_num_heads,
-        num_key_heads=kv_num_heads,
-        scale=scale or None,
-    )
+        "serde.linear_attention", query, key, value, decay, beta, past_state, num_heads=q_num_heads,
+        num_key_heads=kv_num_heads, scale=scale or None,
+    )  # fmt: skip
     return [TupleGetItem(found, index) for index in range(2)]
 
 
@@ -263,15 +239,9 @@ def export_rotary_embedding(
     if positions is not None and ctx.type(positions).dtype != "int64":
         positions = cast(ctx, positions, "int64")
     return ctx.emit(
-        "RotaryEmbedding",
-        data,
-        cos,
-        sin,
-        positions,
-        num_heads=num_heads or None,
-        rotary_embedding_dim=rotary_dim or None,
-        interleaved=int(interleaved) or None,
-    )
+        "RotaryEmbedding", data, cos, sin, positions, num_heads=num_heads or None,
+        rotary_embedding_dim=rotary_dim or None, interleaved=int(interleaved) or None,
+    )  # fmt: skip
 
 
 @OPS.imports("RotaryEmbedding", since=23)
@@ -287,15 +257,9 @@ def import_rotary_embedding(
     rotary_embedding_dim: int = 0,
 ) -> Expr:
     return call(
-        "serde.rotary_embedding",
-        x,
-        cos_cache,
-        sin_cache,
-        position_ids,
-        num_heads=num_heads,
-        rotary_dim=rotary_embedding_dim,
-        interleaved=interleaved,
-    )
+        "serde.rotary_embedding", x, cos_cache, sin_cache, position_ids, num_heads=num_heads,
+        rotary_dim=rotary_embedding_dim, interleaved=interleaved,
+    )  # fmt: skip
 
 
 def _has_known_lengths(node: Call) -> bool:
@@ -330,15 +294,9 @@ def export_attention(
     softcap: float | None,
 ) -> Value:
     return ctx.emit(
-        "Attention",
-        query,
-        key,
-        value,
-        _expand_mask(ctx, query, key, mask),
-        scale=scale,
-        is_causal=int(is_causal) or None,
-        softcap=softcap,
-    )
+        "Attention", query, key, value, _expand_mask(ctx, query, key, mask), scale=scale,
+        is_causal=int(is_causal) or None, softcap=softcap,
+    )  # fmt: skip
 
 
 @OPS.imports("Attention", since=(23, 24, 25), ignored=("softmax_precision",))

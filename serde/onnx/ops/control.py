@@ -204,16 +204,11 @@ def import_scan(
             break
         types = joined
     found = call(
-        "serde.scan",
-        state,
-        scanned,
-        tuple(captures),
-        body=function,
-        axes=axes,
+        "serde.scan", state, scanned, tuple(captures), body=function, axes=axes,
         reverse=tuple(map(bool, scan_input_directions)) or (False,) * num_scan_inputs,
         out_axes=scan_output_axes or (0,) * outputs,
         out_reverse=tuple(map(bool, scan_output_directions)) or (False,) * outputs,
-    )
+    )  # fmt: skip
     return [TupleGetItem(found, index) for index in range(len(body.output))]
 
 

@@ -24,15 +24,9 @@ def export_serde_layer_norm(
     ctx: Export, x: Value, gamma: Value, beta: Value | None, *, norm: StashedNorm
 ) -> tuple[Value, ...]:
     return ctx.emit_tuple(
-        "LayerNormalization",
-        x,
-        gamma,
-        beta,
-        outputs=3,
-        axis=norm.axis,
-        epsilon=norm.epsilon,
+        "LayerNormalization", x, gamma, beta, outputs=3, axis=norm.axis, epsilon=norm.epsilon,
         stash_type=helper.np_dtype_to_tensor_dtype(norm.stash_dtype),
-    )
+    )  # fmt: skip
 
 
 @OPS.imports("LayerNormalization", since=17)
@@ -237,14 +231,9 @@ def export_group_norm(
     moved, order = _move_channel_second(ctx, x, norm.axis)
     is_double = ctx.type(x).dtype == "float64"
     result = ctx.emit(
-        "GroupNormalization",
-        moved,
-        gamma,
-        beta,
-        num_groups=num_groups,
-        epsilon=norm.epsilon,
+        "GroupNormalization", moved, gamma, beta, num_groups=num_groups, epsilon=norm.epsilon,
         stash_type=onnx.TensorProto.DOUBLE if is_double else None,
-    )
+    )  # fmt: skip
     return _restore_axes(ctx, result, order)
 
 

@@ -152,17 +152,11 @@ def export_roi_align(ctx: Export, x: Value, rois: Value, *, roi: RoiAlign) -> Va
     image = ctx.emit("Gather", rois, ctx.const(0, np.int64), axis=1)
     corners = ctx.emit("Slice", rois, ctx.ints([1]), ctx.ints([5]), ctx.ints([1]))
     return ctx.emit(
-        "RoiAlign",
-        x,
-        corners,
-        cast(ctx, image, np.int64),
+        "RoiAlign", x, corners, cast(ctx, image, np.int64),
         coordinate_transformation_mode="output_half_pixel" if ctx.version >= 16 else None,
-        mode="avg",
-        output_height=height,
-        output_width=width,
-        sampling_ratio=max(roi.sample_ratio, 0),
-        spatial_scale=roi.spatial_scale,
-    )
+        mode="avg", output_height=height, output_width=width,
+        sampling_ratio=max(roi.sample_ratio, 0), spatial_scale=roi.spatial_scale,
+    )  # fmt: skip
 
 
 @OPS.exports("vision.roi_pool")
@@ -194,17 +188,11 @@ def export_serde_roi_align(
 ) -> Value:
     centres = "half_pixel" if roi.half_pixel else "output_half_pixel"
     return ctx.emit(
-        "RoiAlign",
-        x,
-        rois,
-        as_dtype(ctx, images, "int64"),
-        coordinate_transformation_mode=centres if ctx.version >= 16 else None,
-        mode=roi.mode,
-        output_height=roi.pooled_size[0],
-        output_width=roi.pooled_size[1],
-        sampling_ratio=max(roi.sample_ratio, 0),
-        spatial_scale=roi.spatial_scale,
-    )
+        "RoiAlign", x, rois, as_dtype(ctx, images, "int64"),
+        coordinate_transformation_mode=centres if ctx.version >= 16 else None, mode=roi.mode,
+        output_height=roi.pooled_size[0], output_width=roi.pooled_size[1],
+        sampling_ratio=max(roi.sample_ratio, 0), spatial_scale=roi.spatial_scale,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,16 +217,11 @@ def import_roi_align(
     align: RoiAlignAttributes,
 ) -> Expr:
     return call(
-        "serde.roi_align",
-        x,
-        rois,
-        batch_indices,
-        pooled_size=(align.output_height, align.output_width),
-        spatial_scale=align.spatial_scale,
-        sample_ratio=align.sampling_ratio,
-        mode=align.mode,
+        "serde.roi_align", x, rois, batch_indices,
+        pooled_size=(align.output_height, align.output_width), spatial_scale=align.spatial_scale,
+        sample_ratio=align.sampling_ratio, mode=align.mode,
         half_pixel=coordinate_transformation_mode == "half_pixel",
-    )
+    )  # fmt: skip
 
 
 @OPS.imports("RoiAlign", since=10)

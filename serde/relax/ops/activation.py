@@ -19,16 +19,9 @@ _LAYERS: Final = {
 }
 
 _WIDENED: Final = (
-    "serde.celu",
-    "serde.elu",
-    "serde.hard_sigmoid",
-    "serde.hard_swish",
-    "serde.log_sigmoid",
-    "serde.selu",
-    "serde.softsign",
-    "serde.swiglu",
-    "serde.swish",
-)
+    "serde.celu", "serde.elu", "serde.hard_sigmoid", "serde.hard_swish", "serde.log_sigmoid",
+    "serde.selu", "serde.softsign", "serde.swiglu", "serde.swish",
+)  # fmt: skip
 """What Relax has no operator for."""
 
 _SELU: Final = {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}

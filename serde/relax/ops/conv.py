@@ -127,17 +127,10 @@ def export_conv(
     before, after = split_padding(conv.padding, rank)
     total = sum_dtype(ctx.type(data).dtype, conv.out_dtype)
     made = ctx.emit(
-        f"nn.conv{rank}d",
-        data,
-        weight,
-        strides=list(conv.strides),
-        padding=[*before, *after],
-        dilation=list(conv.dilation),
-        groups=conv.groups,
-        data_layout=conv.data_layout,
-        kernel_layout=conv.kernel_layout,
-        out_dtype=total,
-    )
+        f"nn.conv{rank}d", data, weight, strides=list(conv.strides), padding=[*before, *after],
+        dilation=list(conv.dilation), groups=conv.groups, data_layout=conv.data_layout,
+        kernel_layout=conv.kernel_layout, out_dtype=total,
+    )  # fmt: skip
     return add_bias(ctx, cast(ctx, made, total, ctx.result_type().dtype), bias, rank)
 
 
@@ -215,28 +208,16 @@ def export_conv_transpose(
     ):
         x, w = (cast(ctx, each, dtype, total) for each in (data, weight))
         made = ctx.emit(
-            f"nn.conv{rank}d_transpose",
-            x,
-            w,
-            strides=list(conv.strides),
-            padding=[*before, *after],
-            output_padding=list(conv.output_padding),
-            dilation=list(conv.dilation),
-            groups=conv.groups,
-            data_layout=conv.data_layout,
+            f"nn.conv{rank}d_transpose", x, w, strides=list(conv.strides),
+            padding=[*before, *after], output_padding=list(conv.output_padding),
+            dilation=list(conv.dilation), groups=conv.groups, data_layout=conv.data_layout,
             kernel_layout=conv.kernel_layout,
-        )
+        )  # fmt: skip
     else:
         compute = conv_transpose(
-            ctx.framework,
-            conv.strides,
-            before,
-            after,
-            conv.output_padding,
-            conv.dilation,
-            conv.groups,
-            total,
-        )
+            ctx.framework, conv.strides, before, after, conv.output_padding, conv.dilation,
+            conv.groups, total,
+        )  # fmt: skip
         made = ctx.emit_te(compute, data, weight)
     return add_bias(ctx, cast(ctx, made, total, ctx.result_type().dtype), bias, rank)
 

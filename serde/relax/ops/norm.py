@@ -61,15 +61,10 @@ def export_batch_norm(
         for each in (gamma, beta, moving_mean, moving_var)
     ]
     made = ctx.apply(
-        "nn.batch_norm",
-        cast(ctx, data, dtype, wide),
-        *operands,
-        axis=norm.axis % ctx.type(data).rank,
-        epsilon=norm.epsilon,
-        center=norm.center,
-        scale=norm.scale,
-        training=False,
-    )
+        "nn.batch_norm", cast(ctx, data, dtype, wide), *operands,
+        axis=norm.axis % ctx.type(data).rank, epsilon=norm.epsilon, center=norm.center,
+        scale=norm.scale, training=False,
+    )  # fmt: skip
     result = ctx.bind(ctx.framework.relax.TupleGetItem(ctx.bind(made).expr, 0))
     return cast(ctx, result, wide, dtype), moving_mean, moving_var
 

@@ -200,16 +200,10 @@ def _emit_pool(
                 reach += (count - 1) * window.strides[axis]
             after[axis] = max(after[axis], reach - length - window.before[axis])
     return ctx.emit(
-        f"nn.{kind}_pool{rank}d",
-        x,
-        pool_size=list(window.size),
-        strides=list(window.strides),
-        padding=[*window.before, *after],
-        dilation=list(window.dilation),
-        ceil_mode=ceil_mode,
-        layout=USUAL[rank],
-        **attrs,
-    )
+        f"nn.{kind}_pool{rank}d", x, pool_size=list(window.size), strides=list(window.strides),
+        padding=[*window.before, *after], dilation=list(window.dilation), ceil_mode=ceil_mode,
+        layout=USUAL[rank], **attrs,
+    )  # fmt: skip
 
 
 def _are_parts_right(ctx: Export, data: Value, size: Sequence[int]) -> bool:

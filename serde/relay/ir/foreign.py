@@ -273,18 +273,10 @@ class Foreign:
         except (TypeError, ValueError) as error:
             raise TypeInferenceError(f"{self.full_name}: {error}") from None
         return call(
-            FOREIGN,
-            tuple(inputs),
-            span=span,
-            framework=self.framework,
-            name=self.name,
-            domain=self.domain,
-            version=self.version,
-            attributes=text,
-            absent=self.absent,
-            result_types=tuple((each.shape, each.dtype) for each in self.results),
-            **attrs,
-        )
+            FOREIGN, tuple(inputs), span=span, framework=self.framework, name=self.name,
+            domain=self.domain, version=self.version, attributes=text, absent=self.absent,
+            result_types=tuple((each.shape, each.dtype) for each in self.results), **attrs,
+        )  # fmt: skip
 
     def arrange(self, values: Sequence[AnyValue]) -> list[AnyValue]:
         """Return operands at their places, None where an input is left out."""

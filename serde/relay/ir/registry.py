@@ -90,22 +90,9 @@ class OpDef(Op):
     """
 
     __slots__ = (
-        "_declared",
-        "arguments",
-        "attributes",
-        "by_value",
-        "carries",
-        "complete",
-        "decompose",
-        "doc",
-        "fields",
-        "infer",
-        "kernel",
-        "meta_class",
-        "operands",
-        "samples",
-        "traits",
-    )
+        "_declared", "arguments", "attributes", "by_value", "carries", "complete", "decompose",
+        "doc", "fields", "infer", "kernel", "meta_class", "operands", "samples", "traits",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -236,17 +223,9 @@ def relay_op(
         if name in _OPS or (foreign and find(name) is not None):
             raise RelayError(f"{name} is declared twice")
         made = OpDef(
-            name,
-            kernel,
-            infer,
-            samples,
-            traits=traits,
-            decompose=decompose,
-            by_value=by_value,
-            complete=complete,
-            meta_class=meta_class,
-            arguments=arguments,
-        )
+            name, kernel, infer, samples, traits=traits, decompose=decompose, by_value=by_value,
+            complete=complete, meta_class=meta_class, arguments=arguments,
+        )  # fmt: skip
         if foreign:
             made.operands  # noqa: B018 - Read, so that what is wrong is refused here.
         _OPS[name] = made

@@ -162,14 +162,9 @@ def _with_limit(node: Call, body: Function, state: Tuple, captures: Tuple, found
     params = [number, *(body.params[1 + i] for i in kept), *body.params[1 + len(state) :]]
     inner = infer_function(Function(params, substitute(result, {counter: value})))
     loop = call(
-        "serde.loop",
-        const(found.iterations, "int64"),
-        None,
-        tuple(state.fields[i] for i in kept),
-        captures.fields,
-        body=inner,
-        span=node.span,
-    )
+        "serde.loop", const(found.iterations, "int64"), None, tuple(state.fields[i] for i in kept),
+        captures.fields, body=inner, span=node.span,
+    )  # fmt: skip
     last = Constant(np.asarray(found.begin.data + dtype.type(found.step * found.iterations), dtype))
     results: list[Expr] = [TupleGetItem(loop, i) for i in range(len(fields) - 2)]
     results.insert(place, last)

@@ -435,14 +435,9 @@ def _like(node: Call, name: str) -> Call | None:
     if name == "slice_like" and type_.concrete_shape is not None:
         count = type_.rank
         return call(
-            "strided_slice",
-            data,
-            begin=(0,) * count,
-            end=type_.concrete_shape,
-            strides=(1,) * count,
-            axes=None,
-            span=node.span,
-        )
+            "strided_slice", data, begin=(0,) * count, end=type_.concrete_shape,
+            strides=(1,) * count, axes=None, span=node.span,
+        )  # fmt: skip
     return None
 
 

@@ -117,19 +117,10 @@ def _conv(
     if bias is not None and term is None:
         return None
     return call(
-        "serde.qlinear_conv2d",
-        lhs.data,
-        rhs.data,
-        term,
-        lhs.scale,
-        lhs.zero,
-        rhs.scale,
-        rhs.zero,
-        *end,
-        out_dtype=node.attrs["out_dtype"],
-        span=node.span,
+        "serde.qlinear_conv2d", lhs.data, rhs.data, term, lhs.scale, lhs.zero, rhs.scale, rhs.zero,
+        *end, out_dtype=node.attrs["out_dtype"], span=node.span,
         **{name: attrs[name] for name in _WINDOW},
-    )
+    )  # fmt: skip
 
 
 def _bias(node: Expr, lhs: _Quantized, rhs: _Quantized) -> Expr | None:
@@ -172,17 +163,10 @@ def _product(
         return None
     left = lhs.data if is_dense or not real.attrs["transpose_a"] else _transpose_last_two(lhs.data)
     return call(
-        "serde.qlinear_matmul",
-        left,
-        _transpose_last_two(rhs.data) if transposed else rhs.data,
-        lhs.scale,
-        lhs.zero,
-        rhs.scale,
-        rhs.zero,
-        *end,
-        out_dtype=node.attrs["out_dtype"],
+        "serde.qlinear_matmul", left, _transpose_last_two(rhs.data) if transposed else rhs.data,
+        lhs.scale, lhs.zero, rhs.scale, rhs.zero, *end, out_dtype=node.attrs["out_dtype"],
         span=node.span,
-    )
+    )  # fmt: skip
 
 
 def _transpose_last_two(x: Expr) -> Expr:

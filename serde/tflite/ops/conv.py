@@ -304,18 +304,11 @@ def import_convolution(
         weight = relay.reverse(weight, axis=ctx.axes([axis + 1], rank - 1)[0])
     channels, *kernel, _ = ctx.static_shape(weight)
     found = call(
-        f"nn.conv{rank - 2}d",
-        data,
-        weight,
-        strides=ctx.numbers(window_strides, rank - 2),
-        padding=(*pads[::2], *pads[1::2]),
-        dilation=ctx.numbers(rhs_dilation, rank - 2),
-        groups=feature_group_count,
-        channels=channels,
-        kernel_size=tuple(kernel),
-        data_layout=f"N{_AXES[rank - 2]}C",
-        kernel_layout=f"O{_AXES[rank - 2]}I",
-    )
+        f"nn.conv{rank - 2}d", data, weight, strides=ctx.numbers(window_strides, rank - 2),
+        padding=(*pads[::2], *pads[1::2]), dilation=ctx.numbers(rhs_dilation, rank - 2),
+        groups=feature_group_count, channels=channels, kernel_size=tuple(kernel),
+        data_layout=f"N{_AXES[rank - 2]}C", kernel_layout=f"O{_AXES[rank - 2]}I",
+    )  # fmt: skip
     return relay.transpose(found, [last.index(axis) for axis in range(rank)])
 
 
@@ -433,16 +426,11 @@ def expand_conv1d(data: Expr, weight: Expr, *, conv: Convolution) -> Expr:
     at = conv.data_layout.index("W"), conv.kernel_layout.index("W")
     before, after = split_padding(conv.padding, 1)
     found = relay.nn.conv2d(
-        relay.expand_dims(data, axis=at[0]),
-        relay.expand_dims(weight, axis=at[1]),
-        strides=(1, *conv.strides),
-        padding=(0, *before, 0, *after),
-        dilation=(1, *conv.dilation),
-        groups=conv.groups,
-        channels=conv.channels,
+        relay.expand_dims(data, axis=at[0]), relay.expand_dims(weight, axis=at[1]),
+        strides=(1, *conv.strides), padding=(0, *before, 0, *after), dilation=(1, *conv.dilation),
+        groups=conv.groups, channels=conv.channels,
         kernel_size=None if conv.kernel_size is None else (1, *conv.kernel_size),
         data_layout=conv.data_layout.replace("W", "HW"),
-        kernel_layout=conv.kernel_layout.replace("W", "HW"),
-        out_dtype=conv.out_dtype,
-    )
+        kernel_layout=conv.kernel_layout.replace("W", "HW"), out_dtype=conv.out_dtype,
+    )  # fmt: skip
     return relay.squeeze(found, axis=[at[0]])

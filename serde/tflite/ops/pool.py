@@ -81,15 +81,9 @@ def _write_pool(ctx: Export, data: Value, pool: Pooling, op: str, border: float)
     size, strides = pool.pool_size, pool.strides
     data, kind = padded(ctx, data, pool.padding, size, strides, value=border)
     return ctx.emit(
-        op,
-        data,
-        padding=kind,
-        stride_h=strides[0],
-        stride_w=strides[1],
-        filter_height=size[0],
-        filter_width=size[1],
-        fused_activation_function=0,
-    )
+        op, data, padding=kind, stride_h=strides[0], stride_w=strides[1], filter_height=size[0],
+        filter_width=size[1], fused_activation_function=0,
+    )  # fmt: skip
 
 
 @OPS.exports("nn.max_pool2d", when=_is_written)
@@ -221,14 +215,9 @@ def expand_avg_pool2d(data: Expr, *, pool: Pooling, count_include_pad: bool) -> 
 def expand_max_pool2d(data: Expr, *, pool: Pooling) -> Expr:
     """Windows that pass the edge see what is least there."""
     return relay.nn.max_pool2d(
-        data,
-        pool_size=pool.pool_size,
-        strides=pool.strides,
-        dilation=pool.dilation,
-        padding=_with_ceiling(data, pool),
-        layout=pool.layout,
-        out_layout=pool.out_layout,
-    )
+        data, pool_size=pool.pool_size, strides=pool.strides, dilation=pool.dilation,
+        padding=_with_ceiling(data, pool), layout=pool.layout, out_layout=pool.out_layout,
+    )  # fmt: skip
 
 
 def _with_ceiling(data: Expr, pool: Pooling) -> tuple[int, ...]:

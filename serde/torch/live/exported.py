@@ -74,16 +74,9 @@ def from_exported_program(
     graph.outputs = results.values
     graph.weights = named
     return TorchModel(
-        graph,
-        inputs,
-        results.names,
-        weights,
-        "exported program",
-        torch.__version__,
-        live=program,
-        notes=results.notes,
-        ranges=ranges,
-    )
+        graph, inputs, results.names, weights, "exported program", torch.__version__, live=program,
+        notes=results.notes, ranges=ranges,
+    )  # fmt: skip
 
 
 def call_of(program: AnyValue, model: TorchModel, function: AnyValue) -> Call:
@@ -197,14 +190,9 @@ class _Reader:
                 op, read = "aten::alias", read[:1]
         outputs = self._outputs(node, several)
         return Node(
-            op,
-            node.name,
-            read,
-            [node.name] if outputs is None else outputs,
-            outputs is None,
-            source_line(node.meta.get("stack_trace") or ""),
-            types=self._types(op, node),
-        )
+            op, node.name, read, [node.name] if outputs is None else outputs, outputs is None,
+            source_line(node.meta.get("stack_trace") or ""), types=self._types(op, node),
+        )  # fmt: skip
 
     def _types(self, op: str, node: AnyValue) -> list[TensorType | None]:
         """Return the recorded types of what an operator of a library gives."""

@@ -39,15 +39,10 @@ def build_bags(
     if ctx.dtype(indices) not in ("int32", "int64"):
         indices = ctx.cast(indices, "int64")
     return call(
-        "serde.embedding_bag",
-        weight,
-        indices,
-        None if offsets is None else ctx.cast(offsets, ctx.dtype(indices)),
-        factors,
-        mode=_MODES[mode],
-        include_last_offset=include_last_offset,
-        padding_idx=padding_idx,
-    )
+        "serde.embedding_bag", weight, indices,
+        None if offsets is None else ctx.cast(offsets, ctx.dtype(indices)), factors,
+        mode=_MODES[mode], include_last_offset=include_last_offset, padding_idx=padding_idx,
+    )  # fmt: skip
 
 
 @OPS.imports("aten::embedding_bag", ignored=("scale_grad_by_freq", "sparse"))

@@ -51,15 +51,9 @@ def _align(
     aligned: bool,
 ) -> Expr:
     return call(
-        "serde.roi_align",
-        x,
-        cut(ctx, rois, 1, 1),
-        _images(ctx, rois),
-        pooled_size=pooled_size,
-        spatial_scale=spatial_scale,
-        sample_ratio=max(sampling_ratio, 0),
-        half_pixel=aligned,
-    )
+        "serde.roi_align", x, cut(ctx, rois, 1, 1), _images(ctx, rois), pooled_size=pooled_size,
+        spatial_scale=spatial_scale, sample_ratio=max(sampling_ratio, 0), half_pixel=aligned,
+    )  # fmt: skip
 
 
 @OPS.imports("torchvision::roi_align")
@@ -222,18 +216,11 @@ def import_deform_conv2d(
 ) -> Expr:
     pads = ctx.fixed(pad_h), ctx.fixed(pad_w)
     return call(
-        "serde.deform_conv2d",
-        input,
-        weight,
-        offset,
-        bias,
-        mask if use_mask else None,
-        strides=(ctx.fixed(stride_h), ctx.fixed(stride_w)),
-        padding=pads * 2,
-        dilation=(ctx.fixed(dilation_h), ctx.fixed(dilation_w)),
-        groups=ctx.fixed(groups),
+        "serde.deform_conv2d", input, weight, offset, bias, mask if use_mask else None,
+        strides=(ctx.fixed(stride_h), ctx.fixed(stride_w)), padding=pads * 2,
+        dilation=(ctx.fixed(dilation_h), ctx.fixed(dilation_w)), groups=ctx.fixed(groups),
         offset_groups=ctx.fixed(offset_groups),
-    )
+    )  # fmt: skip
 
 
 @OPS.exports("vision.all_class_non_max_suppression")

@@ -63,17 +63,10 @@ def read_archive(archive: Archive) -> TorchModel:
         weights[name] = payloads.weight(name, constant=name in program.constant)
     inputs, outputs = _named(archive, program.inputs, program.results.names)
     return TorchModel(
-        program.graph,
-        inputs,
-        outputs,
-        weights,
-        "pt2",
-        version,
-        Path(archive.path),
-        notes=[*notes, *program.results.notes],
-        ranges=read_ranges(document),
+        program.graph, inputs, outputs, weights, "pt2", version, Path(archive.path),
+        notes=[*notes, *program.results.notes], ranges=read_ranges(document),
         metadata=_metadata(archive),
-    )
+    )  # fmt: skip
 
 
 def _extra(archive: Archive) -> str:

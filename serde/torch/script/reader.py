@@ -67,17 +67,9 @@ class Reader:
         head = [*self._inputs.nodes, *self._attributes.nodes, *held]
         graph = Graph(values, [*head, *nodes], outputs, self._attributes.values)
         return TorchModel(
-            graph,
-            self._inputs.found,
-            names,
-            self._attributes.weights,
-            "torchscript",
-            version,
-            path,
-            live,
-            self._inputs.notes,
-            constants=self._inputs.constants,
-        )
+            graph, self._inputs.found, names, self._attributes.weights, "torchscript", version,
+            path, live, self._inputs.notes, constants=self._inputs.constants,
+        )  # fmt: skip
 
     def _fresh(self, name: str) -> str:
         """Return a name that no value of the graph has: those have no blanks."""

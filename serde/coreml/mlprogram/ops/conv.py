@@ -184,16 +184,10 @@ def export_conv(
         raise Unsupported("a dilated convolution whose weight is computed")
     inside = _may_be_parameters(ctx, bias)
     result = ctx.emit(
-        "conv",
-        x=data,
-        weight=weight,
-        bias=bias if inside else None,
-        strides=conv.strides,
-        pad_type="custom",
-        pad=to_mil_pads(conv.padding, len(conv.strides)),
-        dilations=conv.dilation,
-        groups=conv.groups,
-    )
+        "conv", x=data, weight=weight, bias=bias if inside else None, strides=conv.strides,
+        pad_type="custom", pad=to_mil_pads(conv.padding, len(conv.strides)),
+        dilations=conv.dilation, groups=conv.groups,
+    )  # fmt: skip
     return result if inside else _add_bias(ctx, result, bias)
 
 
@@ -235,17 +229,10 @@ def import_conv_transpose(
         extra.append(max(rest, 0))
     weight, bias = _cast_parameters(ctx, x, weight, bias)
     result = call(
-        f"nn.conv{rank}d_transpose",
-        x,
-        weight,
-        strides=conv.strides,
-        padding=(*before, *after),
-        output_padding=tuple(extra),
-        dilation=conv.dilations,
-        groups=conv.groups,
-        channels=channels * conv.groups,
-        kernel_size=tuple(kernel),
-    )
+        f"nn.conv{rank}d_transpose", x, weight, strides=conv.strides, padding=(*before, *after),
+        output_padding=tuple(extra), dilation=conv.dilations, groups=conv.groups,
+        channels=channels * conv.groups, kernel_size=tuple(kernel),
+    )  # fmt: skip
     return result if bias is None else relay.nn.bias_add(result, bias, axis=1)
 
 
@@ -260,16 +247,10 @@ def export_conv_transpose(
         )
     inside = _may_be_parameters(ctx, bias)
     result = ctx.emit(
-        "conv_transpose",
-        x=data,
-        weight=weight,
-        bias=bias if inside else None,
-        pad=to_mil_pads(conv.padding, len(conv.strides)),
-        pad_type="custom",
-        strides=conv.strides,
-        dilations=conv.dilation,
-        groups=conv.groups,
-    )
+        "conv_transpose", x=data, weight=weight, bias=bias if inside else None,
+        pad=to_mil_pads(conv.padding, len(conv.strides)), pad_type="custom", strides=conv.strides,
+        dilations=conv.dilation, groups=conv.groups,
+    )  # fmt: skip
     return result if inside else _add_bias(ctx, result, bias)
 
 

@@ -80,15 +80,9 @@ def export_batch_norm(
         )  # fmt: skip
         return [result, moving_mean, moving_var]
     result = ctx.emit(
-        "batch_norm",
-        ctx.result_types()[0],
-        x=data,
-        mean=moving_mean,
-        variance=moving_var,
-        gamma=factors[0],
-        beta=factors[1],
-        epsilon=_epsilon(ctx, norm.epsilon, moving_mean),
-    )
+        "batch_norm", ctx.result_types()[0], x=data, mean=moving_mean, variance=moving_var,
+        gamma=factors[0], beta=factors[1], epsilon=_epsilon(ctx, norm.epsilon, moving_mean),
+    )  # fmt: skip
     return [result, moving_mean, moving_var]
 
 

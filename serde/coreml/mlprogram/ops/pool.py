@@ -283,14 +283,9 @@ def _emit_pool(
     **options: bool,
 ) -> Value:
     return ctx.emit(
-        op,
-        x=data,
-        kernel_sizes=attrs["pool_size"],
-        strides=attrs["strides"],
-        pad_type="custom",
-        **_convert_rounding(ctx, data, attrs, counts_padding=counts_padding),
-        **options,
-    )
+        op, x=data, kernel_sizes=attrs["pool_size"], strides=attrs["strides"], pad_type="custom",
+        **_convert_rounding(ctx, data, attrs, counts_padding=counts_padding), **options,
+    )  # fmt: skip
 
 
 def _compute_dtype(dtype: str, kind: str) -> str:

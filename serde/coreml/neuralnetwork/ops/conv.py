@@ -209,14 +209,9 @@ def import_convolution3d(
     if is_deconvolution:
         shape = (input_channels, output_channels // n_groups, *window.kernel)
     result = _convolve(
-        ctx,
-        x,
-        ctx.weight(parameters.weights, shape, axis=int(is_deconvolution)),
-        window,
-        n_groups,
-        output_channels,
-        output_shape if is_deconvolution else None,
-    )
+        ctx, x, ctx.weight(parameters.weights, shape, axis=int(is_deconvolution)), window, n_groups,
+        output_channels, output_shape if is_deconvolution else None,
+    )  # fmt: skip
     return parameters.add_bias(ctx, result, output_channels, axis=1)
 
 
@@ -285,21 +280,16 @@ def _plane(
     line = [1] * (2 - len(kernel))
     known = weight.is_known or transposed
     found = ctx.layer(
-        "convolution",
-        lifted_line(ctx, x) if line else x,
-        *([] if known else [weight]),
-        of=image_type(ctx),
-        output_channels=second * conv.groups if transposed else first,
-        kernel_channels=first if transposed else second,
-        n_groups=conv.groups,
-        kernel_size=[*line, *kernel],
-        stride=[*line, *conv.strides],
+        "convolution", lifted_line(ctx, x) if line else x, *([] if known else [weight]),
+        of=image_type(ctx), output_channels=second * conv.groups if transposed else first,
+        kernel_channels=first if transposed else second, n_groups=conv.groups,
+        kernel_size=[*line, *kernel], stride=[*line, *conv.strides],
         dilation_factor=[*line, *conv.dilations],
         valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *conv.pad])},
         is_deconvolution=transposed,
         weights=ctx.parameter(weight, axis=int(transposed)) if known else None,
         **_bias_fields(ctx, bias),
-    )
+    )  # fmt: skip
     return lowered_line(ctx, found)
 
 
@@ -342,13 +332,8 @@ def _volume(
     fields = volume_fields(kernel, conv.strides, conv.pad)
     fields |= {f"dilation_{axis}": gap for axis, gap in zip(_AXES, conv.dilations, strict=True)}
     return ctx.layer(
-        "convolution3d",
-        x,
-        output_channels=second * conv.groups if transposed else first,
-        input_channels=first if transposed else second * conv.groups,
-        n_groups=conv.groups,
-        is_deconvolution=transposed,
-        weights=ctx.parameter(weight, axis=int(transposed)),
-        **_bias_fields(ctx, bias),
-        **fields,
-    )
+        "convolution3d", x, output_channels=second * conv.groups if transposed else first,
+        input_channels=first if transposed else second * conv.groups, n_groups=conv.groups,
+        is_deconvolution=transposed, weights=ctx.parameter(weight, axis=int(transposed)),
+        **_bias_fields(ctx, bias), **fields,
+    )  # fmt: skip

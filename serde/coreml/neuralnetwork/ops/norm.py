@@ -140,16 +140,11 @@ def export_batch_norm(
     (channels,) = ctx.static_shape(mean, 1)
     data, type_ = _to_images(ctx, x)
     found = ctx.layer(
-        "batchnorm",
-        data,
-        of=type_,
-        channels=channels,
-        epsilon=epsilon,
+        "batchnorm", data, of=type_, channels=channels, epsilon=epsilon,
         gamma=ctx.filled(1, channels) if gamma is None else ctx.parameter(gamma),
         beta=ctx.filled(0, channels) if beta is None else ctx.parameter(beta),
-        mean=ctx.parameter(mean),
-        variance=ctx.parameter(variance),
-    )
+        mean=ctx.parameter(mean), variance=ctx.parameter(variance),
+    )  # fmt: skip
     return _emit_norm(ctx, found)
 
 
@@ -166,16 +161,11 @@ def export_instance_norm(
     (channels,) = ctx.static_lengths(x, [1])
     data, type_ = _to_images(ctx, x)
     found = ctx.layer(
-        "batchnorm",
-        data,
-        of=type_,
-        channels=channels,
-        epsilon=epsilon,
-        compute_mean_var=True,
+        "batchnorm", data, of=type_, channels=channels, epsilon=epsilon, compute_mean_var=True,
         instance_normalization=True,
         gamma=ctx.filled(1, channels) if gamma is None else ctx.parameter(gamma),
         beta=ctx.filled(0, channels) if beta is None else ctx.parameter(beta),
-    )
+    )  # fmt: skip
     return _emit_norm(ctx, found)
 
 

@@ -179,11 +179,6 @@ def export_random_categorical(
 ) -> Value:
     logits = mode == "logits"
     return ctx.layer(
-        "categoricalDistribution",
-        x,
-        num_samples=size,
-        is_logits=logits,
-        eps=1e-10,
-        temperature=1.0,
-        seed=seed,
-    )
+        "categoricalDistribution", x, num_samples=size, is_logits=logits, eps=1e-10,
+        temperature=1.0, seed=seed,
+    )  # fmt: skip

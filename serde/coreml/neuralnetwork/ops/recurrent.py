@@ -214,22 +214,13 @@ def _lstm(
         )
     limit = float(options.cellClipThreshold) or CLIP
     found = relay.serde.lstm(
-        _drop_spatial(x),
-        _concatenate_gates(gates("WeightMatrix", (size, entering))),
-        _concatenate_gates(gates("RecursionMatrix", (size, size))),
-        bias,
-        None,
-        None if h is None else _drop_spatial(h),
-        None if c is None else _drop_spatial(c),
-        holes,
-        None,
-        hidden_size=size,
-        direction="reverse" if reverse else "forward",
-        clip=CLIP,
-        input_forget=bool(options.coupledInputAndForgetGate),
-        cell_clip=(-limit, limit),
+        _drop_spatial(x), _concatenate_gates(gates("WeightMatrix", (size, entering))),
+        _concatenate_gates(gates("RecursionMatrix", (size, size))), bias, None,
+        None if h is None else _drop_spatial(h), None if c is None else _drop_spatial(c), holes,
+        None, hidden_size=size, direction="reverse" if reverse else "forward", clip=CLIP,
+        input_forget=bool(options.coupledInputAndForgetGate), cell_clip=(-limit, limit),
         **_functions(functions, 3),
-    )
+    )  # fmt: skip
     return [
         _outputs(found[0], found[1], bool(options.sequenceOutput)),
         _add_spatial(found[1]),
@@ -463,14 +454,9 @@ def export_lstm(
         inputs = [data, *(_expand_axes(ctx, each, STATE) for each in states)]
         types = [every, *(_five_axes_type(each, STATE) for each in ctx.types[1:])]
         found = ctx.layers(
-            "uniDirectionalLSTM",
-            inputs,
-            types,
-            activations=functions,
-            params=params,
-            weight_params=weights,
-            **sizes,
-        )
+            "uniDirectionalLSTM", inputs, types, activations=functions, params=params,
+            weight_params=weights, **sizes,
+        )  # fmt: skip
         return [
             ctx.layer("squeeze", each, of=type_, axes=axes)
             for each, type_, axes in zip(found, ctx.types, (STEPS, STATE, STATE), strict=True)
@@ -480,15 +466,10 @@ def export_lstm(
     ends = [_expand_axes(ctx, halves[i][way], STATE) for way in (0, 1) for i in (0, 1)]
     back = _step_weights(weight_ih_back, weight_hh_back, bias_back, peephole_back)
     found = ctx.layers(
-        "biDirectionalLSTM",
-        [data, *ends],
-        [every, *[_five_axes_type(half, STATE)] * 4],
-        activations_forward_lstm=functions,
-        activations_backward_lstm=functions,
-        params=params,
-        weight_params=[weights, back],
-        **sizes,
-    )
+        "biDirectionalLSTM", [data, *ends], [every, *[_five_axes_type(half, STATE)] * 4],
+        activations_forward_lstm=functions, activations_backward_lstm=functions, params=params,
+        weight_params=[weights, back], **sizes,
+    )  # fmt: skip
     h, c, *back_ends = (ctx.layer("squeeze", each, of=half, axes=STATE) for each in found[1:])
     pairs = zip((h, c), back_ends, ctx.types[1:], strict=True)
     sides = [ctx.layer("concatND", *ends, of=type_, axis=1) for *ends, type_ in pairs]

@@ -35,14 +35,9 @@ def import_non_maximum_suppression(
     if ctx.type(boxes).rank != 3 or ctx.type(scores).rank != 3:
         raise Unsupported(f"boxes of {ctx.type(boxes).rank} axes")
     found = suppress(
-        ctx,
-        boxes,
-        scores,
-        iou_threshold=known[0],
-        score_threshold=known[1],
-        max_boxes=int(known[2]),
-        per_class=per_class_suppression,
-    )
+        ctx, boxes, scores, iou_threshold=known[0], score_threshold=known[1],
+        max_boxes=int(known[2]), per_class=per_class_suppression,
+    )  # fmt: skip
     return [*found[:2], *(cast(each, "float32") for each in found[2:])]
 
 

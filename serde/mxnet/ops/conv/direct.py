@@ -125,14 +125,9 @@ def import_convolution(
 ) -> Expr:
     data_layout, kernel_layout = layouts(conv.ndim, conv.layout)
     result = getattr(relay.nn, f"conv{conv.ndim}d")(
-        data,
-        weight,
-        **conv.to_relay(),
-        channels=conv.num_filter,
-        kernel_size=conv.kernel,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-    )
+        data, weight, **conv.to_relay(), channels=conv.num_filter, kernel_size=conv.kernel,
+        data_layout=data_layout, kernel_layout=kernel_layout,
+    )  # fmt: skip
     return add_bias(result, None if no_bias else bias, data_layout)
 
 

@@ -94,14 +94,9 @@ def conv_transpose(
     ndim = len(padding)
     data_layout, kernel_layout = LAYOUTS[ndim, None]
     result: Expr = getattr(relay.nn, f"conv{ndim}d_transpose")(
-        data,
-        weight,
-        padding=(*padding, *padding),
-        output_padding=tuple(output_padding),
-        data_layout=data_layout,
-        kernel_layout="IO" + kernel_layout[2:],
-        **attrs,
-    )
+        data, weight, padding=(*padding, *padding), output_padding=tuple(output_padding),
+        data_layout=data_layout, kernel_layout="IO" + kernel_layout[2:], **attrs,
+    )  # fmt: skip
     return result
 
 

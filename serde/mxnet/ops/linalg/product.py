@@ -235,14 +235,9 @@ def export_dense(ctx: Export, data: Value, weight: Value, bias: Value | None = N
         if converted is None:
             flat = ctx.type(data).rank == 2
             return ctx.emit(
-                "FullyConnected",
-                ctx.absorb(data, "Flatten") if flat else data,
-                weight,
-                bias,
-                num_hidden=ctx.static_shape(weight)[0],
-                no_bias=bias is None,
-                flatten=flat,
-            )
+                "FullyConnected", ctx.absorb(data, "Flatten") if flat else data, weight, bias,
+                num_hidden=ctx.static_shape(weight)[0], no_bias=bias is None, flatten=flat,
+            )  # fmt: skip
         result = converted
     if bias is None:
         return result

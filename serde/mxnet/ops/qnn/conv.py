@@ -207,16 +207,8 @@ class _Layer:
         """Return the layer as one operator, which cuts negative numbers off uint8."""
         (channels,) = self.ctx.static_shape(weights.scale)
         return call(
-            "serde.qlinear_conv2d",
-            self.data,
-            weights.weight,
-            weights.bias,
-            data_step,
-            relay.Constant(np.zeros((), self.ctx.type(self.data).dtype)),
-            weights.step,
-            relay.const(allocation.zeros(channels, np.int8)),
-            ending.step,
-            relay.Constant(np.zeros((), ending.dtype)),
-            out_dtype=ending.dtype,
-            **self.attrs,
-        )
+            "serde.qlinear_conv2d", self.data, weights.weight, weights.bias, data_step,
+            relay.Constant(np.zeros((), self.ctx.type(self.data).dtype)), weights.step,
+            relay.const(allocation.zeros(channels, np.int8)), ending.step,
+            relay.Constant(np.zeros((), ending.dtype)), out_dtype=ending.dtype, **self.attrs,
+        )  # fmt: skip

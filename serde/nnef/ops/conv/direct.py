@@ -85,17 +85,12 @@ def import_conv(
         input = pad_border(ctx, input, [(0, 0), (0, 0), *pairs], window.border)
         pairs = [(0, 0)] * ndim
     result = getattr(relay.nn, f"conv{ndim}d")(
-        input,
-        filter,
-        strides=strides,
+        input, filter, strides=strides,
         padding=(*(before for before, _ in pairs), *(after for _, after in pairs)),
-        dilation=dilation,
-        groups=groups or ctx.static_lengths(input, [1])[0],
-        channels=outputs,
-        kernel_size=tuple(size),
-        data_layout="NC" + SPATIAL[ndim],
+        dilation=dilation, groups=groups or ctx.static_lengths(input, [1])[0], channels=outputs,
+        kernel_size=tuple(size), data_layout="NC" + SPATIAL[ndim],
         kernel_layout="OI" + SPATIAL[ndim],
-    )
+    )  # fmt: skip
     return add_bias(ctx, result, bias)
 
 
@@ -133,12 +128,6 @@ def export_conv(
     channels = ctx.static_shape(data)[1]
     pairs = zip(*split_padding(conv.padding, len(conv.strides)), strict=True)
     return ctx.emit(
-        "conv",
-        data,
-        weight,
-        *bias_row(ctx, bias),
-        padding=list(pairs),
-        stride=steps(conv.strides),
-        dilation=steps(conv.dilation),
-        groups=0 if 1 < conv.groups == channels else conv.groups,
-    )
+        "conv", data, weight, *bias_row(ctx, bias), padding=list(pairs), stride=steps(conv.strides),
+        dilation=steps(conv.dilation), groups=0 if 1 < conv.groups == channels else conv.groups,
+    )  # fmt: skip

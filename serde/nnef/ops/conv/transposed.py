@@ -98,18 +98,11 @@ def transpose_windows(
         extra.append(more if more < strides[axis] and not ahead[axis] else 0)
         behind.append(more - extra[axis])
     result = getattr(relay.nn, f"conv{ndim}d_transpose")(
-        input,
-        filter,
-        strides=tuple(strides),
-        padding=(*before, *after),
-        dilation=tuple(dilation),
-        output_padding=tuple(extra),
-        groups=groups,
-        channels=size[1] * groups,
-        kernel_size=tuple(size[2:]),
-        data_layout="NC" + SPATIAL[ndim],
+        input, filter, strides=tuple(strides), padding=(*before, *after), dilation=tuple(dilation),
+        output_padding=tuple(extra), groups=groups, channels=size[1] * groups,
+        kernel_size=tuple(size[2:]), data_layout="NC" + SPATIAL[ndim],
         kernel_layout="IO" + SPATIAL[ndim],
-    )
+    )  # fmt: skip
     sides = [(0, 0), (0, 0), *zip(ahead, behind, strict=True)]
     return pad_border(ctx, result, sides, "constant")
 
@@ -228,16 +221,11 @@ def export_conv_transpose(
     pairs = zip(*split_padding(conv.padding, len(conv.strides)), strict=True)
     depthwise = 1 < conv.groups == ctx.static_shape(data)[1] == shape[1]
     return ctx.emit(
-        "deconv",
-        data,
-        weight,
-        *bias_row(ctx, bias),
-        padding=list(pairs),
-        stride=steps(conv.strides),
-        dilation=steps(conv.dilation),
+        "deconv", data, weight, *bias_row(ctx, bias), padding=list(pairs),
+        stride=steps(conv.strides), dilation=steps(conv.dilation),
         output_shape=list(shape) if any(output_padding) else [],
         groups=0 if depthwise else conv.groups,
-    )
+    )  # fmt: skip
 
 
 OPS.expands(*TRANSPOSED)(partial(cut_behind, alike=False))

@@ -176,14 +176,9 @@ def expand_clip(a: Expr, *, a_min: float, a_max: float) -> Expr:
 
 
 OPS.refuses_calls(
-    "fixed_point_multiply",
-    "fixed_point_multiply_per_axis",
-    "left_shift",
-    "reinterpret",
-    "right_shift",
-    "unravel_index",
-    reason="NNEF has no arithmetic of integers and their bits",
-)
+    "fixed_point_multiply", "fixed_point_multiply_per_axis", "left_shift", "reinterpret",
+    "right_shift", "unravel_index", reason="NNEF has no arithmetic of integers and their bits",
+)  # fmt: skip
 
 
 BINARY: Final = {

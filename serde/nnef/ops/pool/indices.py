@@ -130,15 +130,10 @@ def _move_places(
         relay.transpose(apart, order), (-1, size, *(lengths[axis] for axis in axes))
     )
     moved = transpose_windows(
-        ctx,
-        rows,
-        ctx.const(allocation.eye(size).reshape(size, 1, *(each.size for each in over))),
-        strides=[each.stride for each in over],
-        dilation=[each.dilation for each in over],
-        begin=[each.before for each in over],
-        wanted=[wanted[axis] for axis in axes],
-        groups=1,
-    )
+        ctx, rows, ctx.const(allocation.eye(size).reshape(size, 1, *(each.size for each in over))),
+        strides=[each.stride for each in over], dilation=[each.dilation for each in over],
+        begin=[each.before for each in over], wanted=[wanted[axis] for axis in axes], groups=1,
+    )  # fmt: skip
     kept = [lengths[axis] for axis in others]
     whole = relay.reshape(moved, (places // size, *kept, *(wanted[axis] for axis in axes)))
     back = [others.index(i) if i in others else len(others) + list(axes).index(i)
@@ -166,15 +161,10 @@ def export_max_pool_with_places(
     before, after = split_padding(pool.padding, ndim)
     pairs = [(0, 0), (0, 0), *zip(before, after, strict=True)]
     most, index = ctx.emit_tuple(
-        "max_pool_with_index",
-        data,
-        outputs=2,
-        size=[1, 1, *pool.pool_size],
-        border="ignore" if any(pool.padding) else "constant",
-        padding=pairs,
-        stride=steps(pool.strides, 2),
-        dilation=steps(pool.dilation, 2),
-    )
+        "max_pool_with_index", data, outputs=2, size=[1, 1, *pool.pool_size],
+        border="ignore" if any(pool.padding) else "constant", padding=pairs,
+        stride=steps(pool.strides, 2), dilation=steps(pool.dilation, 2),
+    )  # fmt: skip
     lengths, counts = shape[2:], (ctx.result_types()[0].concrete_shape or ())[2:]
     shifts: Array = allocation.zeros(pool.pool_size)
     starts: Array = allocation.zeros(counts)

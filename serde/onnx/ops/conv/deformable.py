@@ -25,18 +25,10 @@ def export_deform_conv2d(
 ) -> Value:
     given = (bias, mask) if mask is not None else (bias,)
     return ctx.emit(
-        "DeformConv",
-        x,
-        weight,
-        offset,
-        *given,
-        kernel_shape=list(ctx.static_lengths(weight, [2, 3])),
-        strides=list(strides),
-        pads=list(padding),
-        dilations=list(dilation),
-        group=groups,
-        offset_group=offset_groups,
-    )
+        "DeformConv", x, weight, offset, *given,
+        kernel_shape=list(ctx.static_lengths(weight, [2, 3])), strides=list(strides),
+        pads=list(padding), dilations=list(dilation), group=groups, offset_group=offset_groups,
+    )  # fmt: skip
 
 
 @OPS.imports("DeformConv", since=(19, 22))
@@ -61,15 +53,7 @@ def import_deform_conv(
     if kernel_shape and kernel_shape != ctx.static_lengths(w, [2, 3]):
         raise Unsupported(f"kernel_shape {list(kernel_shape)} with a weight of {ctx.type(w)!r}")
     return call(
-        "serde.deform_conv2d",
-        x,
-        w,
-        offset,
-        b,
-        mask,
-        strides=per_axis(strides, 2, "strides"),
-        padding=pads or (0, 0, 0, 0),
-        dilation=per_axis(dilations, 2, "dilations"),
-        groups=group,
+        "serde.deform_conv2d", x, w, offset, b, mask, strides=per_axis(strides, 2, "strides"),
+        padding=pads or (0, 0, 0, 0), dilation=per_axis(dilations, 2, "dilations"), groups=group,
         offset_groups=offset_group,
-    )
+    )  # fmt: skip

@@ -50,18 +50,11 @@ def import_conv(
     dilations = per_axis(conv.dilations, ndim, "dilations")
     x, auto_pad = pad_same(ctx, x, kernel, strides, dilations, conv.auto_pad, 0)
     result = call(
-        f"nn.conv{ndim}d",
-        x,
-        w,
-        strides=strides,
+        f"nn.conv{ndim}d", x, w, strides=strides,
         padding=compute_padding(ctx, x, kernel, strides, dilations, conv.pads, auto_pad),
-        dilation=dilations,
-        groups=conv.group,
-        channels=ctx.type(w).shape[0],
-        kernel_size=kernel,
-        data_layout="NC" + SPATIAL[ndim],
-        kernel_layout="OI" + SPATIAL[ndim],
-    )
+        dilation=dilations, groups=conv.group, channels=ctx.type(w).shape[0], kernel_size=kernel,
+        data_layout="NC" + SPATIAL[ndim], kernel_layout="OI" + SPATIAL[ndim],
+    )  # fmt: skip
     return result if b is None else relay.nn.bias_add(result, b, axis=1)
 
 

@@ -114,16 +114,8 @@ def import_conv_transpose(
         upper = conv.auto_pad == "SAME_UPPER"
         padding, extra = _compute_padding(ctx, x, extents, strides, extra, lengths, upper)
     result = getattr(relay.nn, f"conv{ndim}d_transpose")(
-        x,
-        w,
-        strides=strides,
-        padding=padding,
-        dilation=dilations,
-        output_padding=extra,
-        groups=conv.group,
-        channels=ctx.type(w).shape[1] * conv.group,
-        kernel_size=kernel,
-        data_layout="NC" + SPATIAL[ndim],
-        kernel_layout="IO" + SPATIAL[ndim],
-    )
+        x, w, strides=strides, padding=padding, dilation=dilations, output_padding=extra,
+        groups=conv.group, channels=ctx.type(w).shape[1] * conv.group, kernel_size=kernel,
+        data_layout="NC" + SPATIAL[ndim], kernel_layout="IO" + SPATIAL[ndim],
+    )  # fmt: skip
     return result if b is None else relay.nn.bias_add(result, b, axis=1)

@@ -395,24 +395,13 @@ def build_resize(
         if each is not None and ctx.is_constant(each)
     }
     return call(
-        "serde.resize",
-        x,
-        None if "roi" in values else operands["roi"],
-        None if "scales" in values else scales,
-        None if given is not None else sizes,
-        size=given,
-        scale=values.get("scales"),
-        region=values.get("roi"),
-        axes=axes,
-        method=resize.mode,
-        mode=mode,
-        rounding=resize.nearest_mode,
-        cubic_alpha=resize.cubic_coeff_a,
-        exclude_outside=resize.exclude_outside,
-        extrapolation_value=resize.extrapolation_value,
-        antialias=resize.antialias,
-        policy=resize.keep_aspect_ratio_policy,
-    )
+        "serde.resize", x, None if "roi" in values else operands["roi"],
+        None if "scales" in values else scales, None if given is not None else sizes, size=given,
+        scale=values.get("scales"), region=values.get("roi"), axes=axes, method=resize.mode,
+        mode=mode, rounding=resize.nearest_mode, cubic_alpha=resize.cubic_coeff_a,
+        exclude_outside=resize.exclude_outside, extrapolation_value=resize.extrapolation_value,
+        antialias=resize.antialias, policy=resize.keep_aspect_ratio_policy,
+    )  # fmt: skip
 
 
 def _has_unknown(dims: Sequence[Dim]) -> bool:

@@ -35,18 +35,9 @@ def import_microsoft_linear_attention(
         query = relay.reshape(relay.repeat(heads, kv_num_heads // q_num_heads, axis=2), (0, 0, -3))
         q_num_heads = kv_num_heads
     return import_linear_attention(
-        ctx,
-        query,
-        key,
-        value,
-        past_state,
-        decay,
-        beta,
-        kv_num_heads=kv_num_heads,
-        q_num_heads=q_num_heads,
-        scale=scale,
-        update_rule=update_rule,
-    )
+        ctx, query, key, value, past_state, decay, beta, kv_num_heads=kv_num_heads,
+        q_num_heads=q_num_heads, scale=scale, update_rule=update_rule,
+    )  # fmt: skip
 
 
 @MICROSOFT.imports("LinearAttentionGate")

@@ -130,18 +130,9 @@ def import_microsoft_qlinear_conv(
 ) -> Expr:
     """The data may have its channels behind; the weight is as in ONNX."""
     found = import_qlinear_conv(
-        ctx,
-        to_channels_first(ctx, x) if channels_last else x,
-        x_scale,
-        x_zero_point,
-        w,
-        w_scale,
-        w_zero_point,
-        y_scale,
-        y_zero_point,
-        b,
-        conv=conv,
-    )
+        ctx, to_channels_first(ctx, x) if channels_last else x, x_scale, x_zero_point, w, w_scale,
+        w_zero_point, y_scale, y_zero_point, b, conv=conv,
+    )  # fmt: skip
     return to_channels_last(ctx, found) if channels_last else found
 
 

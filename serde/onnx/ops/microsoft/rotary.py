@@ -51,15 +51,9 @@ def import_microsoft_rotary_embedding(
         num_heads = hidden // (2 * half)
     if ctx.type(position_ids).rank == 2:
         return import_rotary_embedding(
-            ctx,
-            x,
-            cos_cache,
-            sin_cache,
-            position_ids,
-            interleaved=interleaved,
-            num_heads=num_heads,
-            rotary_embedding_dim=rotary_embedding_dim,
-        )
+            ctx, x, cos_cache, sin_cache, position_ids, interleaved=interleaved,
+            num_heads=num_heads, rotary_embedding_dim=rotary_embedding_dim,
+        )  # fmt: skip
     heads = split_heads(x, num_heads) if flat else x
     time = relay.cast(arange_like(ctx, heads, 2), ctx.type(position_ids).dtype)
     position_ids = relay.add(time, position_ids)
@@ -115,11 +109,6 @@ def import_mrotary_embedding(
         return time
 
     return import_rotary_embedding(
-        ctx,
-        x,
-        merge(cos_cache),
-        merge(sin_cache),
-        interleaved=interleaved,
-        num_heads=num_heads,
+        ctx, x, merge(cos_cache), merge(sin_cache), interleaved=interleaved, num_heads=num_heads,
         rotary_embedding_dim=rotary_embedding_dim,
-    )
+    )  # fmt: skip

@@ -90,15 +90,10 @@ class RelayPool(Pooling):
         """Return the indices that each window looks up in `x`."""
         geometry = self.geometry()
         return Windows.of(
-            ctx,
-            ctx.type(x).shape,
-            list(range(2, 2 + len(geometry.size))),
-            geometry.size,
-            strides=geometry.strides,
-            dilations=geometry.dilations,
-            pads=geometry.padding,
+            ctx, ctx.type(x).shape, list(range(2, 2 + len(geometry.size))), geometry.size,
+            strides=geometry.strides, dilations=geometry.dilations, pads=geometry.padding,
             ceil_mode=self.ceil_mode,
-        )
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

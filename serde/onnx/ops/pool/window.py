@@ -98,15 +98,10 @@ def export_avg_pool(ctx: Export, x: Value, *, pool: RelayPool, count_include_pad
         scale = None if include_pad else window.scale(known)
         pads, ceil_mode, include_pad = [0] * (2 * ndim), False, True
     result = ctx.emit(
-        "AveragePool",
-        _keep_apart(ctx, moved, ndim + 2),
-        kernel_shape=window.size,
-        strides=window.strides,
-        dilations=window.dilations if is_dilated else None,
-        pads=pads,
-        ceil_mode=int(ceil_mode),
-        count_include_pad=int(include_pad),
-    )
+        "AveragePool", _keep_apart(ctx, moved, ndim + 2), kernel_shape=window.size,
+        strides=window.strides, dilations=window.dilations if is_dilated else None, pads=pads,
+        ceil_mode=int(ceil_mode), count_include_pad=int(include_pad),
+    )  # fmt: skip
     if scale is not None:
         result = ctx.emit("Mul", result, ctx.const(scale, ctx.type(x).dtype))
     return result
@@ -173,15 +168,10 @@ def _count_inside(ctx: Export, x: Value, windows: Windows) -> Value:
 def export_max_pool_with_places(ctx: Export, x: Value, *, pool: PooledPlaces) -> tuple[Value, ...]:
     """Places count in the whole image, so that none of it is cut off."""
     return ctx.emit_tuple(
-        "MaxPool",
-        x,
-        outputs=2,
-        kernel_shape=list(pool.pool_size),
-        strides=list(pool.strides),
-        dilations=list(pool.dilation),
-        pads=list(pool.padding),
+        "MaxPool", x, outputs=2, kernel_shape=list(pool.pool_size), strides=list(pool.strides),
+        dilations=list(pool.dilation), pads=list(pool.padding),
         storage_order=int(pool.column_major) or None,
-    )
+    )  # fmt: skip
 
 
 @OPS.imports("MaxPool", since=(1, 8, 10, 11, 12, 22))
@@ -250,15 +240,10 @@ def export_lp_pool(
     ndim = len(pool_size)
     steps, gaps = (each * ndim if len(each) == 1 else each for each in (strides, dilation))
     return ctx.emit(
-        "LpPool",
-        x,
-        p=p,
-        kernel_shape=list(pool_size),
-        strides=list(steps),
-        pads=to_onnx_pads(padding, ndim),
-        dilations=list(gaps) if late else None,
+        "LpPool", x, p=p, kernel_shape=list(pool_size), strides=list(steps),
+        pads=to_onnx_pads(padding, ndim), dilations=list(gaps) if late else None,
         ceil_mode=int(ceil_mode) if late else None,
-    )
+    )  # fmt: skip
 
 
 @OPS.imports("LpPool", since=(1, 2, 11, 18, 22))

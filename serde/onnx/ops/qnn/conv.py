@@ -260,21 +260,10 @@ def export_qlinear_conv2d(
     out_dtype: np.dtype[AnyValue],
 ) -> Value:
     return ctx.emit(
-        "QLinearConv",
-        data,
-        data_scale,
-        data_zero,
-        weight,
-        weight_scale,
-        weight_zero,
-        out_scale,
-        out_zero,
-        bias,
-        strides=list(strides),
-        pads=to_onnx_pads(padding, 2),
-        dilations=list(dilation),
-        group=groups,
-    )
+        "QLinearConv", data, data_scale, data_zero, weight, weight_scale, weight_zero, out_scale,
+        out_zero, bias, strides=list(strides), pads=to_onnx_pads(padding, 2),
+        dilations=list(dilation), group=groups,
+    )  # fmt: skip
 
 
 @OPS.expands("serde.qlinear_conv2d")

@@ -40,16 +40,11 @@ def export_quantize_linear(
         zero_point = ctx.const(zeros(ctx.static_shape(scale)), out_dtype)
         explicit = False
     return ctx.emit(
-        "QuantizeLinear",
-        x,
-        scale,
-        zero_point,
-        axis=_axis_or_none(ctx, scale, axis),
-        block_size=block_size or None,
-        output_dtype=kind if explicit else None,
+        "QuantizeLinear", x, scale, zero_point, axis=_axis_or_none(ctx, scale, axis),
+        block_size=block_size or None, output_dtype=kind if explicit else None,
         saturate=0 if dtype in FLOAT8 and not saturate else None,
         precision=None if precision is None else helper.np_dtype_to_tensor_dtype(precision),
-    )
+    )  # fmt: skip
 
 
 @OPS.imports("QuantizeLinear", since=(19, 21, 23, 24, 25, 28))
@@ -73,16 +68,10 @@ def import_quantize_linear(
             raise Unsupported(f"output_dtype {dtype} with a zero point of {given}")
         dtype = given
     return call(
-        "serde.quantize_linear",
-        x,
-        scale,
-        _match_rank(ctx, scale, zero_point),
-        axis=_normalize_axis(ctx, scale, axis),
-        block_size=block_size,
-        out_dtype=dtype,
-        saturate=saturate,
-        precision=ctx.dtype(precision) if precision else None,
-    )
+        "serde.quantize_linear", x, scale, _match_rank(ctx, scale, zero_point),
+        axis=_normalize_axis(ctx, scale, axis), block_size=block_size, out_dtype=dtype,
+        saturate=saturate, precision=ctx.dtype(precision) if precision else None,
+    )  # fmt: skip
 
 
 @OPS.imports("QuantizeLinear", since=(10, 13))

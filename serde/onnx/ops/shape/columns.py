@@ -46,14 +46,9 @@ def import_col2im(
     lengths = ctx.dims(image_shape)
     if lengths is not None and ctx.is_constant(block_shape):
         return call(
-            "serde.col2im",
-            x,
-            image_shape=lengths,
-            block_shape=ctx.ints(block_shape),
-            strides=strides,
-            padding=pads or (0,),
-            dilation=dilations,
-        )
+            "serde.col2im", x, image_shape=lengths, block_shape=ctx.ints(block_shape),
+            strides=strides, padding=pads or (0,), dilation=dilations,
+        )  # fmt: skip
     rank = ctx.axis_count(image_shape)
     if ctx.axis_count(block_shape) != rank:
         raise Unsupported(f"a block of {ctx.axis_count(block_shape)} axes of {rank}")

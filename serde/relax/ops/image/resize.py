@@ -213,18 +213,11 @@ def import_resize(
     known = ctx.dims_of(size)
     target: AnyValue = ctx.shape_tensor(size) if known is None else known
     return build(
-        data,
-        target,
-        roi=tuple(map(float, roi)) if roi else None,
-        layout=layout,
-        method=method,
+        data, target, roi=tuple(map(float, roi)) if roi else None, layout=layout, method=method,
         coordinate_transformation_mode=coordinate_transformation_mode,
-        rounding_method=rounding_method,
-        cubic_alpha=cubic_alpha,
-        cubic_exclude=cubic_exclude,
-        extrapolation_value=extrapolation_value,
-        out_dtype=out_dtype,
-    )
+        rounding_method=rounding_method, cubic_alpha=cubic_alpha, cubic_exclude=cubic_exclude,
+        extrapolation_value=extrapolation_value, out_dtype=out_dtype,
+    )  # fmt: skip
 
 
 def _aligns(mode: str) -> bool:

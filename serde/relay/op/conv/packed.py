@@ -86,20 +86,11 @@ def _declare(name: str, *samples: Sample) -> None:
     ) -> Expr:
         """Build a convolution of an image in blocks; padding becomes that of all sides."""
         return call(
-            f"nn.contrib_{name}_NCHWc",
-            data,
-            kernel,
-            strides=per_axis(strides, 2),
-            padding=padding_sides(padding, 2),
-            dilation=per_axis(dilation, 2),
-            groups=groups,
-            channels=channels,
-            kernel_size=per_axis(kernel_size, 2),
-            data_layout=data_layout,
-            kernel_layout=kernel_layout,
-            out_layout=out_layout,
-            out_dtype=out_dtype,
-        )
+            f"nn.contrib_{name}_NCHWc", data, kernel, strides=per_axis(strides, 2),
+            padding=padding_sides(padding, 2), dilation=per_axis(dilation, 2), groups=groups,
+            channels=channels, kernel_size=per_axis(kernel_size, 2), data_layout=data_layout,
+            kernel_layout=kernel_layout, out_layout=out_layout, out_dtype=out_dtype,
+        )  # fmt: skip
 
 
 _declare(

@@ -103,30 +103,20 @@ def _scaled(data: Expr, layout: str, scales: Sequence[AnyValue], how: Interpolat
         lengths = [_scale_length(shape[axis], by) for axis, by in zip(axes, factors, strict=True)]
     if lengths and not any(isinstance(length, Any) for length in lengths):
         return call(
-            f"image.resize{len(scales)}d",
-            data,
-            size=tuple(lengths),
-            layout=layout,
-            method=how.method,
-            coordinate_transformation_mode=how.mode,
-            rounding_method="",
-        )
+            f"image.resize{len(scales)}d", data, size=tuple(lengths), layout=layout,
+            method=how.method, coordinate_transformation_mode=how.mode, rounding_method="",
+        )  # fmt: skip
     dtype = tensor_type(data).dtype
     whole = not is_float(dtype) and how.method != "nearest_neighbor"
     images = call("cast", data, dtype="float32") if whole else data
     order = layout_axes(layout, usual)
     images = images if layout == usual else call("transpose", images, axes=order)
     found = call(
-        "serde.resize",
-        images,
-        None,
-        None,
-        _scaled_shape(images, factors),
-        method=how.method.removesuffix("_neighbor"),
-        mode=how.mode,
+        "serde.resize", images, None, None, _scaled_shape(images, factors),
+        method=how.method.removesuffix("_neighbor"), mode=how.mode,
         rounding="round_prefer_ceil" if how.mode == "align_corners" else "floor",
         cubic_alpha=how.alpha,
-    )
+    )  # fmt: skip
     found = found if layout == usual else call("transpose", found, axes=layout_axes(usual, layout))
     return call("cast", found, dtype=dtype) if whole else found
 

@@ -136,14 +136,9 @@ def build_strided_slice(
     if slice_mode == "end":
         bounds[:2] = _complete_bounds(*bounds)
     return call(
-        "strided_slice",
-        data,
-        begin=bounds[0],
-        end=bounds[1],
-        strides=[1] if steps is None else steps,
-        slice_mode=slice_mode,
-        axes=axes,
-    )
+        "strided_slice", data, begin=bounds[0], end=bounds[1],
+        strides=[1] if steps is None else steps, slice_mode=slice_mode, axes=axes,
+    )  # fmt: skip
 
 
 def _complete_bounds(

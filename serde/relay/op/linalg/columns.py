@@ -98,16 +98,10 @@ def walk(
     following, stacked = step(place, *state, *parts, *kept)
     body = Function([*state, place, *parts, *kept], Tuple([*following, *stacked]))
     found = call(
-        "serde.scan",
-        tuple(states),
-        (along, *slices),
-        tuple(captures),
-        body=body,
-        axes=(0, *axes),
-        reverse=(reverse,) * (1 + len(slices)),
-        out_axes=tuple(out_axes),
+        "serde.scan", tuple(states), (along, *slices), tuple(captures), body=body, axes=(0, *axes),
+        reverse=(reverse,) * (1 + len(slices)), out_axes=tuple(out_axes),
         out_reverse=(reverse,) * len(out_axes),
-    )
+    )  # fmt: skip
     return [TupleGetItem(found, index) for index in range(len(states) + len(out_axes))]
 
 

@@ -157,14 +157,9 @@ def build_matmul(
     if transpose_b and not transpose_a:
         return build_dense(tensor_a, tensor_b, units, out_dtype)
     return call(
-        "nn.matmul",
-        tensor_a,
-        tensor_b,
-        units=units,
-        out_dtype=out_dtype,
-        transpose_a=transpose_a,
+        "nn.matmul", tensor_a, tensor_b, units=units, out_dtype=out_dtype, transpose_a=transpose_a,
         transpose_b=transpose_b,
-    )
+    )  # fmt: skip
 
 
 def _batch_matmul_type(

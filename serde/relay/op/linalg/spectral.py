@@ -89,14 +89,9 @@ def _decompose_lq(data: Expr) -> Expr:
         down, [matrix], [down, along], reflect, out_axes=[rank - 1, rank - 2, rank - 2]
     )
     (orthogonal,) = walk(
-        down,
-        [identity_like(matrix)],
-        [],
-        multiply,
-        slices=[vectors, scales],
-        axes=[rank - 2, rank - 2],
-        reverse=True,
-    )
+        down, [identity_like(matrix)], [], multiply, slices=[vectors, scales],
+        axes=[rank - 2, rank - 2], reverse=True,
+    )  # fmt: skip
     return Tuple([narrow_like(lower, data), narrow_like(orthogonal, data)])
 
 

@@ -116,15 +116,9 @@ def _decompose_triangular_solve(a: Expr, b: Expr, *, lower: bool, transpose: boo
         return [call("subtract", rest, taken)], [found]
 
     _, found = walk(
-        index,
-        [widen_narrow(b)],
-        [index],
-        step,
-        slices=[widen_narrow(a)],
-        axes=[rank - 2 if transpose else rank - 1],
-        out_axes=[rank - 2],
-        reverse=not forward,
-    )
+        index, [widen_narrow(b)], [index], step, slices=[widen_narrow(a)],
+        axes=[rank - 2 if transpose else rank - 1], out_axes=[rank - 2], reverse=not forward,
+    )  # fmt: skip
     return narrow_like(found, b)
 
 

@@ -160,17 +160,9 @@ def build_batch_norm(
 ) -> TupleWrapper:
     """Build ``nn.batch_norm``: the normalised data, the mean and the variance."""
     node = call(
-        "nn.batch_norm",
-        data,
-        gamma,
-        beta,
-        moving_mean,
-        moving_var,
-        axis=axis,
-        epsilon=epsilon,
-        center=center,
-        scale=scale,
-    )
+        "nn.batch_norm", data, gamma, beta, moving_mean, moving_var, axis=axis, epsilon=epsilon,
+        center=center, scale=scale,
+    )  # fmt: skip
     return TupleWrapper(node, 3)
 
 

@@ -155,14 +155,9 @@ def mul(
     a = lhs.astype(np.int32) - along_axis(lhs_zero_point, lhs.ndim, lhs_axis)
     b = rhs.astype(np.int32) - along_axis(rhs_zero_point, rhs.ndim, rhs_axis)
     return requantize(
-        np.asarray(a * b),
-        np.asarray(lhs_scale * rhs_scale),
-        np.array(0, np.int32),
-        output_scale,
-        output_zero_point,
-        axis=lhs_axis,
-        out_dtype=lhs.dtype,
-    )
+        np.asarray(a * b), np.asarray(lhs_scale * rhs_scale), np.array(0, np.int32), output_scale,
+        output_zero_point, axis=lhs_axis, out_dtype=lhs.dtype,
+    )  # fmt: skip
 
 
 def _as_mul(lhs: Expr, rhs: Expr, *parameters: Expr, lhs_axis: int, rhs_axis: int) -> Expr:
@@ -174,14 +169,9 @@ def _as_mul(lhs: Expr, rhs: Expr, *parameters: Expr, lhs_axis: int, rhs_axis: in
     else:
         scale = call("multiply", lhs_scale, rhs_scale)
     return call(
-        "qnn.requantize",
-        call("multiply", a, b),
-        scale,
-        const(0, "int32"),
-        *target,
-        axis=lhs_axis,
+        "qnn.requantize", call("multiply", a, b), scale, const(0, "int32"), *target, axis=lhs_axis,
         out_dtype=tensor_type(lhs).dtype,
-    )
+    )  # fmt: skip
 
 
 def _concatenate_type(

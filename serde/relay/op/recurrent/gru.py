@@ -61,14 +61,9 @@ def _decompose_gru(
         return (call("add", call("multiply", rest, candidate), kept),)
 
     return unrolling.unroll(
-        data,
-        input_weight,
-        None if biases is None else biases[0],
-        sequence_lens,
-        [(initial_h, recurrent.hidden_size)],
-        step,
-        recurrent,
-    )
+        data, input_weight, None if biases is None else biases[0], sequence_lens,
+        [(initial_h, recurrent.hidden_size)], step, recurrent,
+    )  # fmt: skip
 
 
 @relay_op(
@@ -165,12 +160,7 @@ def gru(
         return ((1 - update) * g.values(entering[:, cut:] + linear) + update * state,)
 
     every, final = layer.walk(
-        data,
-        input_weight,
-        entering_bias,
-        sequence_lens,
-        [(initial_h, recurrent.hidden_size)],
-        step,
-        recurrent,
-    )
+        data, input_weight, entering_bias, sequence_lens, [(initial_h, recurrent.hidden_size)],
+        step, recurrent,
+    )  # fmt: skip
     return every, final

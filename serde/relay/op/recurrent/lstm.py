@@ -44,15 +44,10 @@ def _lstm_type(
         wanted = (directions, output, recurrent.hidden_size)
         layer.require_shape("projection", projection, wanted, data)
     types = layer.layer_types(
-        data,
-        input_weight,
-        recurrent_weight,
-        bias,
-        sequence_lens,
-        [("initial_h", initial_h, output), ("initial_c", initial_c, recurrent.hidden_size)],
-        4,
+        data, input_weight, recurrent_weight, bias, sequence_lens,
+        [("initial_h", initial_h, output), ("initial_c", initial_c, recurrent.hidden_size)], 4,
         recurrent,
-    )
+    )  # fmt: skip
     layer.require_shape("peephole", peephole, (directions, 3 * recurrent.hidden_size), data)
     return types
 
@@ -122,14 +117,9 @@ def _decompose_lstm(
 
     output = recurrent.hidden_size if projection is None else unrolling.shape_of(projection)[1]
     return unrolling.unroll(
-        data,
-        input_weight,
-        None if biases is None else call("add", *biases),
-        sequence_lens,
-        [(initial_h, output), (initial_c, recurrent.hidden_size)],
-        step,
-        recurrent,
-    )
+        data, input_weight, None if biases is None else call("add", *biases), sequence_lens,
+        [(initial_h, output), (initial_c, recurrent.hidden_size)], step, recurrent,
+    )  # fmt: skip
 
 
 @relay_op(
@@ -252,12 +242,7 @@ def lstm(
 
     output = recurrent.hidden_size if projection is None else projection.shape[1]
     every, final_h, final_c = layer.walk(
-        data,
-        input_weight,
-        None if biases is None else biases[0] + biases[1],
-        sequence_lens,
-        [(initial_h, output), (initial_c, recurrent.hidden_size)],
-        step,
-        recurrent,
-    )
+        data, input_weight, None if biases is None else biases[0] + biases[1], sequence_lens,
+        [(initial_h, output), (initial_c, recurrent.hidden_size)], step, recurrent,
+    )  # fmt: skip
     return every, final_h, final_c

@@ -30,14 +30,9 @@ def _decompose_rnn(
         return (gates[number][0].expression(total),)
 
     return unrolling.unroll(
-        data,
-        input_weight,
-        None if biases is None else call("add", *biases),
-        sequence_lens,
-        [(initial_h, recurrent.hidden_size)],
-        step,
-        recurrent,
-    )
+        data, input_weight, None if biases is None else call("add", *biases), sequence_lens,
+        [(initial_h, recurrent.hidden_size)], step, recurrent,
+    )  # fmt: skip
 
 
 @relay_op(
@@ -106,12 +101,7 @@ def rnn(
         return (gates[number][0].values(entering + states[0] @ weights[number].T),)
 
     every, final = layer.walk(
-        data,
-        input_weight,
-        None if biases is None else biases[0] + biases[1],
-        sequence_lens,
-        [(initial_h, recurrent.hidden_size)],
-        step,
-        recurrent,
-    )
+        data, input_weight, None if biases is None else biases[0] + biases[1], sequence_lens,
+        [(initial_h, recurrent.hidden_size)], step, recurrent,
+    )  # fmt: skip
     return every, final

@@ -100,14 +100,9 @@ def build_matrix_set_diag(
     if len(sides) != 2 or not set(sides) <= {"LEFT", "RIGHT"}:
         raise TypeInferenceError(f"matrix_set_diag: align {align!r} is not as RIGHT_LEFT")
     return call(
-        "matrix_set_diag",
-        data,
-        diagonal,
-        k1=low,
-        k2=high,
-        super_diag_right_align=sides[0] == "RIGHT",
-        sub_diag_right_align=sides[1] == "RIGHT",
-    )
+        "matrix_set_diag", data, diagonal, k1=low, k2=high,
+        super_diag_right_align=sides[0] == "RIGHT", sub_diag_right_align=sides[1] == "RIGHT",
+    )  # fmt: skip
 
 
 def _trilu_type(data: TensorType, k: TensorType, *, upper: bool) -> TensorType:

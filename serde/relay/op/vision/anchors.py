@@ -250,13 +250,7 @@ def build_multibox_transform_loc(
 ) -> TupleWrapper:
     """Build ``vision.multibox_transform_loc``."""
     result = call(
-        "vision.multibox_transform_loc",
-        cls_prob,
-        loc_pred,
-        anchor,
-        clip=clip,
-        threshold=threshold,
-        variances=variances,
-        keep_background=keep_background,
-    )
+        "vision.multibox_transform_loc", cls_prob, loc_pred, anchor, clip=clip, threshold=threshold,
+        variances=variances, keep_background=keep_background,
+    )  # fmt: skip
     return TupleWrapper(result, 2)

@@ -60,16 +60,11 @@ def _decompose_detection(
     marks = call("broadcast_to_like", ranks, columns(ordered, 1, 2))
     parts = [columns(ordered, 0, 1), marks, columns(ordered, 2, 6)]
     kept = call(
-        "vision.non_max_suppression",
-        call("concatenate", parts, axis=2),
-        counts,
-        order,
+        "vision.non_max_suppression", call("concatenate", parts, axis=2), counts, order,
         const(-1, "int32"),
         const(np.nextafter(np.float32(detection.nms_threshold), np.float32(2)), "float32"),
-        force_suppress=detection.force_suppress,
-        top_k=detection.nms_topk,
-        return_indices=False,
-    )
+        force_suppress=detection.force_suppress, top_k=detection.nms_topk, return_indices=False,
+    )  # fmt: skip
     best = detection.nms_topk
     if 0 < best < number:
         first, rest = (

@@ -452,18 +452,9 @@ def build_non_max_suppression(
 ) -> Expr | TupleWrapper:
     """Build ``vision.non_max_suppression``; limit and threshold are numbers or expressions."""
     result = call(
-        "vision.non_max_suppression",
-        data,
-        valid_count,
-        indices,
-        scalar(max_output_size, "int32"),
-        scalar(iou_threshold, "float32"),
-        force_suppress=force_suppress,
-        top_k=top_k,
-        coord_start=coord_start,
-        score_index=score_index,
-        id_index=id_index,
-        return_indices=return_indices,
-        invalid_to_bottom=invalid_to_bottom,
-    )
+        "vision.non_max_suppression", data, valid_count, indices, scalar(max_output_size, "int32"),
+        scalar(iou_threshold, "float32"), force_suppress=force_suppress, top_k=top_k,
+        coord_start=coord_start, score_index=score_index, id_index=id_index,
+        return_indices=return_indices, invalid_to_bottom=invalid_to_bottom,
+    )  # fmt: skip
     return TupleWrapper(result, 2) if return_indices else result

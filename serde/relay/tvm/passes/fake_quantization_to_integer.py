@@ -112,15 +112,10 @@ def _requantize(
     x: Expr, found: TensorAffineType, wanted: TensorAffineType, dtype: str | None = None
 ) -> Expr:
     return call(
-        "qnn.requantize",
-        x,
-        fold_constant(found.scale),
-        fold_constant(found.zero_point),
-        wanted.scale,
-        wanted.zero_point,
-        out_dtype=wanted.dtype if dtype is None else dtype,
+        "qnn.requantize", x, fold_constant(found.scale), fold_constant(found.zero_point),
+        wanted.scale, wanted.zero_point, out_dtype=wanted.dtype if dtype is None else dtype,
         axis=found.axis,
-    )
+    )  # fmt: skip
 
 
 def _real_constant(x: Expr) -> Constant:

@@ -35,23 +35,11 @@ from serde.relay.tvm.passes.typed import TypedPass, operator_of
 __all__ = ["SimplifyExpr", "SimplifyExprPostAlterOp"]
 
 _ALL: tuple[Callable[[], DFPatternCallback], ...] = (
-    ConcretizeLike,
-    SimplifyAdd,
-    SimplifyRSqrt,
-    EliminateIdentity,
-    SimplifyReshape,
-    SimplifyTranspose,
-    SimplifyNoOpTranspose,
-    SimplifySameCast,
-    SimplifyConsecutiveCast,
-    FullElementwise,
-    SwitchAddMultiply,
-    SimplifyAdjacentMultiplyOrAdd,
-    SimplifyDequantizedOrder,
-    SimplifyClipAndConsecutiveCast,
-    SimplifyClip,
-    SimplifyBinomial,
-)
+    ConcretizeLike, SimplifyAdd, SimplifyRSqrt, EliminateIdentity, SimplifyReshape,
+    SimplifyTranspose, SimplifyNoOpTranspose, SimplifySameCast, SimplifyConsecutiveCast,
+    FullElementwise, SwitchAddMultiply, SimplifyAdjacentMultiplyOrAdd, SimplifyDequantizedOrder,
+    SimplifyClipAndConsecutiveCast, SimplifyClip, SimplifyBinomial,
+)  # fmt: skip
 """In TVM's order, which decides what two rewrites that both fit make of an expression."""
 
 _AFTER_LAYOUTS: tuple[Callable[[], DFPatternCallback], ...] = (

@@ -121,19 +121,12 @@ def _layer(
     order = [each for each in (peepholes[0], peepholes[2], peepholes[1]) if each is not None]
     holes = relay.expand_dims(relay.concatenate(order, axis=0), axis=0) if order else None
     found = relay.serde.lstm(
-        x,
-        _stacked(ctx, weights),
-        _stacked(ctx, recurrent),
-        relay.concatenate([bias, second], axis=1),
-        None,
-        direction_of(state, layout),
-        direction_of(cell, layout),
-        holes,
-        None if projection is None else relay.expand_dims(projection, axis=0),
-        hidden_size=hidden,
-        layout=layout,
-        cell_clip=(-cell_clip, cell_clip) if cell_clip else None,
-    )
+        x, _stacked(ctx, weights), _stacked(ctx, recurrent),
+        relay.concatenate([bias, second], axis=1), None, direction_of(state, layout),
+        direction_of(cell, layout), holes,
+        None if projection is None else relay.expand_dims(projection, axis=0), hidden_size=hidden,
+        layout=layout, cell_clip=(-cell_clip, cell_clip) if cell_clip else None,
+    )  # fmt: skip
     axis = 1 if layout == "TNC" else 2
     steps, last, last_cell = found
     where = 0 if layout == "TNC" else 1

@@ -70,18 +70,12 @@ def _plain(
     hidden = ctx.static_shape(state, 2)[1]
     both = relay.concatenate([bias, ctx.const(zeros(hidden), ctx.type(bias).dtype)], axis=0)
     steps, last = relay.serde.rnn(
-        x,
-        relay.expand_dims(weights, axis=0),
-        relay.expand_dims(recurrent, axis=0),
-        relay.expand_dims(both, axis=0),
-        None,
-        direction_of(state, layout),
-        hidden_size=hidden,
-        layout=layout,
-        activations=(_PLAIN[function],),
+        x, relay.expand_dims(weights, axis=0), relay.expand_dims(recurrent, axis=0),
+        relay.expand_dims(both, axis=0), None, direction_of(state, layout), hidden_size=hidden,
+        layout=layout, activations=(_PLAIN[function],),
         activation_alpha=(1.0,) if function == 0 else (),
         activation_beta=(0.0,) if function == 0 else (),
-    )
+    )  # fmt: skip
     axis, where = (1, 0) if layout == "TNC" else (2, 1)
     return relay.squeeze(steps, axis=[axis]), relay.squeeze(last, axis=[where])
 

@@ -127,16 +127,10 @@ def _scan(
     repeated = repeat(ctx, rows, state, [False] * len(state), body, behind=True)
     stacks = len(results(repeated.function)) - len(repeated.state)
     found = call(
-        "serde.scan",
-        repeated.state,
-        list(scanned),
-        repeated.captures,
-        body=repeated.function,
-        axes=(0,) * len(scanned),
-        reverse=(False,) * len(scanned),
-        out_axes=(0,) * stacks,
+        "serde.scan", repeated.state, list(scanned), repeated.captures, body=repeated.function,
+        axes=(0,) * len(scanned), reverse=(False,) * len(scanned), out_axes=(0,) * stacks,
         out_reverse=(False,) * stacks,
-    )
+    )  # fmt: skip
     parts = [ctx.fold(TupleGetItem(found, i)) for i in range(len(repeated.state) + stacks)]
     return repeated.settle(ctx, parts, [False] * len(state))
 

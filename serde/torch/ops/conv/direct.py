@@ -44,18 +44,12 @@ def convolve(
     dilation = per_axis(ctx, conv.dilation, ndim, "dilation")
     dtype = ctx.dtype(input)
     build = partial(
-        getattr(relay.nn, f"conv{ndim}d"),
-        weight=weight,
+        getattr(relay.nn, f"conv{ndim}d"), weight=weight,
         strides=per_axis(ctx, conv.stride, ndim, "stride"),
-        padding=conv.pads(ctx, kernel, dilation),
-        dilation=dilation,
-        groups=ctx.fixed(conv.groups),
-        channels=ctx.type(weight).shape[0],
-        kernel_size=kernel,
-        data_layout="NC" + SPATIAL[ndim],
-        kernel_layout="OI" + SPATIAL[ndim],
-        out_dtype="" if is_float(dtype) else dtype,
-    )
+        padding=conv.pads(ctx, kernel, dilation), dilation=dilation, groups=ctx.fixed(conv.groups),
+        channels=ctx.type(weight).shape[0], kernel_size=kernel, data_layout="NC" + SPATIAL[ndim],
+        kernel_layout="OI" + SPATIAL[ndim], out_dtype="" if is_float(dtype) else dtype,
+    )  # fmt: skip
 
     def build_biased(x: Expr) -> Expr:
         found: Expr = build(x)

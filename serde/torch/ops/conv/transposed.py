@@ -48,18 +48,13 @@ def convolve_transposed(
     groups = ctx.fixed(conv.groups)
     dilation = per_axis(ctx, conv.dilation, ndim, "dilation")
     build = partial(
-        getattr(relay.nn, f"conv{ndim}d_transpose"),
-        weight=weight,
+        getattr(relay.nn, f"conv{ndim}d_transpose"), weight=weight,
         strides=per_axis(ctx, conv.stride, ndim, "stride"),
-        padding=conv.pads(ctx, kernel, dilation),
-        dilation=dilation,
-        output_padding=per_axis(ctx, output_padding, ndim, "output_padding"),
-        groups=groups,
-        channels=ctx.type(weight).shape[1] * groups,
-        kernel_size=kernel,
-        data_layout="NC" + SPATIAL[ndim],
-        kernel_layout="IO" + SPATIAL[ndim],
-    )
+        padding=conv.pads(ctx, kernel, dilation), dilation=dilation,
+        output_padding=per_axis(ctx, output_padding, ndim, "output_padding"), groups=groups,
+        channels=ctx.type(weight).shape[1] * groups, kernel_size=kernel,
+        data_layout="NC" + SPATIAL[ndim], kernel_layout="IO" + SPATIAL[ndim],
+    )  # fmt: skip
 
     def build_biased(x: Expr) -> Expr:
         found: Expr = build(x)

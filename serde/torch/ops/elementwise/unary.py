@@ -211,18 +211,13 @@ OTHERS = ("isfinite", "isinf", "isnan", "ones_like", "zeros_like")
 _FLOATS = Takes(data=FLOATS)
 
 OPS.pairs(
-    *(writes(f"torch.{name}", name) for name in (*ALIKE, *OTHERS)),
-    writes("torch.erf", "fast_erf"),
-    writes("torch.exp", "fast_exp"),
-    writes("torch.tanh", "fast_tanh"),
-    writes("torch.erfinv", "serde.erfinv"),
-    writes("torch.expm1", "serde.expm1"),
-    writes("torch.lgamma", "serde.lgamma"),
-    writes("torch.log1p", "serde.log1p"),
-    writes("torch.round", "serde.round_even"),
-    writes("torch.abs", "abs", takes=Takes(data=SIGNED)),
+    *(writes(f"torch.{name}", name) for name in (*ALIKE, *OTHERS)), writes("torch.erf", "fast_erf"),
+    writes("torch.exp", "fast_exp"), writes("torch.tanh", "fast_tanh"),
+    writes("torch.erfinv", "serde.erfinv"), writes("torch.expm1", "serde.expm1"),
+    writes("torch.lgamma", "serde.lgamma"), writes("torch.log1p", "serde.log1p"),
+    writes("torch.round", "serde.round_even"), writes("torch.abs", "abs", takes=Takes(data=SIGNED)),
     *(writes(f"torch.{name}", name, takes=_FLOATS) for name in ("ceil", "floor", "trunc")),
-)
+)  # fmt: skip
 
 
 @OPS.exports("sign")

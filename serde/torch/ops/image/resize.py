@@ -92,14 +92,9 @@ def _scale_by_factors(
 ) -> Expr:
     """Return a resizing in which a factor counts as it is told, and symbols stay."""
     return call(
-        "serde.resize",
-        x,
-        scale=(1.0, 1.0, *scales),
-        method=method,
-        mode=mode,
-        rounding="floor",
+        "serde.resize", x, scale=(1.0, 1.0, *scales), method=method, mode=mode, rounding="floor",
         cubic_alpha=CUBIC_ALPHA,
-    )
+    )  # fmt: skip
 
 
 def resize(
@@ -129,24 +124,13 @@ def resize(
             return _by_told_factors(ctx, x, dims, scales, method, mode)
     if not any(isinstance(dim, Any) for dim in dims):
         return _RESIZERS[rank](
-            x,
-            tuple(dims),
-            layout=_LAYOUTS[rank],
-            method=method,
-            coordinate_transformation_mode=mode,
-            rounding_method="",
-            cubic_alpha=CUBIC_ALPHA,
-        )
+            x, tuple(dims), layout=_LAYOUTS[rank], method=method,
+            coordinate_transformation_mode=mode, rounding_method="", cubic_alpha=CUBIC_ALPHA,
+        )  # fmt: skip
     return call(
-        "serde.resize",
-        x,
-        None,
-        None,
-        ctx.shape_vector([*sizes_of(ctx, x)[:2], *lengths]),
-        method=method,
-        mode=mode,
-        cubic_alpha=CUBIC_ALPHA,
-    )
+        "serde.resize", x, None, None, ctx.shape_vector([*sizes_of(ctx, x)[:2], *lengths]),
+        method=method, mode=mode, cubic_alpha=CUBIC_ALPHA,
+    )  # fmt: skip
 
 
 def resize_smoothly(
@@ -171,16 +155,9 @@ def resize_smoothly(
     elif not all(map(_is_ratio, ctx.type(x).shape[2:], dims, scales)):
         given = {"scale": tuple(_told_factors(ctx, x, dims, scales))}
     return call(
-        "serde.resize",
-        x,
-        **given,
-        axes=tuple(range(2, 2 + len(scales))),
-        method=method,
-        mode="half_pixel",
-        cubic_alpha=SMOOTH_ALPHA,
-        exclude_outside=True,
-        antialias=True,
-    )
+        "serde.resize", x, **given, axes=tuple(range(2, 2 + len(scales))), method=method,
+        mode="half_pixel", cubic_alpha=SMOOTH_ALPHA, exclude_outside=True, antialias=True,
+    )  # fmt: skip
 
 
 def _require_float(ctx: ImportContext, x: Expr, method: str) -> None:
@@ -330,12 +307,6 @@ def _resize_nearest_open(
             rounding_method="floor",
         )
     return call(
-        "serde.resize",
-        x,
-        None,
-        None,
-        ctx.shape_vector([*sizes_of(ctx, x)[:2], *lengths]),
-        method="nearest",
-        mode=mode,
-        rounding="floor",
-    )
+        "serde.resize", x, None, None, ctx.shape_vector([*sizes_of(ctx, x)[:2], *lengths]),
+        method="nearest", mode=mode, rounding="floor",
+    )  # fmt: skip

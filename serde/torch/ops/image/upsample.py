@@ -314,15 +314,9 @@ def import_interpolate(
     antialias: bool = False,
 ) -> Expr:
     return _interpolate(
-        ctx,
-        input,
-        size,
-        scale_factor,
-        mode,
-        align_corners=bool(align_corners),
-        recompute=bool(recompute_scale_factor),
-        antialias=antialias,
-    )
+        ctx, input, size, scale_factor, mode, align_corners=bool(align_corners),
+        recompute=bool(recompute_scale_factor), antialias=antialias,
+    )  # fmt: skip
 
 
 @OPS.imports("aten::__upsample")

@@ -31,16 +31,9 @@ def _normalize_channels(
         channel_vector(ctx, x, 0, dtype) if bias is None else bias,
     )
     found = call(
-        "nn.batch_norm",
-        x,
-        *given,
-        mean,
-        variance,
-        axis=1,
-        epsilon=eps,
-        center=bias is not None,
+        "nn.batch_norm", x, *given, mean, variance, axis=1, epsilon=eps, center=bias is not None,
         scale=weight is not None,
-    )
+    )  # fmt: skip
     return TupleGetItem(found, 0)
 
 
@@ -232,15 +225,10 @@ def _group_norm(
 ) -> Expr:
     dtype = ctx.dtype(x)
     return relay.nn.group_norm(
-        x,
-        channel_vector(ctx, x, 1, dtype) if weight is None else ctx.cast(weight, dtype),
+        x, channel_vector(ctx, x, 1, dtype) if weight is None else ctx.cast(weight, dtype),
         channel_vector(ctx, x, 0, dtype) if bias is None else ctx.cast(bias, dtype),
-        num_groups=groups,
-        axis=1,
-        epsilon=eps,
-        center=bias is not None,
-        scale=weight is not None,
-    )
+        num_groups=groups, axis=1, epsilon=eps, center=bias is not None, scale=weight is not None,
+    )  # fmt: skip
 
 
 @OPS.imports("aten::group_norm", ignored=("cudnn_enabled",))

@@ -195,14 +195,9 @@ def _run_direction(
     body, captures = close([*carried, row], [*later, later[0]])
     direction = (True,) if backwards else ()
     walked = call(
-        "serde.scan",
-        tuple(states),
-        (entering,),
-        captures,
-        body=body,
-        reverse=direction,
+        "serde.scan", tuple(states), (entering,), captures, body=body, reverse=direction,
         out_reverse=direction,
-    )
+    )  # fmt: skip
     finals: list[Expr] = [TupleGetItem(walked, place) for place in range(len(states))]
     return [TupleGetItem(walked, len(states)), *finals]
 

@@ -135,14 +135,9 @@ def _is_plain_fold(call: Call) -> bool:
 def export_col2im(ctx: Export, data: Value, *, col2im: Columns) -> Value:
     before = (col2im.padding * 2)[:2]
     return ctx.call(
-        "F.fold",
-        data,
-        tuple(ctx.sizes(col2im.image_shape)),
-        col2im.block_shape,
-        dilation=col2im.dilation or 1,
-        padding=before,
-        stride=col2im.strides or 1,
-    )
+        "F.fold", data, tuple(ctx.sizes(col2im.image_shape)), col2im.block_shape,
+        dilation=col2im.dilation or 1, padding=before, stride=col2im.strides or 1,
+    )  # fmt: skip
 
 
 def _memory(ctx: Import, x: Expr) -> Expr:

@@ -123,14 +123,9 @@ def import_crop_resize(
 
 def _crop_and_resize(x: Expr, boxes: Expr, indices: Expr, crop: CropResizeAttributes) -> Expr:
     return relay.image.crop_and_resize(
-        x,
-        boxes,
-        indices,
-        crop.size,
-        layout="NCHW",
-        method="bilinear",
+        x, boxes, indices, crop.size, layout="NCHW", method="bilinear",
         extrapolation_value=crop.pad_value,
-    )
+    )  # fmt: skip
 
 
 @OPS.imports("crop_resize", since=(1, 16))

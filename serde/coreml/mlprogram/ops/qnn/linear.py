@@ -212,13 +212,8 @@ def expand_qnn_quantize(
 
 
 OPS.refuses_calls(
-    "fixed_point_multiply",
-    "fixed_point_multiply_per_axis",
-    "qnn.batch_matmul",
-    "qnn.conv2d",
-    "qnn.conv2d_transpose",
-    "qnn.dense",
-    "qnn.requantize",
+    "fixed_point_multiply", "fixed_point_multiply_per_axis", "qnn.batch_matmul", "qnn.conv2d",
+    "qnn.conv2d_transpose", "qnn.dense", "qnn.requantize",
     reason="sums and rescaled integers take 64 bits, which Core ML has not",
     hint=QUANTISED_AS_FLOATS.hint,
-)
+)  # fmt: skip

@@ -60,17 +60,10 @@ def import_lstm(
         FUNCTIONS[each] for each in (recurrent_activation, cell_activation, activation)
     )
     return build_layer(
-        "serde.lstm",
-        (x, weights[0], weights[1], biases(weights[2])),
-        [initial_h, initial_c],
-        holes,
-        None,
-        direction=direction,
-        output_sequence=output_sequence,
-        hidden_size=hidden,
-        activations=functions * directions,
-        cell_clip=None if clip is None else (-clip, clip),
-    )
+        "serde.lstm", (x, weights[0], weights[1], biases(weights[2])), [initial_h, initial_c],
+        holes, None, direction=direction, output_sequence=output_sequence, hidden_size=hidden,
+        activations=functions * directions, cell_clip=None if clip is None else (-clip, clip),
+    )  # fmt: skip
 
 
 @OPS.exports("serde.lstm", when=is_supported)
@@ -103,19 +96,12 @@ def export_lstm(
             f"peephole{suffix}": layer.constant(row_of(number, (0, 2, 1)), peephole),
         }
     found = ctx.emit_tuple(
-        "lstm",
-        layer.types(numbers, 2),
-        x=layer.data,
-        initial_h=layer.state(initial_h, numbers),
-        initial_c=layer.state(initial_c, numbers),
-        **inputs,
-        direction=recurrent.direction,
-        output_sequence=True,
-        recurrent_activation=names[0],
-        cell_activation=names[1],
+        "lstm", layer.types(numbers, 2), x=layer.data, initial_h=layer.state(initial_h, numbers),
+        initial_c=layer.state(initial_c, numbers), **inputs, direction=recurrent.direction,
+        output_sequence=True, recurrent_activation=names[0], cell_activation=names[1],
         activation=names[2],
         clip=None if cell_clip is None else ctx.const(cell_clip[1], layer.work),
-    )
+    )  # fmt: skip
     return layer.finish([found])
 
 

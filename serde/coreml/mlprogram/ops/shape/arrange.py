@@ -145,11 +145,6 @@ def export_reverse_sequence(
     """MIL defines lengths from 0 to that of the axis only."""
     lengths = ctx.spell(lambda n, x: bounded_lengths(n, x, seq_axis, "int32"), seq_lengths, data)
     return emit_in(
-        ctx,
-        MOVE_DTYPES,
-        "reverse_sequence",
-        {"x": data},
-        lengths=lengths,
-        seq_axis=seq_axis,
+        ctx, MOVE_DTYPES, "reverse_sequence", {"x": data}, lengths=lengths, seq_axis=seq_axis,
         batch_axis=batch_axis,
-    )
+    )  # fmt: skip

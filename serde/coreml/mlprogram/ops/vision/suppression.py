@@ -71,15 +71,9 @@ def suppress(
     )
     above = float(np.nextafter(np.float32(iou_threshold), np.float32(np.inf)))
     kept = relay.vision.non_max_suppression(
-        sorted_rows,
-        valid,
-        indices,
-        max_boxes,
-        above,
-        force_suppress=not per_class,
-        return_indices=False,
-        invalid_to_bottom=True,
-    )
+        sorted_rows, valid, indices, max_boxes, above, force_suppress=not per_class,
+        return_indices=False, invalid_to_bottom=True,
+    )  # fmt: skip
     if count < max_boxes:
         widths = [(0, 0), (0, max_boxes - count), (0, 0)]
         kept = relay.nn.pad(kept, widths, number(-1.0, "float32"))
@@ -107,14 +101,9 @@ def import_non_maximum_suppression_v1(
     per_class_suppression: bool = False,
 ) -> list[Expr]:
     return suppress(
-        ctx,
-        boxes,
-        scores,
-        iou_threshold=iou_threshold,
-        score_threshold=score_threshold,
-        max_boxes=max_boxes,
-        per_class=per_class_suppression,
-    )
+        ctx, boxes, scores, iou_threshold=iou_threshold, score_threshold=score_threshold,
+        max_boxes=max_boxes, per_class=per_class_suppression,
+    )  # fmt: skip
 
 
 @OPS.imports("non_maximum_suppression", since=17)

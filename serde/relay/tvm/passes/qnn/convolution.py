@@ -214,17 +214,10 @@ def _sum_windows(conv: _Convolution, level: Expr) -> Expr:
     if height * width != 1:
         level = call("multiply", level, const(height * width, "int32"))
     return call(
-        "nn.avg_pool2d",
-        level,
-        pool_size=(height, width),
-        strides=strides,
-        dilation=conv.attrs["dilation"],
-        padding=(0, 0, 0, 0),
-        layout=conv.data_layout,
-        out_layout="",
-        ceil_mode=False,
-        count_include_pad=False,
-    )
+        "nn.avg_pool2d", level, pool_size=(height, width), strides=strides,
+        dilation=conv.attrs["dilation"], padding=(0, 0, 0, 0), layout=conv.data_layout,
+        out_layout="", ceil_mode=False, count_include_pad=False,
+    )  # fmt: skip
 
 
 def _sum_data(conv: _Convolution, padded: Expr, zero: Expr) -> Expr:

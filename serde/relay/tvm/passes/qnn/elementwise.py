@@ -74,14 +74,9 @@ def lower_mul(attrs: Attributes, args: list[Expr], types: list[Type | None]) -> 
     product = call("multiply", a, b)
     scale = Constant(np.asarray(lhs_scale.data * rhs_scale.data, np.float32))
     return rescale(
-        product,
-        require_tensor(product.type),
-        scale,
-        const(0, "int32"),
-        *wanted,
-        out_dtype=lhs_type.dtype,
-        axis=-1 if per_tensor else attrs["lhs_axis"],
-    )
+        product, require_tensor(product.type), scale, const(0, "int32"), *wanted,
+        out_dtype=lhs_type.dtype, axis=-1 if per_tensor else attrs["lhs_axis"],
+    )  # fmt: skip
 
 
 def _without_zero(x: Expr, type_: TensorType, zero: Expr, axis: int) -> Expr:

@@ -229,14 +229,9 @@ def rescale_or_widen(
 def lower_requantize(attrs: Attributes, args: list[Expr], types: list[Type | None]) -> Expr:
     """Return ``qnn.requantize`` in plain Relay."""
     return rescale(
-        args[0],
-        require_tensor(types[0]),
-        *args[1:],
-        out_dtype=require_tensor(types[-1]).dtype,
-        axis=attrs["axis"],
-        rounding=attrs["rounding"],
-        compute_dtype=attrs["compute_dtype"],
-    )
+        args[0], require_tensor(types[0]), *args[1:], out_dtype=require_tensor(types[-1]).dtype,
+        axis=attrs["axis"], rounding=attrs["rounding"], compute_dtype=attrs["compute_dtype"],
+    )  # fmt: skip
 
 
 def _spread(values: Expr, type_: TensorType, rank: int, axis: int) -> Expr:
