@@ -53,7 +53,7 @@ READERS: Final[Mapping[str, Sequence[str]]] = {
         "nnef/text/scan.py", "nnef/text/signs.py", "nnef/text/tokens.py",
     ],
     "onnx": [
-        "onnx/codec.py", "onnx/reader.py", "onnx/external.py", "onnx/sparse.py", "onnx/text.py",
+        "onnx/codec.py", "onnx/reader.py", "onnx/external.py", "io/sparse.py", "onnx/text.py",
         "onnx/elements.py", "onnx/attributes.py", "onnx/interface.py",
         "onnx/model.py",
     ],

@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
@@ -200,15 +201,15 @@ def expand_avg_pool2d(data: Expr, *, pool: Pooling, count_include_pad: bool) -> 
     before, after = split_padding(pool.padding, 2)
     lengths, shares = fixed_shape(data, axes), []
     for n, k, s, b, a in zip(lengths, pool.pool_size, pool.strides, before, after, strict=True):
-        starts = np.arange((n + b + a - k) // s + 1) * s - b
+        starts = allocation.arange((n + b + a - k) // s + 1) * s - b
         shares.append(k / (np.minimum(starts + k, n) - np.maximum(starts, 0)))
-    ratio = np.multiply.outer(*shares).astype(tensor_type(data).dtype)
+    ratio, dtype = np.multiply.outer(*shares), tensor_type(data).dtype
     found = relay.nn.avg_pool2d(
         data, pool.pool_size, pool.strides, padding=pool.padding, layout=pool.layout,
         count_include_pad=True,
     )  # fmt: skip
     shape = [ratio.shape[axes.index(i)] if i in axes else 1 for i in range(4)]
-    return relay.multiply(found, relay.const(ratio.reshape(shape)))
+    return relay.multiply(found, relay.const(ratio.reshape(shape), dtype))
 
 
 @OPS.expands("nn.max_pool2d")
