@@ -66,13 +66,17 @@ class ImportContext(walk.ImportContext):
             raise Unsupported(f"operand {index} is left out")
         return found
 
+    def told(self, index: int = 0) -> Tensor | None:
+        """Return what the file tells of a tensor that the operator gives; None if nothing."""
+        return self.made[index] if index < len(self.made) else None
+
     def result(self) -> Tensor:
         """Return the first tensor that the operator gives.
 
         Raises:
             Unsupported: It gives none.
         """
-        found = self.made[0] if self.made else None
+        found = self.told()
         if found is None:
             raise Unsupported("an operator without a result")
         return found

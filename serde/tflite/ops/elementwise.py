@@ -88,7 +88,7 @@ def import_atan2(ctx: Import, y: Expr, x: Expr) -> Expr:
 @OPS.imports("CAST", "STABLEHLO_CONVERT")
 def import_cast(ctx: Import, x: Expr, *, in_data_type: int = 0, out_data_type: int = 0) -> Expr:
     """The tensors' own types count; floats beyond integers are limited to these."""
-    made = ctx.made[0]
+    made = ctx.told()
     dtype = code_names("TensorType")[out_data_type].lower() if made is None else made.dtype
     if is_float(ctx.type(x).dtype) and dtype in ("int8", "int16", "int32", "int64", "uint8"):
         limits = np.iinfo(dtype)
@@ -98,7 +98,7 @@ def import_cast(ctx: Import, x: Expr, *, in_data_type: int = 0, out_data_type: i
 
 @OPS.imports("BITCAST")
 def import_bitcast(ctx: Import, x: Expr) -> Expr:
-    made = ctx.made[0]
+    made = ctx.told()
     return relay.reinterpret(x, ctx.type(x).dtype if made is None else made.dtype)
 
 

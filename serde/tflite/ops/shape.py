@@ -52,7 +52,8 @@ def import_reshape(
     elif new_shape is not None and len(new_shape):
         codes = tuple(map(int, new_shape))
     else:
-        codes = () if ctx.made[0] is None else ctx.made[0].shape
+        made = ctx.told()
+        codes = () if made is None else made.shape
     return relay.reshape(x, codes, allowzero=True)
 
 
@@ -77,7 +78,7 @@ def import_transpose(ctx: Import, x: Expr, perm: Expr) -> Expr:
 
 @OPS.imports("SHAPE")
 def import_shape(ctx: Import, x: Expr, *, out_type: int = 0) -> Expr:
-    made = ctx.made[0]
+    made = ctx.told()
     dtype = code_names("TensorType")[out_type].lower() if made is None else made.dtype
     return relay.shape_of(x, dtype)
 

@@ -31,7 +31,7 @@ def import_topk_v2(ctx: Import, x: Expr, k: Expr) -> Sequence[Expr]:
 
 def _extreme_reader(operator: str) -> Callable[..., Expr]:
     def read(ctx: Import, x: Expr, axis: Expr, *, output_type: int = 0) -> Expr:
-        made = ctx.made[0]
+        made = ctx.told()
         found = call(operator, x, axis=(int(ctx.item(axis)),))
         return relay.cast(found, "int64" if made is None else made.dtype)
 
@@ -78,7 +78,7 @@ def import_hashtable_lookup(ctx: Import, lookup: Expr, keys: Expr, values: Expr)
 @OPS.imports("UNIQUE")
 def import_unique(ctx: Import, x: Expr, *, idx_out_type: int = 2) -> Sequence[Expr]:
     """Values stand in the order in which they first occur."""
-    made = ctx.made[1]
+    made = ctx.told(1)
     values, indices, _, count = relay.unique(x, is_sorted=False)
     zero = ctx.const([0], "int32")
     kept = relay.strided_slice(values, zero, count)
