@@ -10,12 +10,12 @@ import numpy as np
 import serde.relay as relay
 from serde.core import numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir import Call, Constant, Expr, TensorType, Tuple, Var, called_name
+from serde.relay.ir import Call, Constant, Expr, Function, TensorType, Tuple, Var, called_name
 from serde.tflite.model import Operator, Tensor
 from serde.tflite.quantization import activation_limits
 from serde.walk import import_context as walk
 
-__all__ = ["ImportContext"]
+__all__ = ["ImportContext", "only_result"]
 
 
 class States(Protocol):
@@ -113,7 +113,7 @@ class ImportContext(walk.ImportContext):
         """Return the operator that a graph of two scalars is, empty if it gives the second."""
         pair = [Var(name, TensorType((), dtype)) for name in "xy"]
         found, captures = self.closure(graph, pair)
-        body = found.body.fields[0] if isinstance(found.body, Tuple) else found.body
+        body = only_result(found)
         if body is found.params[1]:
             return ""
         is_plain = isinstance(body, Call) and not captures and set(body.args) == set(found.params)
@@ -145,3 +145,15 @@ class ImportContext(walk.ImportContext):
     def assign(self, handle: Expr, value: Expr) -> None:
         """Give a resource another value."""
         self._states.assign(handle, value)
+
+
+def only_result(function: Function) -> Expr:
+    """Return what a graph gives, which is one scalar.
+
+    Raises:
+        Unsupported: It gives nothing, or more.
+    """
+    fields = function.body.fields if isinstance(function.body, Tuple) else [function.body]
+    if len(fields) != 1:
+        raise Unsupported(f"a graph of scalars that gives {len(fields)} of them")
+    return fields[0]

@@ -8,7 +8,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir import Call, Expr, TensorType, Tuple, Var, call, called_name
+from serde.relay.ir import Call, Expr, TensorType, Var, call, called_name
+from serde.tflite.import_context import only_result
 from serde.tflite.ops.table import OPS, Export, Import, Value
 
 
@@ -53,7 +54,7 @@ def import_stablehlo_sort(
     dtypes = [ctx.type(each).dtype for each in values for _ in range(2)]
     scalars = [Var(f"x{i}", TensorType((), dtype)) for i, dtype in enumerate(dtypes)]
     found, captures = ctx.closure(comparator_subgraph_index, scalars, label="comparator")
-    test = found.body.fields[0] if isinstance(found.body, Tuple) else found.body
+    test = only_result(found)
     given = list(test.args) if isinstance(test, Call) and not captures else []
     name = called_name(test)
     if name not in ("less", "greater") or given != list(found.params[:2]):
