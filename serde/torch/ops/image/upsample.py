@@ -170,6 +170,46 @@ def export_dyn_resize2d(
     return resizing.write(ctx, data, (2, 3), sizes)
 
 
+_Span = tuple[AnyValue, tuple[AnyValue, AnyValue], AnyValue]
+"""The length that an axis gets, the part of it that is read, and its factor, if there is one."""
+
+
+def _changed_axes(
+    ctx: Export,
+    data: Value,
+    roi: Value | None,
+    scales: Value | None,
+    sizes: Value | None,
+    resize: Resampling,
+) -> dict[int, _Span]:
+    """Return the axes that something happens to."""
+    shape, wanted = ctx.type(data).shape, ctx.result_type().shape
+    named = [axis % len(shape) for axis in resize.axes] if resize.axes else list(range(len(shape)))
+    cropped, every = resize.mode == "tf_crop_and_resize", range(len(named))
+    bounds: list[tuple[AnyValue, AnyValue]] = [(0.0, 1.0)] * len(named)
+    if cropped and roi is not None:
+        bounds = _spans([ctx.call("float", ctx.index(roi, i)) for i in range(2 * len(named))])
+    elif cropped and resize.region is not None:
+        bounds = _spans(resize.region)
+    ratios: Sequence[AnyValue] = resize.scale or [None] * len(named)
+    lengths: list[AnyValue] = [wanted[axis] for axis in named]
+    if sizes is not None:
+        lengths = [ctx.call("int", ctx.index(sizes, i)) for i in every]
+    if scales is not None:
+        ratios = [ctx.call("float", ctx.index(scales, i)) for i in every]
+        name = ctx.helper("floored_length")
+        pairs = zip(named, ratios, strict=True)
+        lengths = [ctx.call(name, ctx.size(data, axis), ratio) for axis, ratio in pairs]
+    spans = dict(zip(named, zip(lengths, bounds, ratios, strict=True), strict=True))
+    return {axis: each for axis, each in spans.items() if not _is_kept(shape[axis], *each)}
+
+
+def _is_kept(
+    before: Dim, length: AnyValue, bounds: tuple[AnyValue, AnyValue], by: AnyValue
+) -> bool:
+    return length == before and bounds == (0.0, 1.0) and by in (None, 1)
+
+
 @OPS.exports("serde.resize", takes=Takes(antialias=False, policy="stretch"))
 def export_serde_resize(
     ctx: Export,
@@ -181,43 +221,15 @@ def export_serde_resize(
     resize: Resampling,
 ) -> Value:
     """Axes that nothing happens to are left alone."""
-    type_, wanted = ctx.type(data), ctx.result_type()
-    named = [axis % type_.rank for axis in resize.axes] if resize.axes else list(range(type_.rank))
-    cropped, every = resize.mode == "tf_crop_and_resize", range(len(named))
-    bounds: list[tuple[AnyValue, AnyValue]] = [(0.0, 1.0)] * len(named)
-    if cropped and roi is not None:
-        bounds = _spans([ctx.call("float", ctx.index(roi, i)) for i in range(2 * len(named))])
-    elif cropped and resize.region is not None:
-        bounds = _spans(resize.region)
-    ratios: list[AnyValue] | None = None if resize.scale is None else [*map(float, resize.scale)]
-    lengths: list[AnyValue] = [wanted.shape[axis] for axis in named]
-    if sizes is not None:
-        lengths = [ctx.call("int", ctx.index(sizes, i)) for i in every]
-    if scales is not None:
-        ratios = [ctx.call("float", ctx.index(scales, i)) for i in every]
-        name = ctx.helper("floored_length")
-        pairs = zip(named, ratios, strict=True)
-        lengths = [ctx.call(name, ctx.size(data, axis), ratio) for axis, ratio in pairs]
-    spans = {
-        axis: (lengths[i], bounds[i], 1 if ratios is None else ratios[i])
-        for i, axis in enumerate(named)
-        if lengths[i] != type_.shape[axis]
-        or bounds[i] != (0.0, 1.0)
-        or (ratios is not None and ratios[i] != 1)
-    }
+    shape, wanted = ctx.type(data).shape, ctx.result_type().shape
+    spans = _changed_axes(ctx, data, roi, scales, sizes, resize)
     if not spans:
         return data
-    exact = [
-        _is_exact(type_.shape[axis], wanted.shape[axis], ratio)
-        for axis, (_, _, ratio) in spans.items()
-    ]
-    plain = ratios is None or all(exact)
-    spatial = range(2, type_.rank)
-    smooth = resize.method != "nearest" and not cropped
+    plain = all(_is_exact(shape[axis], wanted[axis], by) for axis, (_, _, by) in spans.items())
+    spatial = range(2, len(shape))
+    smooth = resize.method != "nearest" and resize.mode != "tf_crop_and_resize"
     if plain and smooth and sizes is None and spans.keys() < {*spatial}:
-        spans |= {
-            axis: (wanted.shape[axis], (0.0, 1.0), 1) for axis in spatial if axis not in spans
-        }
+        spans = {axis: spans.get(axis, (wanted[axis], (0.0, 1.0), 1)) for axis in spatial}
     axes = sorted(spans)
     given, region, factors = zip(*(spans[axis] for axis in axes), strict=True)
     how = Interpolation(
@@ -231,4 +243,6 @@ def export_serde_resize(
 
 
 def _is_exact(length: Dim, size: Dim, ratio: AnyValue) -> bool:
-    return isinstance(length, int) and isinstance(size, int) and bool(length * ratio == size)
+    """Whether a factor, where there is one, is the ratio of lengths."""
+    fixed = isinstance(length, int) and isinstance(size, int)
+    return ratio is None or (fixed and length * ratio == size)
