@@ -18,7 +18,7 @@ from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.shape.lengths import divide_length, multiply_lengths, sizes_of
 from serde.torch.promotion import category
 
-__all__ = ["Scales", "nearest_places", "resize"]
+__all__ = ["Scales", "is_ratio", "nearest_places", "resize"]
 
 _RESIZERS: Final = {
     1: relay.image.resize1d, 2: relay.image.resize2d, 3: relay.image.resize3d,
@@ -80,11 +80,12 @@ def _scaled(ctx: ImportContext, x: Expr, axis: int, scale: float | None) -> SymI
     return divide_length(ctx, whole, ratio.denominator)
 
 
-def _is_ratio(length: Dim, size: Dim, scale: float | None) -> bool:
+def is_ratio(length: Dim, size: Dim, scale: AnyValue) -> bool:
     """Whether the factor is the ratio of the lengths, where one is told."""
-    if scale is None or scale <= 0:
+    if scale is None or (isinstance(scale, (int, float)) and scale <= 0):
         return True
-    return isinstance(length, int) and isinstance(size, int) and length * scale == size
+    fixed = isinstance(length, int) and isinstance(size, int)
+    return fixed and bool(length * scale == size)
 
 
 def _scale_by_factors(
@@ -132,7 +133,7 @@ def _resize(
         return _scale_by_factors(ctx, x, told, method=method, mode=mode)
     lengths = _lengths(ctx, x, size, scales)
     dims = [ctx.dim(each) for each in lengths]
-    if half and not all(map(_is_ratio, shape, dims, scales)):
+    if half and not all(map(is_ratio, shape, dims, scales)):
         factors = _told_factors(ctx, x, dims, scales)
         return _scale_by_factors(ctx, x, factors, method=method, mode=mode)
     return _resize_to(ctx, x, lengths, method, mode)
@@ -164,7 +165,7 @@ def _resize_smoothly(
     given: dict[str, AnyValue] = {"size": dims}
     if dims is None:
         given = {"scale": tuple(scales)}
-    elif not all(map(_is_ratio, ctx.type(x).shape[2:], dims, scales)):
+    elif not all(map(is_ratio, ctx.type(x).shape[2:], dims, scales)):
         given = {"scale": tuple(_told_factors(ctx, x, dims, scales))}
     return call(
         "serde.resize", x, **given, axes=tuple(range(2, 2 + len(scales))), method=method,

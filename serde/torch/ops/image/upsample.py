@@ -15,7 +15,7 @@ from serde.relay.op.image.resampling import Resampling
 from serde.relay.op.image.resize import ImageResize
 from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.image.interpolation import Resizing
-from serde.torch.ops.image.resize import Scales, resize
+from serde.torch.ops.image.resize import Scales, is_ratio, resize
 from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
 from serde.walk.takes import Takes
 
@@ -225,7 +225,7 @@ def export_serde_resize(
     spans = _changed_axes(ctx, data, roi, scales, sizes, resize)
     if not spans:
         return data
-    plain = all(_is_exact(shape[axis], wanted[axis], by) for axis, (_, _, by) in spans.items())
+    plain = all(is_ratio(shape[axis], wanted[axis], by) for axis, (_, _, by) in spans.items())
     spatial = range(2, len(shape))
     smooth = resize.method != "nearest" and resize.mode != "tf_crop_and_resize"
     if plain and smooth and sizes is None and spans.keys() < {*spatial}:
@@ -240,9 +240,3 @@ def export_serde_resize(
         how, 0.0, region, resize.extrapolation_value, None if plain else factors, rounds=True
     )
     return resizing.write(ctx, data, axes, given)
-
-
-def _is_exact(length: Dim, size: Dim, ratio: AnyValue) -> bool:
-    """Whether a factor, where there is one, is the ratio of lengths."""
-    fixed = isinstance(length, int) and isinstance(size, int)
-    return ratio is None or (fixed and length * ratio == size)
