@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -244,23 +245,6 @@ def _arrange_mask(ctx: Import, mask: Expr, query: Expr, rank: int) -> Expr:
     return _merge(ctx, _broadcast_front(ctx, mask, list(lengths)), rank)
 
 
-@OPS.imports("aten::scaled_dot_product_attention", ignored=("enable_gqa",))
-def import_attention(
-    ctx: Import,
-    query: Expr,
-    key: Expr,
-    value: Expr,
-    attn_mask: Expr | None = None,
-    *,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-) -> Expr:
-    return attend(
-        ctx, query, key, value, attn_mask, dropout_p=dropout_p, is_causal=is_causal, scale=scale
-    )
-
-
 def _log_sum(
     ctx: Import, query: Expr, key: Expr, mask: Expr | None, is_causal: bool, scale: float | None
 ) -> Expr:
@@ -287,8 +271,7 @@ def _log_sum(
     return call("serde.logsumexp", scores, axis=[3])
 
 
-@OPS.imports("aten::_scaled_dot_product_flash_attention_for_cpu")
-def import_attention_for_cpu(
+def _import_attention(
     ctx: Import,
     query: Expr,
     key: Expr,
@@ -298,11 +281,23 @@ def import_attention_for_cpu(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
-) -> tuple[Expr, Expr]:
+    sums: bool,
+) -> Expr | tuple[Expr, Expr]:
+    """A kernel gives the logarithms of the sums, too."""
     found = attend(
         ctx, query, key, value, attn_mask, dropout_p=dropout_p, is_causal=is_causal, scale=scale
     )
+    if not sums:
+        return found
     return found, _log_sum(ctx, query, key, attn_mask, is_causal, scale)
+
+
+OPS.imports("aten::scaled_dot_product_attention", ignored=("enable_gqa",))(
+    partial(_import_attention, sums=False)
+)
+OPS.imports("aten::_scaled_dot_product_flash_attention_for_cpu")(
+    partial(_import_attention, sums=True)
+)
 
 
 @OPS.imports(

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
+import onnxruntime
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from support.torch_functions import assert_equal_results, sequences, trace  # noqa: E402
+from support.torch_runner import load  # noqa: E402
 
+import serde  # noqa: E402
 from serde.core.report import Report  # noqa: E402
 from serde.engine.interpreter import RelayEngine  # noqa: E402
 from serde.torch.importer import to_relay  # noqa: E402
@@ -99,3 +105,36 @@ def test_interpolate_of_scripts(size: dict[str, Any], kernel: dict[str, Any]) ->
     )
     expected = interpolate(IMAGES, **size, **kernel)
     torch.testing.assert_close(torch.from_numpy(found.copy()), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "size", "roi"),
+    [
+        ('mode = "nearest", nearest_mode = "round_prefer_ceil"', (10, 8), (0.1, 0.1, 0.8, 0.8)),
+        ('mode = "nearest", nearest_mode = "floor"', (10, 8), (0.1, 0.1, 0.8, 0.8)),
+        ('mode = "linear"', (10, 4), (0.1, 0.0, 0.8, 1.0)),
+        ('mode = "linear"', (5, 8), (0.0, -0.2, 1.0, 0.7)),
+    ],
+)
+def test_a_cropped_region_is_written(
+    attributes: str, size: tuple[int, int], roi: tuple[float, ...], tmp_path: Path
+) -> None:
+    """PyTorch has no function for it, whatever elements the whole image would be read at."""
+    rows, columns = size
+    top, left, bottom, right = roi
+    proto = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[1, 2, 5, 4] x) => (float[1, 2, {rows}, {columns}] y)
+        <float[8] roi = {{0, 0, {top}, {left}, 1, 1, {bottom}, {right}}},
+         int64[4] sizes = {{1, 2, {rows}, {columns}}}> {{
+          y = Resize <coordinate_transformation_mode = "tf_crop_and_resize", {attributes},
+                      extrapolation_value = 9.0> (x, roi, , sizes)
+        }}"""
+    )
+    onnx.save(proto, tmp_path / "net.onnx")
+    serde.convert(tmp_path / "net.onnx", tmp_path / "net_torch", target_format="torch")
+    x = np.random.default_rng(0).standard_normal((1, 2, 5, 4)).astype(np.float32)
+    session = onnxruntime.InferenceSession(proto.SerializeToString())
+    (expected,) = session.run(None, {"x": x})
+    found = load(tmp_path / "net_torch")(torch.from_numpy(x)).detach().numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

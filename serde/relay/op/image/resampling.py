@@ -18,7 +18,7 @@ from serde.relay.ir.traits import Float32, Fusion, FusionPattern, RoundsLengths
 from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import cubic_weights
 
-__all__ = ["Resampling"]
+__all__ = ["Resampling", "nearest"]
 
 Method = Literal["nearest", "linear", "cubic"]
 Mode = Literal[
@@ -92,7 +92,8 @@ class _Axis:
         return self.size == self.length and self.scale == 1 and (self.start, self.end) == (0, 1)
 
 
-def _nearest(positions: Array, rounding: str) -> Array:
+def nearest(positions: Array, rounding: str) -> Array:
+    """Return the whole numbers that positions are rounded to."""
     if rounding == "floor":
         return np.floor(positions)
     if rounding == "ceil":
@@ -277,7 +278,7 @@ def _decompose_resize(
         if attrs["mode"] == "tf_crop_and_resize":
             beyond = beyond | ((positions < 0) | (positions > span.length - 1)).reshape(shape)
         if attrs["method"] == "nearest":
-            index = np.clip(_nearest(positions, attrs["rounding"]), 0, span.length - 1)
+            index = np.clip(nearest(positions, attrs["rounding"]), 0, span.length - 1)
             result = call("take", result, const(index, "int64"), axis=axis, mode="fast")
             continue
         parts = [
@@ -372,7 +373,7 @@ def resize(
         positions = span.positions(resize.mode)
         masks.append(((positions < 0) | (positions > span.length - 1)).reshape(shape))
         if resize.method == "nearest":
-            index = np.clip(_nearest(positions, resize.rounding), 0, span.length - 1).astype(
+            index = np.clip(nearest(positions, resize.rounding), 0, span.length - 1).astype(
                 np.int64
             )
             result = np.take(result, index, axis)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any as AnyValue
 
 import numpy as np
 
-import serde.core.allocation as allocation
-from serde.core import Array, dataclass
+from serde.core import dataclass
 from serde.relay.ir import Dim, is_float
 from serde.relay.op.image.interpolation import Interpolation
+from serde.relay.op.image.resampling import nearest
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.windows import SPATIAL
+from serde.torch.ops.image.resize import nearest_places
 from serde.torch.ops.written import cast
 
 _LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
@@ -28,6 +29,7 @@ class Resizing:
         region: Starts and ends of what is read along each axis.
         outside: What lies beyond the image, for tf_crop_and_resize.
         ratios: Factors as they are told, where they are not those of the lengths.
+        rounds: Whether integers are rounded that are no nearest elements.
     """
 
     how: Interpolation
@@ -35,21 +37,28 @@ class Resizing:
     region: Sequence[tuple[AnyValue, AnyValue]]
     outside: float = 0.0
     ratios: Sequence[AnyValue] | None = None
+    rounds: bool = False
 
     def write(
-        self, ctx: ExportContext, x: Value, axes: Sequence[int], sizes: Sequence[Dim]
+        self, ctx: ExportContext, x: Value, axes: Sequence[int], sizes: Sequence[AnyValue]
     ) -> Value:
-        """Return `x`, of type, with axes resized to lengths."""
-        dtype = ctx.type(x).dtype
-        plain = self._interpolate(ctx, x, axes, sizes)
+        """Return `x` with axes resized to lengths, known or computed, in the result's dtype."""
+        dtype, target = ctx.type(x).dtype, ctx.result_type().dtype
+        computed = any(isinstance(size, Value) for size in sizes)
+        plain = None if computed else self._interpolate(ctx, x, axes, sizes)
         if plain is not None:
-            return plain
+            return cast(ctx, plain, target, dtype)
         work = dtype
         if self.how.method != "nearest_neighbor" and dtype != "float64":
             x, work = cast(ctx, x, "float32"), "float32"
-        return self.write_axes(ctx, x, axes, ctx.sizes(sizes)), work  # type: ignore[return-value]
+        result = self._write_axes(ctx, x, axes, sizes if computed else ctx.sizes(sizes))
+        if self.rounds and work != dtype and not is_float(dtype):
+            limits = np.iinfo(dtype)
+            result = ctx.call("torch.round", result)
+            result = ctx.call("torch.clamp", result, int(limits.min), int(limits.max))
+        return cast(ctx, result, target, work)
 
-    def write_axes(
+    def _write_axes(
         self, ctx: ExportContext, x: Value, axes: Sequence[int], sizes: Sequence[object]
     ) -> Value:
         """Return `x` with one axis resized after the other."""
@@ -81,11 +90,8 @@ class Resizing:
         if rank not in SPATIAL or list(axes) != list(range(2, type_.rank)):
             return None
         own = type_.shape[2:]
-        if self.ratios is not None:
-            pairs = zip(self.ratios, own, sizes, strict=True)
-            if not all(_is_ratio(*each) for each in pairs):
-                return None
-        if not is_float(type_.dtype):
+        computed = any(isinstance(end, Value) for span in self.region for end in span)
+        if computed or self.ratios is not None or not is_float(type_.dtype):
             return None
         factors = self._factors(own, sizes)
         if factors is not None:
@@ -104,19 +110,15 @@ class Resizing:
         how = self.how
         longer = all(isinstance(size, int) and size > 1 for size in sizes)
         half = how.mode == "half_pixel" or (how.mode == "pytorch_half_pixel" and longer)
-        if how.method == "linear" and (half or how.mode == "align_corners"):
-            options: dict[str, object] = {"mode": _LINEAR[rank]}
-            return options if half else {**options, "align_corners": True}
-        if how.method == "cubic" and rank == 2 and how.alpha == -0.75 and not how.exclude:
-            if half:
-                return {"mode": "bicubic"}
-            if how.mode == "align_corners":
-                return {"mode": "bicubic", "align_corners": True}
+        keys = rank == 2 and how.alpha == -0.75 and not how.exclude
+        name = {"linear": _LINEAR[rank], "cubic": "bicubic" if keys else ""}.get(how.method)
+        if name and (half or how.mode == "align_corners"):
+            return {"mode": name} if half else {"mode": name, "align_corners": True}
         if how.method != "nearest_neighbor":
             return None
-        for mode, read in (("nearest", _read_nearest), ("nearest-exact", _read_nearest_exact)):
-            pairs = list(zip(own, sizes, strict=True))
-            if all(self._reads(read, length, size) for length, size in pairs):
+        for mode, exact in (("nearest", False), ("nearest-exact", True)):
+            axes = zip(own, sizes, self.region, strict=True)
+            if all(self._reads(*axis, exact) for axis in axes):
                 return {"mode": mode}
         return None
 
@@ -124,9 +126,8 @@ class Resizing:
         """Return whole factors of open lengths, which repeat elements; None if they do not."""
         how = self.how
         repeats = (how.method, how.mode) == ("nearest_neighbor", "asymmetric")
-        if not repeats or how.rounding not in ("", "floor") or self.ratios is not None:
-            return None
-        if all(isinstance(length, int) for length in own):
+        fixed = all(isinstance(length, int) for length in own)
+        if fixed or not repeats or how.rounding not in ("", "floor"):
             return None
         found = [size // n if n != 0 else 0 for n, size in zip(own, sizes, strict=True)]
         factors = [float(each) for each in found if isinstance(each, int)]
@@ -134,39 +135,19 @@ class Resizing:
         whole = len(factors) == len(found) and all(n * by == size for n, by, size in pairs)
         return factors if whole and all(map(_is_exact_factor, factors)) else None
 
-    def _reads(self, read: Callable[[int, int], Array], length: Dim, size: Dim) -> bool:
+    def _reads(self, length: Dim, size: Dim, span: tuple[float, float], exact: bool) -> bool:
         """Whether a mode of PyTorch's reads the same elements of an axis."""
         if not (isinstance(length, int) and isinstance(size, int)):
             return False
-        places = self.how.positions(length, size, 0.0, 1.0)
+        places = self.how.positions(length, size, *span)
+        beyond = (places < 0) | (places > length - 1)
+        if self.how.mode == "tf_crop_and_resize" and beyond.any():
+            return False
         if self.guard:
             (wanted, _), *_ = self.how.taps(places, length)
         else:
-            wanted = np.clip(_plain_nearest(places, self.how.rounding), 0, length - 1)
-        return np.array_equal(wanted, read(length, size))
-
-
-def _is_ratio(ratio: float, length: Dim, size: Dim) -> bool:
-    return isinstance(length, int) and isinstance(size, int) and ratio * length == size
-
-
-def _plain_nearest(places: Array, rounding: str) -> Array:
-    if rounding in ("floor", "ceil"):
-        return np.floor(places) if rounding == "floor" else np.ceil(places)
-    return np.ceil(places - 0.5) if rounding == "round_prefer_floor" else np.floor(places + 0.5)
-
-
-def _read_nearest(length: int, size: int) -> Array:
-    """Return what ``F.interpolate`` reads, whose scale is a float32."""
-    scale = np.float32(length) / np.float32(size)
-    places = np.floor(allocation.arange(size, dtype=np.float32) * scale)
-    return np.minimum(places, length - 1).astype(np.int64)
-
-
-def _read_nearest_exact(length: int, size: int) -> Array:
-    scale = np.float32(length) / np.float32(size)
-    places = np.floor((allocation.arange(size, dtype=np.float32) + np.float32(0.5)) * scale)
-    return np.minimum(places, length - 1).astype(np.int64)
+            wanted = np.clip(nearest(places, self.how.rounding), 0, length - 1)
+        return np.array_equal(wanted, nearest_places(length, size, None, exact=exact))
 
 
 def _is_exact_factor(scale: float) -> bool:

@@ -18,7 +18,7 @@ from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.shape.lengths import divide_length, multiply_lengths, sizes_of
 from serde.torch.promotion import category
 
-__all__ = ["Scales", "resize", "resize_nearest", "resize_smoothly"]
+__all__ = ["Scales", "is_ratio", "nearest_places", "resize"]
 
 _RESIZERS: Final = {
     1: relay.image.resize1d, 2: relay.image.resize2d, 3: relay.image.resize3d,
@@ -80,11 +80,12 @@ def _scaled(ctx: ImportContext, x: Expr, axis: int, scale: float | None) -> SymI
     return divide_length(ctx, whole, ratio.denominator)
 
 
-def _is_ratio(length: Dim, size: Dim, scale: float | None) -> bool:
+def is_ratio(length: Dim, size: Dim, scale: AnyValue) -> bool:
     """Whether the factor is the ratio of the lengths, where one is told."""
-    if scale is None or scale <= 0:
+    if scale is None or (isinstance(scale, (int, float)) and scale <= 0):
         return True
-    return isinstance(length, int) and isinstance(size, int) and length * scale == size
+    fixed = isinstance(length, int) and isinstance(size, int)
+    return fixed and bool(length * scale == size)
 
 
 def _scale_by_factors(
@@ -103,56 +104,68 @@ def resize(
     size: Sequence[SymInt] | None,
     factors: Scales | None,
     *,
-    method: str,
-    align_corners: bool,
+    mode: str,
+    align_corners: bool = False,
+    antialias: bool = False,
 ) -> Expr:
-    """Return a linear or cubic resizing."""
+    """Return a resizing by a mode of ``F.interpolate``."""
     rank = _check(ctx, x, size, factors)
-    _require_float(ctx, x, method)
-    shape = ctx.type(x).shape[2:]
-    mode = _MODES[align_corners]
     scales = factors or [None] * rank
-    told = [each for each in scales if each is not None and each > 0]
-    whole = len(told) == rank and not align_corners
-    if size is None and whole and not all(isinstance(dim, int) for dim in shape):
+    if mode.startswith("nearest"):
+        return _resize_nearest(ctx, x, size, scales, exact=mode != "nearest")
+    method = "cubic" if mode == "bicubic" else "linear"
+    _require_float(ctx, x, method)
+    if not antialias:
+        return _resize(ctx, x, size, scales, method, _MODES[align_corners])
+    if align_corners:
+        raise Unsupported("smoothed resizing of which the corners are aligned")
+    return _resize_smoothly(ctx, x, size, scales, method)
+
+
+def _resize(
+    ctx: ImportContext, x: Expr, size: Sequence[SymInt] | None, scales: Scales, method: str,
+    mode: str,
+) -> Expr:  # fmt: skip
+    """Return a linear or cubic resizing."""
+    shape, half = ctx.type(x).shape[2:], mode == "half_pixel"
+    told = _told(scales)
+    if size is None and half and len(told) == len(shape) and not _are_fixed(shape):
         return _scale_by_factors(ctx, x, told, method=method, mode=mode)
     lengths = _lengths(ctx, x, size, scales)
     dims = [ctx.dim(each) for each in lengths]
-    if not align_corners:
-        ratios = zip(shape, dims, scales, strict=True)
-        if not all(_is_ratio(*each) for each in ratios):
-            return _by_told_factors(ctx, x, dims, scales, method, mode)
+    if half and not all(map(is_ratio, shape, dims, scales)):
+        factors = _told_factors(ctx, x, dims, scales)
+        return _scale_by_factors(ctx, x, factors, method=method, mode=mode)
+    return _resize_to(ctx, x, lengths, method, mode)
+
+
+def _resize_to(
+    ctx: ImportContext, x: Expr, lengths: Sequence[SymInt], method: str, mode: str
+) -> Expr:
+    """Return a resizing to lengths, which are an operand where one has no name."""
+    dims, rank = [ctx.dim(each) for each in lengths], len(lengths)
+    near = method == "nearest"
+    options: dict[str, AnyValue] = {} if near else {"cubic_alpha": CUBIC_ALPHA}
     if not any(isinstance(dim, Any) for dim in dims):
         return _RESIZERS[rank](
-            x, tuple(dims), layout=_LAYOUTS[rank], method=method,
-            coordinate_transformation_mode=mode, rounding_method="", cubic_alpha=CUBIC_ALPHA,
+            x, tuple(dims), layout=_LAYOUTS[rank], coordinate_transformation_mode=mode,
+            method="nearest_neighbor" if near else method, rounding_method="floor" if near else "",
+            **options,
         )  # fmt: skip
-    return call(
-        "serde.resize", x, None, None, ctx.shape_vector([*sizes_of(ctx, x)[:2], *lengths]),
-        method=method, mode=mode, cubic_alpha=CUBIC_ALPHA,
-    )  # fmt: skip
+    options |= {"rounding": "floor"} if near else {}
+    sizes = ctx.shape_vector([*sizes_of(ctx, x)[:2], *lengths])
+    return call("serde.resize", x, None, None, sizes, method=method, mode=mode, **options)
 
 
-def resize_smoothly(
-    ctx: ImportContext,
-    x: Expr,
-    size: Sequence[SymInt] | None,
-    factors: Scales | None,
-    *,
-    method: str,
-    align_corners: bool,
+def _resize_smoothly(
+    ctx: ImportContext, x: Expr, size: Sequence[SymInt] | None, scales: Scales, method: str
 ) -> Expr:
     """Return a resizing whose kernel is as wide as an element of the result, inside the image."""
-    if align_corners:
-        raise Unsupported("smoothed resizing of which the corners are aligned")
-    rank = _check(ctx, x, size, factors)
-    _require_float(ctx, x, method)
-    scales = factors or [None] * rank
     dims = None if size is None else tuple(ctx.dim(each) for each in size)
     given: dict[str, AnyValue] = {"size": dims}
     if dims is None:
         given = {"scale": tuple(scales)}
-    elif not all(map(_is_ratio, ctx.type(x).shape[2:], dims, scales)):
+    elif not all(map(is_ratio, ctx.type(x).shape[2:], dims, scales)):
         given = {"scale": tuple(_told_factors(ctx, x, dims, scales))}
     return call(
         "serde.resize", x, **given, axes=tuple(range(2, 2 + len(scales))), method=method,
@@ -160,18 +173,19 @@ def resize_smoothly(
     )  # fmt: skip
 
 
+def _told(scales: Scales) -> list[float]:
+    """Return the factors that count."""
+    return [each for each in scales if each is not None and each > 0]
+
+
+def _are_fixed(shape: Sequence[Dim]) -> bool:
+    return all(isinstance(dim, int) for dim in shape)
+
+
 def _require_float(ctx: ImportContext, x: Expr, method: str) -> None:
     """Refuse whole numbers, which are rounded in the middle of the work."""
     if category(ctx.dtype(x)) < category("float32"):
         raise Unsupported(f"{method} resizing of {ctx.dtype(x)}, which PyTorch rounds its own way")
-
-
-def _by_told_factors(
-    ctx: ImportContext, x: Expr, dims: Sequence[Dim], scales: Scales, method: str, mode: str
-) -> Expr:
-    """Return a resizing by factors that do not give whole lengths."""
-    factors = _told_factors(ctx, x, dims, scales)
-    return _scale_by_factors(ctx, x, factors, method=method, mode=mode)
 
 
 def _told_factors(ctx: ImportContext, x: Expr, dims: Sequence[Dim], scales: Scales) -> list[float]:
@@ -191,7 +205,7 @@ def _told_factors(ctx: ImportContext, x: Expr, dims: Sequence[Dim], scales: Scal
     return factors
 
 
-def _places(length: int, size: int, scale: float | None, *, exact: bool) -> Array:
+def nearest_places(length: int, size: int, scale: float | None, *, exact: bool) -> Array:
     """Return which elements the nearest are, in PyTorch's own arithmetic of float32."""
     if not exact and size == length:
         return allocation.arange(size)
@@ -207,71 +221,38 @@ def _places(length: int, size: int, scale: float | None, *, exact: bool) -> Arra
     return np.minimum(np.minimum(found, 2.0**62).astype(np.int64), length - 1)
 
 
-def resize_nearest(
-    ctx: ImportContext,
-    x: Expr,
-    size: Sequence[SymInt] | None,
-    factors: Scales | None,
-    *,
-    exact: bool,
+def _resize_nearest(
+    ctx: ImportContext, x: Expr, size: Sequence[SymInt] | None, scales: Scales, *, exact: bool
 ) -> Expr:
-    shape = ctx.type(x).shape[2:]
-    rank = _check(ctx, x, size, factors)
-    scales = factors or [None] * rank
-    told = [each for each in scales if each is not None and each > 0]
-    whole = len(told) == len(shape) and all(each == int(each) for each in told)
-    if size is None and whole:
+    shape, told = ctx.type(x).shape[2:], _told(scales)
+    mode = "tf_half_pixel_for_nn" if exact else "asymmetric"
+    if size is None and len(told) == len(shape) and all(each == int(each) for each in told):
         return _repeat(x, [int(each) for each in told])
-    if size is None and told and not all(isinstance(dim, int) for dim in shape):
-        mode = "tf_half_pixel_for_nn" if exact else "asymmetric"
+    if size is None and told and not _are_fixed(shape):
         return _scale_by_factors(ctx, x, told, method="nearest", mode=mode)
     lengths = _lengths(ctx, x, size, scales)
-    dims = [ctx.dim(each) for each in lengths]
-    fixed = [each for each in (*shape, *dims) if isinstance(each, int)]
-    if len(fixed) < 2 * len(shape):
-        return _resize_nearest_open(ctx, x, lengths, exact=exact)
-    before, behind = fixed[: len(shape)], fixed[len(shape) :]
-    ratios = [
-        new // old if old and new % old == 0 else 0 for old, new in zip(before, behind, strict=True)
+    pairs = list(zip(shape, map(ctx.dim, lengths), strict=True))
+    fixed = [(old, new) for old, new in pairs if isinstance(old, int) and isinstance(new, int)]
+    if len(fixed) < len(pairs):
+        return _resize_to(ctx, x, lengths, "nearest", mode)
+    places = [
+        nearest_places(*pair, scale, exact=exact) for pair, scale in zip(fixed, scales, strict=True)
     ]
-    found = [
-        _places(old, new, scale, exact=exact)
-        for old, new, scale in zip(before, behind, scales, strict=True)
-    ]
+    ratios = [new // old if old and new % old == 0 else 0 for old, new in fixed]
     if all(ratios) and all(
-        np.array_equal(each, allocation.arange(new) // ratio)
-        for each, new, ratio in zip(found, behind, ratios, strict=True)
+        np.array_equal(each, allocation.arange(len(each)) // ratio)
+        for each, ratio in zip(places, ratios, strict=True)
     ):
         return _repeat(x, ratios)
-    return _take_nearest(ctx, x, before, behind, found, exact=exact)
-
-
-def _take_nearest(
-    ctx: ImportContext,
-    x: Expr,
-    before: Sequence[int],
-    behind: Sequence[int],
-    places: Sequence[Array],
-    *,
-    exact: bool,
-) -> Expr:
-    """Return one resizing where it reads the same elements, else each axis looked up."""
     plain = True
-    for old, new, each in zip(before, behind, places, strict=True):
-        steps = 2 * allocation.arange(new) + 1 if exact else 2 * allocation.arange(new)
-        plain = plain and np.array_equal(each, np.minimum(steps * old // (2 * new), old - 1))
-    if plain and min(before) and min(behind):
-        mode = "tf_half_pixel_for_nn" if exact else "asymmetric"
-        return _RESIZERS[len(before)](
-            x,
-            tuple(behind),
-            layout=_LAYOUTS[len(before)],
-            method="nearest_neighbor",
-            coordinate_transformation_mode=mode,
-            rounding_method="floor",
-        )
+    for (old, new), each in zip(fixed, places, strict=True):
+        steps = 2 * allocation.arange(new) + exact
+        found = np.minimum(steps * old // (2 * new), old - 1) if old and new else None
+        plain = plain and found is not None and np.array_equal(each, found)
+    if plain:
+        return _resize_to(ctx, x, lengths, "nearest", mode)
     for axis, each in enumerate(places, 2):
-        if not np.array_equal(each, allocation.arange(before[axis - 2])):
+        if not np.array_equal(each, allocation.arange(fixed[axis - 2][0])):
             x = relay.take(x, Constant(each), axis=axis, mode="fast")
     return x
 
@@ -289,24 +270,3 @@ def _repeat(x: Expr, factors: Sequence[int]) -> Expr:
     for axis, factor in enumerate(factors, 2):
         x = relay.repeat(x, repeats=factor, axis=axis) if factor > 1 else x
     return x
-
-
-def _resize_nearest_open(
-    ctx: ImportContext, x: Expr, lengths: Sequence[SymInt], *, exact: bool
-) -> Expr:
-    rank = len(lengths)
-    dims = [ctx.dim(each) for each in lengths]
-    mode = "tf_half_pixel_for_nn" if exact else "asymmetric"
-    if not any(isinstance(dim, Any) for dim in dims):
-        return _RESIZERS[rank](
-            x,
-            tuple(dims),
-            layout=_LAYOUTS[rank],
-            method="nearest_neighbor",
-            coordinate_transformation_mode=mode,
-            rounding_method="floor",
-        )
-    return call(
-        "serde.resize", x, None, None, ctx.shape_vector([*sizes_of(ctx, x)[:2], *lengths]),
-        method="nearest", mode=mode, rounding="floor",
-    )  # fmt: skip

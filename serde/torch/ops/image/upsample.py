@@ -7,32 +7,20 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any as AnyValue
 
-import numpy as np
-
-import serde.relay as relay
 from serde.core.records import dataclass
 from serde.errors import Unsupported
-from serde.relay.ir import Dim, Expr, TensorType, is_float
+from serde.relay.ir import Dim, Expr, call
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.op.image.resampling import Resampling
 from serde.relay.op.image.resize import ImageResize
 from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.image.interpolation import Resizing
-from serde.torch.ops.image.resize import Scales, resize, resize_nearest, resize_smoothly
+from serde.torch.ops.image.resize import Scales, is_ratio, resize
 from serde.torch.ops.table import OPS, Export, Import, SymInt, Value
-from serde.torch.ops.written import cast
 from serde.walk.takes import Takes
 
-
-def _import_nearest_vec(
-    ctx: Import,
-    input: Expr,
-    *,
-    exact: bool,
-    output_size: tuple[SymInt, ...] | None = None,
-    scale_factors: tuple[float, ...] | None = None,
-) -> Expr:
-    return resize_nearest(ctx, input, output_size, scale_factors, exact=exact)
+Size = SymInt | tuple[SymInt, ...] | None
+Factor = float | tuple[float, ...] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,30 +34,15 @@ class _Factors:
 
     def of(self, rank: int) -> Scales:
         """Return those of the spatial axes."""
-        if rank == 1:
-            return [self.scales]
-        if rank not in (2, 3):
-            raise Unsupported(f"a resizing of {rank} axes")
-        return [self.scales_d, self.scales_h, self.scales_w][3 - rank :]
+        named = [self.scales_d, self.scales_h, self.scales_w]
+        return [self.scales] if rank == 1 else named[3 - rank :]
 
 
-def _import_nearest(
-    ctx: Import, self: Expr, *, exact: bool, output_size: tuple[SymInt, ...], factors: _Factors
-) -> Expr:
-    scales = factors.of(ctx.type(self).rank - 2)
-    return resize_nearest(ctx, self, output_size, scales, exact=exact)
+def _register(name: str, mode: str, *, antialias: bool = False) -> None:
+    """Register importers of a kernel: to lengths or by factors, and by both."""
+    read: Callable[..., Expr] = partial(resize, mode=mode, antialias=antialias)
+    corners: dict[str, AnyValue] = {"align_corners": False} if mode.startswith("nearest") else {}
 
-
-for _name, _exact in {"upsample_nearest": False, "_upsample_nearest_exact": True}.items():
-    _names = [f"aten::{_name}{_rank}d" for _rank in (1, 2, 3)]
-    OPS.imports(*(f"{each}.vec" for each in _names))(partial(_import_nearest_vec, exact=_exact))
-    OPS.imports(*_names)(partial(_import_nearest, exact=_exact))
-
-
-def _register(resizer: Callable[..., Expr], method: str, *names: str) -> None:
-    """Register importers of kernels that may align corners: of lengths or factors, and of both."""
-
-    @OPS.imports(*(f"{name}.vec" for name in names))
     def import_vec(
         ctx: Import,
         input: Expr,
@@ -78,11 +51,8 @@ def _register(resizer: Callable[..., Expr], method: str, *names: str) -> None:
         align_corners: bool,
         scale_factors: tuple[float, ...] | None = None,
     ) -> Expr:
-        return resizer(
-            ctx, input, output_size, scale_factors, method=method, align_corners=align_corners
-        )
+        return read(ctx, input, output_size, scale_factors, align_corners=align_corners)
 
-    @OPS.imports(*names)
     def import_sized(
         ctx: Import,
         self: Expr,
@@ -92,25 +62,73 @@ def _register(resizer: Callable[..., Expr], method: str, *names: str) -> None:
         factors: _Factors,
     ) -> Expr:
         scales = factors.of(ctx.type(self).rank - 2)
-        return resizer(ctx, self, output_size, scales, method=method, align_corners=align_corners)
+        return read(ctx, self, output_size, scales, align_corners=align_corners)
+
+    OPS.imports(f"aten::{name}.vec")(partial(import_vec, **corners))
+    OPS.imports(f"aten::{name}")(partial(import_sized, **corners))
 
 
-_register(
-    resize,
-    "linear",
-    "aten::upsample_linear1d",
-    "aten::upsample_bilinear2d",
-    "aten::upsample_trilinear3d",
+for _name, _mode in {
+    "upsample_nearest1d": "nearest",
+    "upsample_nearest2d": "nearest",
+    "upsample_nearest3d": "nearest",
+    "_upsample_nearest_exact1d": "nearest-exact",
+    "_upsample_nearest_exact2d": "nearest-exact",
+    "_upsample_nearest_exact3d": "nearest-exact",
+    "upsample_linear1d": "linear",
+    "upsample_bilinear2d": "bilinear",
+    "upsample_trilinear3d": "trilinear",
+    "upsample_bicubic2d": "bicubic",
+}.items():
+    _register(_name, _mode)
+_register("_upsample_bilinear2d_aa", "bilinear", antialias=True)
+_register("_upsample_bicubic2d_aa", "bicubic", antialias=True)
+
+
+def _each(value: Size | Factor, rank: int) -> tuple[SymInt | float, ...] | None:
+    """Return a value for every spatial axis, of one that holds for all or of several."""
+    if value is None or isinstance(value, tuple):
+        return value
+    return (value,) * rank
+
+
+@OPS.imports("aten::__interpolate", "aten::__upsample", "aten::__upsample_nearest")
+def import_interpolate(
+    ctx: Import,
+    input: Expr,
+    *,
+    size: Size = None,
+    scale_factor: Factor = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Expr:
+    ctx.require_rank(input, 3, 5)
+    rank = ctx.type(input).rank - 2
+    wanted = _each(size, rank)
+    lengths = None if wanted is None else [each for each in wanted if not isinstance(each, float)]
+    factors = [
+        float(each) for each in _each(scale_factor, rank) or () if not isinstance(each, Expr)
+    ]
+    if lengths is None and (recompute_scale_factor or mode == "area"):
+        if len(factors) != rank or not all(map(math.isfinite, factors)):
+            raise Unsupported(f"factors {factors} for {rank} axes")
+        before = ctx.static_lengths(input, range(2, 2 + rank))
+        pairs = zip(before, factors, strict=True)
+        lengths = [math.floor(length * factor) for length, factor in pairs]
+    if mode == "area":
+        size = tuple(ctx.fixed(each) for each in lengths or ())
+        return call(f"nn.adaptive_avg_pool{rank}d", input, output_size=size)
+    return resize(
+        ctx, input, lengths, factors if lengths is None else None, mode=mode,
+        align_corners=bool(align_corners), antialias=antialias,
+    )  # fmt: skip
+
+
+OPS.imports("aten::__upsample_bilinear")(
+    partial(import_interpolate, mode="bilinear", align_corners=True)
 )
-_register(resize, "cubic", "aten::upsample_bicubic2d")
-_register(resize_smoothly, "linear", "aten::_upsample_bilinear2d_aa")
-_register(resize_smoothly, "cubic", "aten::_upsample_bicubic2d_aa")
-
-
-def _finish(ctx: Export, written: object, source: str, dtype: str) -> Value:
-    """Return what was written in a dtype."""
-    result, work = written if isinstance(written, tuple) else (written, source)
-    return cast(ctx, result, dtype, work)
 
 
 def _make_resize_exporter(rank: int) -> Callable[..., Value]:
@@ -122,11 +140,9 @@ def _make_resize_exporter(rank: int) -> Callable[..., Value]:
         roi: tuple[float, ...] | None,
         resize: ImageResize,
     ) -> Value:
-        bounds = roi or (0.0,) * (2 * rank)
-        region = [(bounds[i], bounds[rank + i]) for i in range(rank)]
+        region = _spans(roi or (0.0,) * (2 * rank))
         resizing = Resizing(resize.interpolation, 1e-5, region, resize.extrapolation_value)
-        written = resizing.write(ctx, data, range(2, 2 + rank), size or ())
-        return _finish(ctx, written, ctx.type(data).dtype, ctx.result_type().dtype)
+        return resizing.write(ctx, data, range(2, 2 + rank), size or ())
 
     return export_resize
 
@@ -135,15 +151,10 @@ for _rank in SPATIAL:
     OPS.exports(f"image.resize{_rank}d")(_make_resize_exporter(_rank))
 
 
-def _resize_at_run_time(
-    ctx: Export, data: Value, sizes: Sequence[Value], resizing: Resizing
-) -> Value:
-    """Return images resized to lengths that are computed."""
-    work = ctx.type(data).dtype
-    if resizing.how.method != "nearest_neighbor" and work != "float64":
-        data, work = cast(ctx, data, "float32"), "float32"
-    result = resizing.write_axes(ctx, data, range(2, 2 + len(sizes)), sizes)
-    return cast(ctx, result, ctx.result_type().dtype, work)
+def _spans(ends: Sequence[AnyValue]) -> list[tuple[AnyValue, AnyValue]]:
+    """Return the start and end of each axis of all starts and then all ends."""
+    half = len(ends) // 2
+    return list(zip(ends[:half], ends[half:], strict=True))
 
 
 @OPS.exports("dyn.image.resize2d")
@@ -153,10 +164,50 @@ def export_dyn_resize2d(
     bounds = [0.0] * 4
     if resize.coordinate_transformation_mode == "tf_crop_and_resize":
         bounds = [float(each) for each in ctx.constant(roi).reshape(-1)]
-    region = [(bounds[0], bounds[2]), (bounds[1], bounds[3])]
     sizes = [ctx.call("int", ctx.index(size, place)) for place in range(2)]
+    region = _spans(bounds)
     resizing = Resizing(resize.interpolation, 1e-5, region, resize.extrapolation_value)
-    return _resize_at_run_time(ctx, data, sizes, resizing)
+    return resizing.write(ctx, data, (2, 3), sizes)
+
+
+_Span = tuple[AnyValue, tuple[AnyValue, AnyValue], AnyValue]
+"""The length that an axis gets, the part of it that is read, and its factor, if there is one."""
+
+
+def _changed_axes(
+    ctx: Export,
+    data: Value,
+    roi: Value | None,
+    scales: Value | None,
+    sizes: Value | None,
+    resize: Resampling,
+) -> dict[int, _Span]:
+    """Return the axes that something happens to."""
+    shape, wanted = ctx.type(data).shape, ctx.result_type().shape
+    named = [axis % len(shape) for axis in resize.axes] if resize.axes else list(range(len(shape)))
+    cropped, every = resize.mode == "tf_crop_and_resize", range(len(named))
+    bounds: list[tuple[AnyValue, AnyValue]] = [(0.0, 1.0)] * len(named)
+    if cropped and roi is not None:
+        bounds = _spans([ctx.call("float", ctx.index(roi, i)) for i in range(2 * len(named))])
+    elif cropped and resize.region is not None:
+        bounds = _spans(resize.region)
+    ratios: Sequence[AnyValue] = resize.scale or [None] * len(named)
+    lengths: list[AnyValue] = [wanted[axis] for axis in named]
+    if sizes is not None:
+        lengths = [ctx.call("int", ctx.index(sizes, i)) for i in every]
+    if scales is not None:
+        ratios = [ctx.call("float", ctx.index(scales, i)) for i in every]
+        name = ctx.helper("floored_length")
+        pairs = zip(named, ratios, strict=True)
+        lengths = [ctx.call(name, ctx.size(data, axis), ratio) for axis, ratio in pairs]
+    spans = dict(zip(named, zip(lengths, bounds, ratios, strict=True), strict=True))
+    return {axis: each for axis, each in spans.items() if not _is_kept(shape[axis], *each)}
+
+
+def _is_kept(
+    before: Dim, length: AnyValue, bounds: tuple[AnyValue, AnyValue], by: AnyValue
+) -> bool:
+    return length == before and bounds == (0.0, 1.0) and by in (None, 1)
 
 
 @OPS.exports("serde.resize", takes=Takes(antialias=False, policy="stretch"))
@@ -170,178 +221,22 @@ def export_serde_resize(
     resize: Resampling,
 ) -> Value:
     """Axes that nothing happens to are left alone."""
-    type_ = ctx.type(data)
-    named = [axis % type_.rank for axis in resize.axes] if resize.axes else list(range(type_.rank))
-    wanted = ctx.result_type()
-    bounds: list[tuple[AnyValue, AnyValue]] = [(0.0, 1.0)] * len(named)
-    cropped = resize.mode == "tf_crop_and_resize"
-    if resize.region is not None and cropped:
-        bounds = [(resize.region[i], resize.region[len(named) + i]) for i in range(len(named))]
-    computed = sizes is not None or scales is not None or (roi is not None and cropped)
-    if roi is not None and cropped:
-        ends = [ctx.call("float", ctx.index(roi, i)) for i in range(2 * len(named))]
-        bounds = [(ends[i], ends[len(named) + i]) for i in range(len(named))]
-    ratios: Sequence[AnyValue] | None = _ratios(type_, named, resize.scale, wanted)
-    lengths: list[AnyValue] = [wanted.shape[axis] for axis in named]
-    if sizes is not None:
-        lengths = [ctx.call("int", ctx.index(sizes, i)) for i in range(len(named))]
-    if scales is not None:
-        ratios = [ctx.call("float", ctx.index(scales, i)) for i in range(len(named))]
-        name = ctx.helper("floored_length")
-        pairs = zip(named, ratios, strict=True)
-        lengths = [ctx.call(name, ctx.size(data, axis), ratio) for axis, ratio in pairs]
-    kept = [
-        i for i, axis in enumerate(named)
-        if lengths[i] == type_.shape[axis]
-        and bounds[i] == (0.0, 1.0)
-        and (ratios is None or ratios[i] == 1)
-    ]  # fmt: skip
-    rest = [i for i in range(len(named)) if i not in kept]
-    if not rest:
+    shape, wanted = ctx.type(data).shape, ctx.result_type().shape
+    spans = _changed_axes(ctx, data, roi, scales, sizes, resize)
+    if not spans:
         return data
-    order = sorted(rest, key=lambda i: named[i])
-    name = "nearest_neighbor" if resize.method == "nearest" else resize.method
+    plain = all(is_ratio(shape[axis], wanted[axis], by) for axis, (_, _, by) in spans.items())
+    spatial = range(2, len(shape))
+    smooth = resize.method != "nearest" and resize.mode != "tf_crop_and_resize"
+    if plain and smooth and sizes is None and spans.keys() < {*spatial}:
+        spans = {axis: spans.get(axis, (wanted[axis], (0.0, 1.0), 1)) for axis in spatial}
+    axes = sorted(spans)
+    given, region, factors = zip(*(spans[axis] for axis in axes), strict=True)
     how = Interpolation(
-        name, resize.mode, resize.rounding, resize.cubic_alpha, resize.exclude_outside
-    )
-    resizing = Resizing(
-        how,
-        0.0,
-        [bounds[i] for i in order],
-        resize.extrapolation_value,
-        None if ratios is None else [ratios[i] for i in order],
-    )
-    found = [named[i] for i in order]
-    if not computed:
-        given: list[Dim] = [wanted.shape[axis] for axis in found]
-        spatial = list(range(2, type_.rank))
-        if resizing.ratios is None and set(found) < set(spatial) and resize.method != "nearest":
-            found, given = spatial, [wanted.shape[axis] for axis in spatial]
-            resizing = Resizing(how, 0.0, [(0.0, 1.0)] * len(spatial), resize.extrapolation_value)
-        written: object = resizing.write(ctx, data, found, given)
-    else:
-        work = type_.dtype
-        if resize.method != "nearest" and work != "float64":
-            data, work = cast(ctx, data, "float32"), "float32"
-        written = resizing.write_axes(ctx, data, found, [lengths[i] for i in order]), work
-    result, work = written if isinstance(written, tuple) else (written, type_.dtype)
-    if not is_float(type_.dtype) and work != type_.dtype:
-        limits = np.iinfo(type_.dtype)
-        result = ctx.call("torch.round", result)
-        result = ctx.call("torch.clamp", result, int(limits.min), int(limits.max))
-    return cast(ctx, result, type_.dtype, work)
-
-
-def _ratios(
-    type_: TensorType, named: Sequence[int], scale: tuple[float, ...] | None, wanted: TensorType
-) -> list[float] | None:
-    """Return factors as they count, None where they are those of the lengths."""
-    pairs = [(type_.shape[axis], wanted.shape[axis]) for axis in named]
-    if scale is not None:
-        exact = all(
-            isinstance(old, int) and isinstance(new, int) and ratio * old == new
-            for (old, new), ratio in zip(pairs, scale, strict=True)
-        )
-        return None if exact else [float(each) for each in scale]
-    return None
-
-
-Size = SymInt | tuple[SymInt, ...] | None
-Factor = float | tuple[float, ...] | None
-
-
-def _each(value: Size | Factor, rank: int) -> tuple[SymInt | float, ...] | None:
-    """Return a value for every spatial axis, of one that holds for all or of several."""
-    if value is None or isinstance(value, tuple):
-        return value
-    return (value,) * rank
-
-
-def _interpolate(
-    ctx: Import,
-    x: Expr,
-    size: Size,
-    scale_factor: Factor,
-    mode: str,
-    *,
-    align_corners: bool = False,
-    recompute: bool = False,
-    antialias: bool = False,
-) -> Expr:
-    ctx.require_rank(x, 3, 5)
-    rank = ctx.type(x).rank - 2
-    wanted = _each(size, rank)
-    lengths = None if wanted is None else [each for each in wanted if not isinstance(each, float)]
-    factors = [
-        float(each) for each in _each(scale_factor, rank) or () if not isinstance(each, Expr)
-    ]
-    if lengths is None and (recompute or mode == "area"):
-        if len(factors) != rank or not all(map(math.isfinite, factors)):
-            raise Unsupported(f"factors {factors} for {rank} axes")
-        lengths = [
-            math.floor(length * factor)
-            for length, factor in zip(
-                ctx.static_lengths(x, range(2, 2 + rank)), factors, strict=True
-            )
-        ]
-    scales = factors if lengths is None else None
-    if mode in ("nearest", "nearest-exact"):
-        return resize_nearest(ctx, x, lengths, scales, exact=mode != "nearest")
-    if mode == "area":
-        return _average(ctx, x, lengths or (), rank)
-    method = "cubic" if mode == "bicubic" else "linear"
-    function = resize_smoothly if antialias else resize
-    return function(ctx, x, lengths, scales, method=method, align_corners=align_corners)
-
-
-def _average(ctx: Import, x: Expr, lengths: Sequence[SymInt], rank: int) -> Expr:
-    size = tuple(ctx.fixed(each) for each in lengths)
-    if rank == 1:
-        return relay.nn.adaptive_avg_pool1d(x, size)
-    return (relay.nn.adaptive_avg_pool2d if rank == 2 else relay.nn.adaptive_avg_pool3d)(x, size)
-
-
-@OPS.imports("aten::__interpolate")
-def import_interpolate(
-    ctx: Import,
-    input: Expr,
-    *,
-    size: Size = None,
-    scale_factor: Factor = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
-    antialias: bool = False,
-) -> Expr:
-    return _interpolate(
-        ctx, input, size, scale_factor, mode, align_corners=bool(align_corners),
-        recompute=bool(recompute_scale_factor), antialias=antialias,
+        "nearest_neighbor" if resize.method == "nearest" else resize.method, resize.mode,
+        resize.rounding, resize.cubic_alpha, resize.exclude_outside,
     )  # fmt: skip
-
-
-@OPS.imports("aten::__upsample")
-def import_upsample(
-    ctx: Import,
-    input: Expr,
-    *,
-    size: Size = None,
-    scale_factor: Factor = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-) -> Expr:
-    corners = bool(align_corners)
-    return _interpolate(ctx, input, size, scale_factor, mode, align_corners=corners)
-
-
-@OPS.imports("aten::__upsample_nearest")
-def import_upsample_nearest(
-    ctx: Import, input: Expr, *, size: Size = None, scale_factor: Factor = None
-) -> Expr:
-    return _interpolate(ctx, input, size, scale_factor, "nearest")
-
-
-@OPS.imports("aten::__upsample_bilinear")
-def import_upsample_bilinear(
-    ctx: Import, input: Expr, *, size: Size = None, scale_factor: Factor = None
-) -> Expr:
-    return _interpolate(ctx, input, size, scale_factor, "bilinear", align_corners=True)
+    resizing = Resizing(
+        how, 0.0, region, resize.extrapolation_value, None if plain else factors, rounds=True
+    )
+    return resizing.write(ctx, data, axes, given)

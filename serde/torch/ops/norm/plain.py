@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 
 import serde.core.allocation as allocation
 import serde.relay as relay
@@ -13,6 +14,16 @@ from serde.torch.ops.norm.layer import channel_vector, measure
 from serde.torch.ops.reduce.plain import count
 from serde.torch.ops.table import OPS, Export, Import, Value
 from serde.torch.ops.written import on_axis
+
+
+def _scaled(ctx: Import, x: Expr, weight: Expr | None, bias: Expr | None) -> tuple[Expr, ...]:
+    """Return data with a factor and a shift for each channel, in its dtype."""
+    dtype = ctx.dtype(x)
+    return (
+        x,
+        channel_vector(ctx, x, 1, dtype) if weight is None else ctx.cast(weight, dtype),
+        channel_vector(ctx, x, 0, dtype) if bias is None else ctx.cast(bias, dtype),
+    )
 
 
 def _normalize_channels(
@@ -98,8 +109,7 @@ def import_batch_norm(
     return _batch_norm(ctx, input, weight, bias, running_mean, running_var, training, eps)[0]
 
 
-@OPS.imports("aten::native_batch_norm", "aten::_native_batch_norm_legit", ignored=("momentum",))
-def import_native_batch_norm(
+def _import_native(
     ctx: Import,
     input: Expr,
     weight: Expr | None = None,
@@ -108,90 +118,40 @@ def import_native_batch_norm(
     running_var: Expr | None = None,
     *,
     training: bool,
-    eps: float,
-) -> tuple[Expr, ...]:
-    """Beside the data mean and inverse deviation of the batch, of which inference has none."""
-    return _batch_norm(ctx, input, weight, bias, running_mean, running_var, training, eps)
-
-
-@OPS.imports("aten::_native_batch_norm_legit.no_stats", ignored=("momentum",))
-def import_batch_norm_no_stats(
-    ctx: Import,
-    input: Expr,
-    weight: Expr | None = None,
-    bias: Expr | None = None,
-    *,
-    training: bool,
-    eps: float,
-) -> tuple[Expr, ...]:
-    """The statistics are always those of the batch."""
-    return _batch_norm(ctx, input, weight, bias, None, None, training, eps)
-
-
-@OPS.imports("aten::_native_batch_norm_legit_no_training", ignored=("momentum",))
-def import_batch_norm_no_training(
-    ctx: Import,
-    input: Expr,
-    weight: Expr | None,
-    bias: Expr | None,
-    running_mean: Expr,
-    running_var: Expr,
-    *,
-    eps: float,
-) -> tuple[Expr, ...]:
-    return _batch_norm(ctx, input, weight, bias, running_mean, running_var, False, eps)
-
-
-@OPS.imports("aten::_batch_norm_no_update", ignored=("momentum",))
-def import_batch_norm_no_update(
-    ctx: Import,
-    input: Expr,
-    weight: Expr | None,
-    bias: Expr | None,
-    running_mean: Expr,
-    running_var: Expr,
-    *,
-    eps: float,
-) -> tuple[Expr, ...]:
-    found = _batch_norm(ctx, input, weight, bias, running_mean, running_var, False, eps)
-    return *found, relay.zeros((0,), "uint8")
-
-
-@OPS.imports("aten::_native_batch_norm_legit_functional")
-def import_batch_norm_functional(
-    ctx: Import,
-    input: Expr,
-    weight: Expr | None,
-    bias: Expr | None,
-    running_mean: Expr,
-    running_var: Expr,
-    *,
-    training: bool,
     momentum: float,
     eps: float,
+    reserve: bool,
+    updates: bool,
 ) -> tuple[Expr, ...]:
-    """The running statistics as they are after it at last."""
+    """Beside the data mean and inverse deviation of the batch, of which inference has none.
+
+    Behind them stand an empty reserve and the running statistics as they are at last, where the
+    operator gives them. Without running statistics those of the batch are taken.
+    """
+    found: tuple[Expr, ...]
     found = _batch_norm(ctx, input, weight, bias, running_mean, running_var, training, eps)
+    if reserve:
+        found += (relay.zeros((0,), "uint8"),)
+    if not updates or running_mean is None or running_var is None:
+        return found
     if not training:
         return *found, running_mean, running_var
     return *found, *update_statistics(ctx, input, running_mean, running_var, momentum)
 
 
-@OPS.imports("aten::_batch_norm_with_update_functional", "aten::_batch_norm_with_update")
-def import_batch_norm_with_update(
-    ctx: Import,
-    input: Expr,
-    weight: Expr | None,
-    bias: Expr | None,
-    running_mean: Expr,
-    running_var: Expr,
-    *,
-    momentum: float,
-    eps: float,
-) -> tuple[Expr, ...]:
-    found = _batch_norm(ctx, input, weight, bias, running_mean, running_var, True, eps)
-    updated = update_statistics(ctx, input, running_mean, running_var, momentum)
-    return *found, relay.zeros((0,), "uint8"), *updated
+_native = partial(_import_native, reserve=False, updates=False)
+_updating = partial(_import_native, updates=True)
+
+OPS.imports(
+    "aten::native_batch_norm", "aten::_native_batch_norm_legit",
+    "aten::_native_batch_norm_legit.no_stats",
+)(_native)  # fmt: skip
+OPS.imports("aten::_native_batch_norm_legit_no_training")(partial(_native, training=False))
+OPS.imports("aten::_batch_norm_no_update")(partial(_native, training=False, reserve=True))
+OPS.imports("aten::_native_batch_norm_legit_functional")(partial(_updating, reserve=False))
+OPS.imports("aten::_batch_norm_with_update_functional", "aten::_batch_norm_with_update")(
+    partial(_updating, reserve=True, training=True)
+)
 
 
 @OPS.imports("aten::instance_norm", ignored=("momentum", "cudnn_enabled"))
@@ -208,26 +168,18 @@ def import_instance_norm(
 ) -> Expr:
     if not use_input_stats and running_mean is not None and running_var is not None:
         return _normalize_channels(ctx, input, weight, bias, running_mean, running_var, eps)
-    dtype = ctx.dtype(input)
-    return relay.nn.instance_norm(
-        input,
-        channel_vector(ctx, input, 1, dtype) if weight is None else ctx.cast(weight, dtype),
-        channel_vector(ctx, input, 0, dtype) if bias is None else ctx.cast(bias, dtype),
-        axis=1,
-        epsilon=eps,
-        center=bias is not None,
-        scale=weight is not None,
-    )
+    return call(
+        "nn.instance_norm", *_scaled(ctx, input, weight, bias), axis=1, epsilon=eps,
+        center=bias is not None, scale=weight is not None,
+    )  # fmt: skip
 
 
 def _group_norm(
     ctx: Import, x: Expr, weight: Expr | None, bias: Expr | None, groups: int, eps: float
 ) -> Expr:
-    dtype = ctx.dtype(x)
-    return relay.nn.group_norm(
-        x, channel_vector(ctx, x, 1, dtype) if weight is None else ctx.cast(weight, dtype),
-        channel_vector(ctx, x, 0, dtype) if bias is None else ctx.cast(bias, dtype),
-        num_groups=groups, axis=1, epsilon=eps, center=bias is not None, scale=weight is not None,
+    return call(
+        "nn.group_norm", *_scaled(ctx, x, weight, bias), num_groups=groups, axis=1, epsilon=eps,
+        center=bias is not None, scale=weight is not None,
     )  # fmt: skip
 
 
@@ -289,17 +241,10 @@ def export_batch_norm(
         rank = ctx.type(x).rank
         if always or not (ctx.is_weight(*used) and isinstance(count, int) and 2 <= rank <= 5):
             ctx.keep_fixed(moving_mean, moving_var)  # PyTorch refuses statistics that train
-            return ctx.call(
-                "F.batch_norm",
-                x,
-                moving_mean,
-                moving_var,
-                *norm.affine(gamma, beta),
-                eps=norm.epsilon,
-            )
+            affine = norm.affine(gamma, beta)
+            return ctx.call("F.batch_norm", x, moving_mean, moving_var, *affine, eps=norm.epsilon)
         weights = {"running_mean": moving_mean, "running_var": moving_var}
-        options: dict[str, object] = {} if norm.epsilon == 1e-5 else {"eps": norm.epsilon}
-        options |= _momentum(ctx)
+        options: dict[str, object] = {**_epsilon(norm), **_momentum(ctx)}
         if norm.scale or norm.center:
             weights["weight"] = gamma if norm.scale else _vector(ctx, gamma, 1.0)
             weights["bias"] = beta if norm.center else _vector(ctx, beta, 0.0)
@@ -310,6 +255,10 @@ def export_batch_norm(
         return ctx.layer(name, (x,), weights, num_features=count, **options)
 
     return on_axis(ctx, data, norm.axis, 1, write), moving_mean, moving_var
+
+
+def _epsilon(norm: ChannelNorm | GroupNorm) -> dict[str, float]:
+    return {} if norm.epsilon == 1e-5 else {"eps": norm.epsilon}
 
 
 def _momentum(ctx: Export) -> dict[str, object]:
@@ -339,16 +288,11 @@ def export_group_norm(
 
     def write(x: Value) -> Value:
         if norm.scale and norm.center and ctx.is_weight(gamma, beta) and isinstance(count, int):
-            options = {} if norm.epsilon == 1e-5 else {"eps": norm.epsilon}
             weights = {"weight": gamma, "bias": beta}
             return ctx.layer(
-                "nn.GroupNorm",
-                (x,),
-                weights,
-                num_groups=norm.num_groups,
-                num_channels=count,
-                **options,
-            )
+                "nn.GroupNorm", (x,), weights, num_groups=norm.num_groups, num_channels=count,
+                **_epsilon(norm),
+            )  # fmt: skip
         return ctx.call(
             "F.group_norm", x, norm.num_groups, *norm.affine(gamma, beta), norm.epsilon
         )  # fmt: skip
@@ -369,11 +313,10 @@ def export_instance_norm(
         several = any(isinstance(length, int) and length > 1 for length in spatial)
         affine = norm.scale and norm.center and several and isinstance(count, int)
         if affine and 3 <= rank <= 5 and ctx.is_weight(gamma, beta):
-            options = {} if norm.epsilon == 1e-5 else {"eps": norm.epsilon}
             weights = {"weight": gamma, "bias": beta}
             return ctx.layer(
                 f"nn.InstanceNorm{rank - 2}d", (x,), weights, num_features=count, affine=True,
-                **options,
+                **_epsilon(norm),
             )  # fmt: skip
         given = norm.affine(gamma, beta)
         if several:
