@@ -52,8 +52,7 @@ from serde.relay.text.type_text import (
 
 __all__ = [
     "HEADER", "OPERAND_ATTRIBUTES", "UNSET_ATTRIBUTES", "attribute_text", "print_expr",
-    "print_module",
-]  # fmt: skip
+    "print_module", "spell_attribute"]  # fmt: skip
 
 HEADER: Final = '#[version = "0.0.5"]\n'
 OPERAND_ATTRIBUTES: Final = {"arange": {"start": 0, "stop": 1, "step": 2}}
@@ -172,7 +171,7 @@ def attribute_text(value: AnyValue, *, strict: bool) -> str:
     raise RelayError(f"an attribute that is a {type(value).__name__} has no form in text")
 
 
-def _spell_attribute(value: AnyValue) -> str | None:
+def spell_attribute(value: AnyValue) -> str | None:
     """Return an attribute as text; None for a function with constants that are metadata."""
     if not isinstance(value, Function):
         return attribute_text(value, strict=False)
@@ -411,7 +410,7 @@ class _Printer(DataPrinter):
         return f"{callee}({', '.join(parts)}){self._comment(node)}"
 
     def _extension_call(self, node: Call) -> Step:
-        function, arguments = composite.as_function(node, _spell_attribute)
+        function, arguments = composite.as_function(node, spell_attribute)
         texts = yield from self._operands(arguments)
         self._counts.update(use_counts(function))
         callee = yield self._visit(function, inline=False)
