@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from functools import partial
+from typing import Any as AnyValue, Final
+
 import numpy as np
 
 import serde.relay as relay
+from serde.core import dataclass
 from serde.errors import Unsupported
 from serde.relay.ir import Constant, Expr, call
-from serde.torch.ops.qnn.parameters import dequantize, integer_dtype, quantize
+from serde.torch.ops.qnn.parameters import (
+    Function,
+    broadcast_shape,
+    dequantize,
+    integer_dtype,
+    quantize,
+)
 from serde.torch.ops.table import OPS, Import
 from serde.torch.quantization import Quantization
 
@@ -102,83 +114,55 @@ def import_quantized_constant(
     return ctx.quantized(weight, Quantization(scale, zero_point, axis))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """Between which integers data are quantised."""
+
+    quant_min: int
+    quant_max: int
+
+
 def _simulate(
-    ctx: Import, x: Expr, scale: Expr, inverse: Expr, zero_point: Expr, bounds: tuple[int, int]
+    ctx: Import, x: Expr, scale: Expr, inverse: Expr, zero_point: Expr, bounds: Bounds
 ) -> tuple[Expr, Expr]:
     """Return ``(clip(level) - zero_point) * scale`` of rounded levels, and which were inside."""
-    dtype = ctx.dtype(x)
     wide = ctx.cast(x, "float32")
     level = relay.add(call("serde.round_even", relay.multiply(wide, inverse)), zero_point)
-    clipped = relay.clip(level, float(bounds[0]), float(bounds[1]))
+    clipped = relay.clip(level, float(bounds.quant_min), float(bounds.quant_max))
     found = relay.multiply(relay.subtract(clipped, zero_point), scale)
-    return ctx.cast(found, dtype), relay.equal(level, clipped)
+    return ctx.cast(found, ctx.dtype(x)), relay.equal(level, clipped)
 
 
 def _by_number(
-    ctx: Import, x: Expr, scale: float, zero_point: int, bounds: tuple[int, int]
+    ctx: Import, self: Expr, *, scale: float, zero_point: int, bounds: Bounds
 ) -> tuple[Expr, Expr]:
     factor = np.float32(scale)
     inverse = Constant(np.asarray(np.float32(1) / factor))
     zero = ctx.scalar(zero_point, "float32")
-    return _simulate(ctx, x, Constant(np.asarray(factor)), inverse, zero, bounds)
+    return _simulate(ctx, self, Constant(np.asarray(factor)), inverse, zero, bounds)
 
 
 def _by_tensor(
-    ctx: Import, x: Expr, scale: Expr, zero_point: Expr, axis: int | None, *bounds: int
+    ctx: Import, self: Expr, scale: Expr, zero_point: Expr, *, axis: int | None, bounds: Bounds
 ) -> tuple[Expr, Expr]:
-    shape: tuple[int, ...] = ()
-    if axis is not None:
-        own = ctx.axis(x, axis)
-        shape = tuple(-1 if each == own else 1 for each in range(ctx.type(x).rank))
+    shape = broadcast_shape(ctx, self, None if axis is None else ctx.axis(self, axis))
     factor, zero = (relay.reshape(ctx.cast(each, "float32"), shape) for each in (scale, zero_point))
     inverse = relay.divide(ctx.scalar(1.0, "float32"), factor)
-    return _simulate(ctx, x, factor, inverse, zero, (bounds[0], bounds[1]))
+    return _simulate(ctx, self, factor, inverse, zero, bounds)
 
 
-@OPS.imports("aten::fake_quantize_per_tensor_affine")
-def import_fake_quantize(
-    ctx: Import, self: Expr, *, scale: float, zero_point: int, quant_min: int, quant_max: int
-) -> Expr:
-    return _by_number(ctx, self, scale, zero_point, (quant_min, quant_max))[0]
+def _without_mask(function: Callable[..., tuple[Expr, Expr]]) -> Function:
+    @functools.wraps(function)
+    def run(*arguments: AnyValue, **attributes: AnyValue) -> Expr:
+        return function(*arguments, **attributes)[0]
+
+    return run
 
 
-@OPS.imports("aten::fake_quantize_per_tensor_affine_cachemask")
-def import_fake_quantize_with_mask(
-    ctx: Import, self: Expr, *, scale: float, zero_point: int, quant_min: int, quant_max: int
-) -> tuple[Expr, Expr]:
-    return _by_number(ctx, self, scale, zero_point, (quant_min, quant_max))
-
-
-@OPS.imports("aten::fake_quantize_per_tensor_affine.tensor_qparams")
-def import_fake_quantize_by_tensors(
-    ctx: Import, self: Expr, scale: Expr, zero_point: Expr, *, quant_min: int, quant_max: int
-) -> Expr:
-    return _by_tensor(ctx, self, scale, zero_point, None, quant_min, quant_max)[0]
-
-
-@OPS.imports("aten::fake_quantize_per_channel_affine")
-def import_fake_quantize_per_channel(
-    ctx: Import,
-    self: Expr,
-    scale: Expr,
-    zero_point: Expr,
-    *,
-    axis: int,
-    quant_min: int,
-    quant_max: int,
-) -> Expr:
-    return _by_tensor(ctx, self, scale, zero_point, axis, quant_min, quant_max)[0]
-
-
-@OPS.imports("aten::fake_quantize_per_channel_affine_cachemask")
-def import_fake_quantize_per_channel_with_mask(
-    ctx: Import,
-    self: Expr,
-    scale: Expr,
-    zero_point: Expr,
-    *,
-    axis: int,
-    quant_min: int,
-    quant_max: int,
-) -> tuple[Expr, Expr]:
-    return _by_tensor(ctx, self, scale, zero_point, axis, quant_min, quant_max)
+_TENSOR: Final = "aten::fake_quantize_per_tensor_affine"
+_CHANNEL: Final = "aten::fake_quantize_per_channel_affine"
+OPS.imports(f"{_TENSOR}_cachemask")(_by_number)
+OPS.imports(_TENSOR)(_without_mask(_by_number))
+OPS.imports(f"{_TENSOR}.tensor_qparams")(partial(_without_mask(_by_tensor), axis=None))
+OPS.imports(f"{_CHANNEL}_cachemask")(_by_tensor)
+OPS.imports(_CHANNEL)(_without_mask(_by_tensor))
