@@ -10,7 +10,6 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.errors import Unsupported
 from serde.relay.ir import Expr, limits
 from serde.torch.ops.linalg.product import build_matmul
 from serde.torch.ops.pool.adaptive import make_adaptive_avg_pool
@@ -23,9 +22,11 @@ from serde.torch.ops.qnn.parameters import (
     Result,
     dequantize,
     dequantize_fused,
+    fixed_number,
     quantize,
     quantize_number,
     round_levels,
+    single,
 )
 from serde.torch.ops.reduce.plain import Axes, DType, import_mean
 from serde.torch.ops.shape.pad import import_pad
@@ -87,25 +88,16 @@ def import_cat_of_tensors(ctx: Import, *tensors: Expr, dim: int = 0) -> Expr:
     return _import_cat(ctx, *tensors, dim=dim, scale=None, zero_point=None, activate=None)
 
 
-def _parameters(ctx: Import, x: Expr) -> tuple[float, int]:
-    given = ctx.quantization(x)
-    if isinstance(given.scale, Expr) or isinstance(given.zero_point, Expr):
-        raise Unsupported("a number with a tensor that is quantised channel by channel")
-    return given.scale, given.zero_point
+def _ends(dtype: str) -> tuple[int, int]:
+    return int(limits(dtype).min), int(limits(dtype).max)
 
 
-def _fixed_number(b: Scalar) -> float:
-    if isinstance(b, (Expr, complex)):
-        raise Unsupported("a quantised tensor with a number that is computed")
-    return float(b)
-
-
-def _add_number(ctx: Import, x: Expr, b: Scalar, clamp: bool) -> Expr:
+def _add_number(ctx: Import, x: Expr, number: float, clamp: bool) -> Expr:
     """The zero point moves; where it would leave the dtype, integers are brought to a new scale."""
-    scale, zero = _parameters(ctx, x)
+    scale, zero = single(ctx.quantization(x))
     dtype = ctx.dtype(x)
-    low, high = int(limits(dtype).min), int(limits(dtype).max)
-    steps = int(np.rint(_fixed_number(b) / scale))
+    low, high = _ends(dtype)
+    steps = int(np.rint(number / scale))
     moved = zero - steps
     if not low <= moved <= high:
         return _widen_range(ctx, x, scale, moved, clamp)
@@ -119,28 +111,25 @@ def _widen_range(ctx: Import, x: Expr, scale: float, zero: int, clamp: bool) -> 
     Source: ``_add_scalar_out`` of PyTorch's ``qadd.cpp``.
     """
     dtype = ctx.dtype(x)
-    low, high = int(limits(dtype).min), int(limits(dtype).max)
+    low, high = _ends(dtype)
     past = zero > high
     length = zero - low if past else high - zero
     wider = length / (high - low) * scale
     edge = high if past else low
     steps = relay.subtract(relay.cast(x, "int32"), relay.const(np.int32(zero)))
     level = relay.multiply(relay.cast(steps, "float32"), ctx.scalar(scale / wider, "float32"))
-    if clamp:
-        level = relay.nn.relu(level)
-    found = round_levels(level, dtype, edge)
-    return ctx.quantized(found, Quantization(wider, edge))
+    level = relay.nn.relu(level) if clamp else level
+    return ctx.quantized(round_levels(level, dtype, edge), Quantization(wider, edge))
 
 
-def _multiply_number(ctx: Import, x: Expr, b: Scalar, clamp: bool) -> Expr:
+def _multiply_number(ctx: Import, x: Expr, factor: float, clamp: bool) -> Expr:
     """The scale is multiplied; below zero integers are mirrored, and zero leaves zeros."""
-    scale, zero = _parameters(ctx, x)
-    factor, dtype = _fixed_number(b), ctx.dtype(x)
-    low, high = int(limits(dtype).min), int(limits(dtype).max)
+    scale, zero = single(ctx.quantization(x))
+    dtype = ctx.dtype(x)
     if factor == 0:
-        found: Expr = relay.zeros_like(x)
-        return ctx.quantized(found, Quantization(1.0, 0))
+        return ctx.quantized(relay.zeros_like(x), Quantization(1.0, 0))
     if factor < 0:
+        low, high = _ends(dtype)
         mirrored = relay.subtract(relay.const(np.int32(low + high)), relay.cast(x, "int32"))
         x, zero = relay.cast(mirrored, dtype), low + high - zero
     found = relay.maximum(x, ctx.scalar(zero, dtype)) if clamp else relay.copy(x)
@@ -150,28 +139,14 @@ def _multiply_number(ctx: Import, x: Expr, b: Scalar, clamp: bool) -> Expr:
 def _import_with_number(
     ctx: Import, qa: Expr, *, b: Scalar, run: Callable[..., Expr], clamp: bool
 ) -> Expr:
-    return run(ctx, qa, b, clamp)
+    return run(ctx, qa, fixed_number(ctx, b), clamp)
 
 
-def _import_with_tensor(
-    ctx: Import, qa: Expr, b: Expr, *, run: Callable[..., Expr], clamp: bool
-) -> Expr:
-    return run(ctx, qa, ctx.as_number(b), clamp)
-
-
-for _name, _run in (("add", _add_number), ("mul", _multiply_number)):
-    for _suffix, _clamp in (("", False), ("_relu", True)):
-        _names = (
-            f"{_name}_scalar{_suffix}",
-            f"{_name}{_suffix}.Scalar",
-            f"{_name}{_suffix}.Scalar2",
-        )
-        OPS.imports(*(f"quantized::{each}" for each in _names))(
-            partial(_import_with_number, run=_run, clamp=_clamp)
-        )
-        OPS.imports(f"quantized::{_name}_scalar{_suffix}.Tensor")(
-            partial(_import_with_tensor, run=_run, clamp=_clamp)
-        )
+for _suffix, _clamp in (("", False), ("_relu", True)):
+    for _name, _run in (("add", _add_number), ("mul", _multiply_number)):
+        _forms = (f"_scalar{_suffix}", f"{_suffix}.Scalar", f"{_suffix}.Scalar2")
+        _names = [f"quantized::{_name}{form}" for form in (*_forms, f"_scalar{_suffix}.Tensor")]
+        OPS.imports(*_names)(partial(_import_with_number, run=_run, clamp=_clamp))
 
 
 @OPS.imports("quantized::matmul", renamed=OUTPUT)
@@ -180,7 +155,7 @@ def import_matmul(ctx: Import, qa: Expr, qb: Expr, *, result: Result) -> Expr:
     factors = []
     parts: list[Expr] = []
     for x in (qa, qb):
-        own_scale, zero = _parameters(ctx, x)
+        own_scale, zero = single(ctx.quantization(x))
         factors.append(np.float32(own_scale))
         parts.append(relay.subtract(relay.cast(x, "float64"), ctx.scalar(zero, "float64")))
     sums = relay.cast(build_matmul(ctx, *parts), "float32")
@@ -193,14 +168,11 @@ def _of_levels(function: Callable[..., Expr]) -> Callable[..., Expr]:
 
     @functools.wraps(function)
     def run(ctx: Import, self: Expr, *rest: Expr, **attributes: AnyValue) -> Expr:
-        given, dtype = ctx.quantization(self), ctx.dtype(self)
-        if given.axis is not None or isinstance(given.zero_point, Expr):
-            raise Unsupported("a mean of a tensor that is quantised channel by channel")
-        zero = ctx.scalar(given.zero_point, "float32")
+        given = ctx.quantization(self)
+        zero = ctx.scalar(single(given)[1], "float32")
         steps = relay.subtract(relay.cast(self, "float32"), zero)
         level = relay.add(function(ctx, steps, *rest, **attributes), zero)
-        found = round_levels(level, dtype)
-        return ctx.quantized(found, given)
+        return ctx.quantized(round_levels(level, ctx.dtype(self)), given)
 
     return run
 
@@ -223,7 +195,7 @@ def import_mean_of_tensor(
 for _ndim in (1, 2, 3):
     OPS.imports(f"quantized_tensor::avg_pool{_ndim}d")(_of_levels(make_avg_pool(_ndim)))
     _adaptive = _of_levels(make_adaptive_avg_pool(_ndim))
-    _names = ("adaptive_avg_pool", "_adaptive_avg_pool")[: 1 if _ndim == 1 else 2]
+    _names = ["adaptive_avg_pool"] if _ndim == 1 else ["adaptive_avg_pool", "_adaptive_avg_pool"]
     OPS.imports(*(f"quantized_tensor::{each}{_ndim}d" for each in _names))(_adaptive)
 
 
@@ -250,10 +222,8 @@ def import_pad_of_tensor(
 ) -> Expr:
     """The edge holds a quantised number, in the scale of the tensor."""
     given = ctx.quantization(self)
-    number = 0.0 if value is None else value
-    if isinstance(number, (Expr, complex)):
-        raise Unsupported("an edge of a quantised tensor that is computed")
-    level = quantize_number(float(number), given, ctx.dtype(self))
+    number = fixed_number(ctx, 0.0 if value is None else value)
+    level = quantize_number(number, given, ctx.dtype(self))
     return ctx.quantized(import_pad(ctx, self, pad=pad, mode=mode, value=level), given)
 
 

@@ -13,28 +13,29 @@ from serde.errors import Unsupported
 from serde.relay.ir import Expr, call
 from serde.torch.ops.activation import import_celu, import_leaky_relu, import_prelu, import_softmax
 from serde.torch.ops.elementwise.convert import as_float
-from serde.torch.ops.qnn.parameters import Function, dequantize, of_reals, quantize, quantize_number
+from serde.torch.ops.qnn.parameters import (
+    Function,
+    dequantize,
+    fixed_number,
+    of_reals,
+    quantize,
+    quantize_number,
+)
 from serde.torch.ops.table import OPS, Import, Scalar
 from serde.torch.quantization import Quantization
-
-
-def _clip(ctx: Import, x: Expr, low: float, high: float) -> Expr:
-    """Return a tensor whose values are bounded, in its own scale."""
-    given, dtype = ctx.quantization(x), ctx.dtype(x)
-    bounds = [quantize_number(each, given, dtype) for each in (low, high)]
-    found = x
-    if not math.isinf(low):
-        found = relay.maximum(found, ctx.scalar(bounds[0], dtype))
-    if not math.isinf(high):
-        found = relay.minimum(found, ctx.scalar(bounds[1], dtype))
-    return ctx.quantized(relay.copy(x) if found is x else found, given)
 
 
 def _import_clamp(
     ctx: Import, self: Expr, *, min: Scalar | None = None, max: Scalar | None = None
 ) -> Expr:
-    low = -math.inf if min is None else as_float(min)
-    return _clip(ctx, self, low, math.inf if max is None else as_float(max))
+    """The scale stays."""
+    given, dtype = ctx.quantization(self), ctx.dtype(self)
+    found = self
+    for bound, limit in ((min, relay.maximum), (max, relay.minimum)):
+        number = math.inf if bound is None else fixed_number(ctx, bound)
+        level = quantize_number(number, given, dtype)
+        found = found if math.isinf(number) else limit(found, ctx.scalar(level, dtype))
+    return ctx.quantized(relay.copy(self) if found is self else found, given)
 
 
 _QX: Final = {"qx": "self"}
@@ -55,8 +56,8 @@ def import_hardtanh(ctx: Import, self: Expr, *, min_val: Scalar = -1, max_val: S
 def import_threshold(ctx: Import, qx: Expr, *, threshold: Scalar, value: Scalar) -> Expr:
     given, dtype = ctx.quantization(qx), ctx.dtype(qx)
     real = dequantize(ctx, qx)
-    above = relay.greater(real, ctx.scalar(as_float(threshold), "float32"))
-    rest = ctx.scalar(quantize_number(as_float(value), given, dtype), dtype)
+    above = relay.greater(real, ctx.scalar(fixed_number(ctx, threshold), "float32"))
+    rest = ctx.scalar(quantize_number(fixed_number(ctx, value), given, dtype), dtype)
     return ctx.quantized(relay.where(above, qx, rest), given)
 
 

@@ -75,6 +75,9 @@ def sum_products(ctx: Import, given: Input, packed: PackedParams) -> Expr:
 def _convolve(ctx: Import, x: Expr, packed: PackedParams, rest: tuple[Expr, ...]) -> Expr:
     """Return sums over windows; one axis is the second of two, of which the first has length 1."""
     ndim = ctx.type(packed.weight).rank - 2
+    if ndim == 2 and ctx.type(x).rank == 3:
+        image = _convolve(ctx, relay.expand_dims(x, axis=2), packed, rest)
+        return relay.squeeze(image, axis=[2])
     kernel = ctx.static_lengths(packed.weight, range(2, ndim + 2))
     window: dict[str, AnyValue] = {
         "strides": packed.stride,
@@ -90,9 +93,6 @@ def _convolve(ctx: Import, x: Expr, packed: PackedParams, rest: tuple[Expr, ...]
         window["output_padding"] = packed.output_padding
     shape = ctx.type(packed.weight).shape
     channels = shape[1] * packed.groups if packed.transpose else shape[0]
-    if ndim == 2 and ctx.type(x).rank == 3:
-        image = _convolve(ctx, relay.expand_dims(x, axis=2), packed, rest)
-        return relay.squeeze(image, axis=[2])
     if ndim == 2:
         name = "qnn.conv2d_transpose" if packed.transpose else "qnn.conv2d"
         return call(name, x, packed.weight, *rest, channels=channels, **window)

@@ -19,14 +19,15 @@ from serde.core import Array, dataclass
 from serde.errors import Unsupported
 from serde.relay.ir import Constant, Expr, call, limits
 from serde.relay.ir.schema import innermost
-from serde.torch.ops.table import DTYPE_CODES, Import
+from serde.torch.ops.elementwise.convert import as_float
+from serde.torch.ops.table import DTYPE_CODES, Import, Scalar
 from serde.torch.quantization import Quantization
 from serde.walk.converter import parameters_of
 
 __all__ = [
     "ACTIVATIONS", "OUTPUT", "Function", "Result", "Rounding", "along", "broadcast_shape",
-    "dequantize", "dequantize_fused", "integer_dtype", "of_reals", "parameter", "quantize",
-    "quantize_number", "round_levels", "scale_array",
+    "dequantize", "dequantize_fused", "fixed_number", "integer_dtype", "of_reals", "parameter",
+    "quantize", "quantize_number", "round_levels", "scale_array", "single",
 ]  # fmt: skip
 
 Rounding = Literal["fused", "before", "after"]
@@ -81,6 +82,27 @@ def broadcast_shape(ctx: Import, x: Expr, axis: int | None) -> tuple[int, ...]:
     return tuple(-1 if each == axis else 1 for each in range(ctx.type(x).rank))
 
 
+def single(quantization: Quantization) -> tuple[float, int]:
+    """Return scale and zero point of a tensor that has one of each.
+
+    Raises:
+        Unsupported: It is quantised channel by channel, or they are computed.
+    """
+    scale, zero = quantization.scale, quantization.zero_point
+    if isinstance(scale, Expr) or isinstance(zero, Expr):
+        raise Unsupported("needs a tensor of one known scale, found one of a scale a channel")
+    return scale, zero
+
+
+def fixed_number(ctx: Import, value: Scalar) -> float:
+    """Return a number that must be known, which a tensor may tell.
+
+    Raises:
+        Unsupported: It is computed when the model runs, or complex.
+    """
+    return as_float(ctx.as_number(value) if isinstance(value, Expr) else value)
+
+
 def dequantize(ctx: Import, x: Expr) -> Expr:
     """Return what a quantised tensor stands for: ``(x - zero_point) * scale`` in float32."""
     given = ctx.quantization(x)
@@ -98,13 +120,11 @@ def dequantize_fused(ctx: Import, x: Expr) -> Expr:
 
     The product is not rounded before the sum, which float64 says.
     """
-    given = ctx.quantization(x)
-    if isinstance(given.scale, Expr) or isinstance(given.zero_point, Expr):
-        raise Unsupported("a tensor that is quantised channel by channel here")
-    if not given.zero_point:
+    number, zero = single(ctx.quantization(x))
+    if not zero:
         return dequantize(ctx, x)
-    scale = np.float32(given.scale)
-    offset = np.float32(-given.zero_point) * scale
+    scale = np.float32(number)
+    offset = np.float32(-zero) * scale
     wide = relay.cast(x, "float64")
     product = relay.multiply(wide, ctx.scalar(float(scale), "float64"))
     return relay.cast(relay.add(product, ctx.scalar(float(offset), "float64")), "float32")
@@ -128,13 +148,9 @@ def quantize(
     wide = ctx.cast(x, "float32")
     late = rounding == "after" or not zero.any()
     if late and dtype != "int32" and _is_power_of_two(scale):
+        points, kind = Constant(zero.astype(dtype)), np.dtype(dtype)
         found = call(
-            "serde.quantize_linear",
-            wide,
-            Constant(scale),
-            Constant(zero.astype(dtype)),
-            axis=axis or 0,
-            out_dtype=np.dtype(dtype),
+            "serde.quantize_linear", wide, Constant(scale), points, axis=axis or 0, out_dtype=kind
         )
         return ctx.quantized(found, quantization)
     with np.errstate(all="ignore"):
@@ -142,8 +158,8 @@ def quantize(
     level = _find_level(wide, inverse, along(ctx, wide, zero, axis), "after" if late else rounding)
     if dtype == "int32":
         return ctx.quantized(_saturate_wide(ctx, level, late, zero), quantization)
-    found = round_levels(level, dtype, zero if late else np.zeros(()), axis or 0)
-    return ctx.quantized(found, quantization)
+    whole = round_levels(level, dtype, zero if late else 0, axis or 0)
+    return ctx.quantized(whole, quantization)
 
 
 def round_levels(level: Expr, dtype: str, zero: AnyValue = 0, axis: int = 1) -> Expr:
@@ -181,9 +197,7 @@ def quantize_number(value: float, quantization: Quantization, dtype: str) -> int
     Raises:
         Unsupported: The parameters are not one known number each.
     """
-    scale, zero = quantization.scale, quantization.zero_point
-    if isinstance(scale, Expr) or isinstance(zero, Expr):
-        raise Unsupported("a bound of a tensor that is quantised channel by channel")
+    scale, zero = single(quantization)
     if math.isinf(value):
         return int(limits(dtype).max if value > 0 else limits(dtype).min)
     inverse = np.float32(1) / np.float32(scale)

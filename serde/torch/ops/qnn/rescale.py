@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from functools import partial
-from typing import Any as AnyValue, Final
-
-import numpy as np
 
 import serde.relay as relay
 from serde.core import dataclass
-from serde.errors import Unsupported
-from serde.relay.ir import Constant, Expr, call
+from serde.relay.ir import Expr, call
 from serde.torch.ops.qnn.parameters import (
-    Function,
     broadcast_shape,
     dequantize,
+    fixed_number,
     integer_dtype,
     quantize,
 )
@@ -24,31 +18,13 @@ from serde.torch.ops.table import OPS, Import
 from serde.torch.quantization import Quantization
 
 
-def _number(ctx: Import, x: Expr) -> float | int:
-    found = ctx.as_number(x)
-    if isinstance(found, (Expr, complex)):
-        raise Unsupported("a scale or zero point that is computed when the model runs")
-    return found
-
-
-def _quantize_by(ctx: Import, x: Expr, scale: float, zero_point: int, dtype: str | int) -> Expr:
-    kind = integer_dtype(dtype)
-    found = Quantization(float(scale), int(zero_point))
-    return quantize(ctx, x, found, kind, "before" if kind == "int32" else "fused")
-
-
 @OPS.imports("aten::quantize_per_tensor")
 def import_quantize_per_tensor(
-    ctx: Import, self: Expr, *, scale: float, zero_point: int, dtype: str | int
+    ctx: Import, self: Expr, *, scale: float | Expr, zero_point: int | Expr, dtype: str | int
 ) -> Expr:
-    return _quantize_by(ctx, self, scale, zero_point, dtype)
-
-
-@OPS.imports("aten::quantize_per_tensor.tensor_qparams")
-def import_quantize_per_tensor_by_tensors(
-    ctx: Import, self: Expr, scale: Expr, zero_point: Expr, *, dtype: str | int
-) -> Expr:
-    return _quantize_by(ctx, self, _number(ctx, scale), int(_number(ctx, zero_point)), dtype)
+    kind = integer_dtype(dtype)
+    found = Quantization(fixed_number(ctx, scale), int(fixed_number(ctx, zero_point)))
+    return quantize(ctx, self, found, kind, "before" if kind == "int32" else "fused")
 
 
 @OPS.imports("aten::quantize_per_channel")
@@ -123,46 +99,33 @@ class Bounds:
 
 
 def _simulate(
-    ctx: Import, x: Expr, scale: Expr, inverse: Expr, zero_point: Expr, bounds: Bounds
-) -> tuple[Expr, Expr]:
-    """Return ``(clip(level) - zero_point) * scale`` of rounded levels, and which were inside."""
-    wide = ctx.cast(x, "float32")
-    level = relay.add(call("serde.round_even", relay.multiply(wide, inverse)), zero_point)
-    clipped = relay.clip(level, float(bounds.quant_min), float(bounds.quant_max))
-    found = relay.multiply(relay.subtract(clipped, zero_point), scale)
-    return ctx.cast(found, ctx.dtype(x)), relay.equal(level, clipped)
+    ctx: Import,
+    self: Expr,
+    *,
+    scale: float | Expr,
+    zero_point: int | Expr,
+    axis: int | None,
+    bounds: Bounds,
+    masked: bool,
+) -> Expr | tuple[Expr, Expr]:
+    """``y = (clip(level) - zero_point) * scale`` of rounded levels, and which of them were inside.
 
-
-def _by_number(
-    ctx: Import, self: Expr, *, scale: float, zero_point: int, bounds: Bounds
-) -> tuple[Expr, Expr]:
-    factor = np.float32(scale)
-    inverse = Constant(np.asarray(np.float32(1) / factor))
-    zero = ctx.scalar(zero_point, "float32")
-    return _simulate(ctx, self, Constant(np.asarray(factor)), inverse, zero, bounds)
-
-
-def _by_tensor(
-    ctx: Import, self: Expr, scale: Expr, zero_point: Expr, *, axis: int | None, bounds: Bounds
-) -> tuple[Expr, Expr]:
+    Scale and zero point are numbers or tensors of one, with an axis vectors.
+    """
     shape = broadcast_shape(ctx, self, None if axis is None else ctx.axis(self, axis))
-    factor, zero = (relay.reshape(ctx.cast(each, "float32"), shape) for each in (scale, zero_point))
-    inverse = relay.divide(ctx.scalar(1.0, "float32"), factor)
-    return _simulate(ctx, self, factor, inverse, zero, bounds)
+    factor, zero = (
+        relay.reshape(ctx.scalar(each, "float32"), shape) for each in (scale, zero_point)
+    )
+    inverse = ctx.fold(relay.divide(ctx.scalar(1.0, "float32"), factor))
+    wide = ctx.cast(self, "float32")
+    level = relay.add(call("serde.round_even", relay.multiply(wide, inverse)), zero)
+    clipped = relay.clip(level, float(bounds.quant_min), float(bounds.quant_max))
+    found = relay.multiply(relay.subtract(clipped, zero), factor)
+    result = ctx.cast(found, ctx.dtype(self))
+    return (result, relay.equal(level, clipped)) if masked else result
 
 
-def _without_mask(function: Callable[..., tuple[Expr, Expr]]) -> Function:
-    @functools.wraps(function)
-    def run(*arguments: AnyValue, **attributes: AnyValue) -> Expr:
-        return function(*arguments, **attributes)[0]
-
-    return run
-
-
-_TENSOR: Final = "aten::fake_quantize_per_tensor_affine"
-_CHANNEL: Final = "aten::fake_quantize_per_channel_affine"
-OPS.imports(f"{_TENSOR}_cachemask")(_by_number)
-OPS.imports(_TENSOR)(_without_mask(_by_number))
-OPS.imports(f"{_TENSOR}.tensor_qparams")(partial(_without_mask(_by_tensor), axis=None))
-OPS.imports(f"{_CHANNEL}_cachemask")(_by_tensor)
-OPS.imports(_CHANNEL)(_without_mask(_by_tensor))
+for _suffix, _masked in (("", False), ("_cachemask", True)):
+    _run = partial(_simulate, masked=_masked)
+    OPS.imports(f"aten::fake_quantize_per_channel_affine{_suffix}")(_run)
+    OPS.imports(f"aten::fake_quantize_per_tensor_affine{_suffix}")(partial(_run, axis=None))
