@@ -165,7 +165,7 @@ def quantize(
 def round_levels(level: Expr, dtype: str, zero: AnyValue = 0, axis: int = 1) -> Expr:
     """Return levels as integers, halves to even, from a zero point on and saturated."""
     points = np.asarray(zero).astype(dtype)
-    ones = Constant(np.ones(points.shape, np.float32))
+    ones = Constant(np.ones_like(points, np.float32))
     kind = np.dtype(dtype)
     return call("serde.quantize_linear", level, ones, Constant(points), axis=axis, out_dtype=kind)
 

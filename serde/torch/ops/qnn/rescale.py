@@ -18,7 +18,7 @@ from serde.torch.ops.table import OPS, Import
 from serde.torch.quantization import Quantization
 
 
-@OPS.imports("aten::quantize_per_tensor")
+@OPS.imports("aten::quantize_per_tensor", "aten::quantize_per_tensor.tensor_qparams")
 def import_quantize_per_tensor(
     ctx: Import, self: Expr, *, scale: float | Expr, zero_point: int | Expr, dtype: str | int
 ) -> Expr:
@@ -129,3 +129,6 @@ for _suffix, _masked in (("", False), ("_cachemask", True)):
     _run = partial(_simulate, masked=_masked)
     OPS.imports(f"aten::fake_quantize_per_channel_affine{_suffix}")(_run)
     OPS.imports(f"aten::fake_quantize_per_tensor_affine{_suffix}")(partial(_run, axis=None))
+OPS.imports("aten::fake_quantize_per_tensor_affine.tensor_qparams")(
+    partial(_simulate, axis=None, masked=False)
+)
