@@ -238,7 +238,7 @@ def of_reals(
     def run(
         ctx: Import, x: Expr, *rest: Expr | None, result: Result, **attributes: AnyValue
     ) -> Expr:
-        others = (dequantize(ctx, y) if y and ctx.is_quantized(y) else y for y in rest)
+        others = (dequantize(ctx, y) if y is not None and ctx.is_quantized(y) else y for y in rest)
         found = function(ctx, dequantize(ctx, x), *others, **attributes)
         return result.quantize(ctx, activate(found) if activate else found, x, rounding)
 
