@@ -257,6 +257,21 @@ def test_quantised_layers_are_exact(name: str) -> None:
     _check_equal(quantization.convert(module, inplace=True), x)
 
 
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_transposed_layers_are_exact(ndim: int) -> None:
+    """As fbgemm computes them, and floats beside them; oneDNN gives other sums."""
+    torch.backends.quantized.engine = "fbgemm"
+    kind = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)[ndim - 1]
+    quantization = torch.ao.quantization
+    module, x = _Layer(kind(4, 6, 3, stride=2)).eval(), torch.randn(2, 4, *range(4, 4 + ndim))
+    observer = quantization.default_observer
+    weight = quantization.default_weight_observer
+    module.qconfig = quantization.QConfig(activation=observer, weight=weight)
+    quantization.prepare(module, inplace=True)
+    module(x)
+    _check_equal(quantization.convert(module, inplace=True), x)
+
+
 class _Sequences(nn.Module):
     def __init__(self, layer: Any) -> None:
         super().__init__()
