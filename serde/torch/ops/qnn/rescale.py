@@ -35,15 +35,15 @@ def import_quantize_per_channel(
     return quantize(ctx, self, found, integer_dtype(dtype), "before")
 
 
-@OPS.imports("quantized_tensor::dequantize.tensors")
-def import_dequantize_all(ctx: Import, *tensors: Expr) -> list[Expr]:
-    return [dequantize(ctx, each) for each in tensors]
-
-
 @OPS.imports("quantized_tensor::dequantize", "aten::dequantize")
 def import_dequantize(ctx: Import, self: Expr) -> Expr:
     """Of a tensor that is not quantised itself, in float32."""
     return dequantize(ctx, self) if ctx.is_quantized(self) else ctx.cast(self, "float32")
+
+
+@OPS.imports("quantized_tensor::dequantize.tensors", "aten::dequantize.tensors")
+def import_dequantize_all(ctx: Import, *tensors: Expr) -> list[Expr]:
+    return [import_dequantize(ctx, each) for each in tensors]
 
 
 @OPS.imports("quantized_tensor::int_repr", "aten::int_repr")
