@@ -6,6 +6,7 @@ quantising operator of Relay, which divides, gets the product and a scale of one
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -99,16 +100,16 @@ def import_quantize_per_tensor(
     return _quantize(ctx, input, inverse, whole, integers, late=True)
 
 
-def _restore(
+def _import_dequantize(
     ctx: Import,
     input: Expr,
-    scale: float | Expr,
-    zero_point: int | Expr | None,
     *,
-    axis: int | None = None,
+    scale: float | Expr,
+    zero_point: int | Expr | None = None,
+    axis: int | None,
     out_dtype: DType | None = None,
 ) -> Expr:
-    """Return ``(x - zero_point) * scale``."""
+    """``y = (x - zero_point) * scale`` by numbers or tensors of one, with an axis by vectors."""
     factor, zero = _constant(ctx, scale), _constant(ctx, 0 if zero_point is None else zero_point)
     dtype = ctx.dtype(input)
     own = None if axis is None else ctx.axis(input, axis)
@@ -140,16 +141,14 @@ def _restore_plainly(
     return ctx.cast(product, kind if wanted is None else dtype_name(wanted))
 
 
-@OPS.imports("quantized_decomposed::dequantize_per_tensor", ignored=_STORED)
-def import_dequantize_per_tensor(
-    ctx: Import,
-    input: Expr,
-    *,
-    scale: float | Expr,
-    zero_point: int | Expr,
-    out_dtype: DType | None = None,
-) -> Expr:
-    return _restore(ctx, input, scale, zero_point, out_dtype=out_dtype)
+OPS.imports("quantized_decomposed::dequantize_per_tensor", ignored=_STORED)(
+    partial(_import_dequantize, axis=None)
+)
+OPS.imports(
+    "quantized_decomposed::dequantize_per_channel",
+    ignored=_STORED,
+    renamed={"scales": "scale", "zero_points": "zero_point"},
+)(_import_dequantize)
 
 
 @OPS.imports("quantized_decomposed::quantize_per_channel")
@@ -159,19 +158,6 @@ def import_quantize_per_channel(
     shape = broadcast_shape(ctx, input, ctx.axis(input, axis))
     point = relay.reshape(zero_points, shape)
     return _quantize(ctx, input, _inverse(ctx, scales, shape), point, integers, late=True)
-
-
-@OPS.imports("quantized_decomposed::dequantize_per_channel", ignored=_STORED)
-def import_dequantize_per_channel(
-    ctx: Import,
-    input: Expr,
-    scales: Expr,
-    zero_points: Expr | None = None,
-    *,
-    axis: int,
-    out_dtype: DType | None = None,
-) -> Expr:
-    return _restore(ctx, input, scales, zero_points, axis=axis, out_dtype=out_dtype)
 
 
 @OPS.imports("quantized_decomposed::quantize_per_token")
