@@ -145,7 +145,8 @@ def _normalize(ctx: Import, self: Expr, *, op: str, dim: int, dtype: DType = Non
     return x if type_.shape[axis] == 0 else call(op, x, axis=axis)
 
 
-OPS.imports("aten::softmax", "aten::special_softmax")(partial(_normalize, op="nn.softmax"))
+import_softmax = partial(_normalize, op="nn.softmax")
+OPS.imports("aten::softmax", "aten::special_softmax")(import_softmax)
 OPS.imports("aten::log_softmax", "aten::special_log_softmax")(
     partial(_normalize, op="nn.log_softmax")
 )

@@ -81,6 +81,7 @@ _VARIANCE = torch.tensor([0.6, 1.1, 1.4, 0.8])
 
 UNARY: dict[str, Callable[..., Any]] = {
     "dequantize": lambda a: a.dequantize(),
+    "dequantize_a_list": lambda a: torch.dequantize([a, a.flip(1)])[1],
     "adaptive_avg_pool2d": lambda a: F.adaptive_avg_pool2d(a, 1),
     "avg_pool2d": lambda a: F.avg_pool2d(a, 2),
     "mean": lambda a: a.mean([2, 3]),
@@ -93,6 +94,13 @@ UNARY: dict[str, Callable[..., Any]] = {
     "hardsigmoid": F.hardsigmoid,
     "hardswish": lambda a: OPS.hardswish(a, 0.05, 20),
     "leaky_relu": lambda a: OPS.leaky_relu(a, 0.1, False, 0.05, 20),
+    "leaky_relu_of_its_scale": lambda a: F.leaky_relu(a, 0.2),
+    "prelu": lambda a: OPS.prelu(a, torch.quantize_per_tensor(_SLOPES, 0.01, 3, a.dtype), 0.05, 9),
+    "hardtanh": lambda a: F.hardtanh(a, -0.3, 0.9),
+    "clamp_below": lambda a: torch.clamp(a, min=-0.3),
+    "quantized_relu6": lambda a: OPS.relu6(a, False),
+    "quantized_sigmoid": lambda a: OPS.sigmoid(a, 0.01, 20),
+    "less": lambda a: a < a.flip(3),
     "elu": lambda a: OPS.elu(a, 0.05, 20, 1.3, 1.1, 0.9),
     "celu": lambda a: OPS.celu(a, 0.05, 20, 1.3),
     "softmax": lambda a: OPS.softmax(a, 1, 1 / 256, 0),
@@ -100,9 +108,15 @@ UNARY: dict[str, Callable[..., Any]] = {
     "batch_norm2d": lambda a: OPS.batch_norm2d(
         a, _SLOPES, _VARIANCE, _SLOPES, _VARIANCE, 1e-5, 0.03, 100
     ),
+    "batch_norm_relu": lambda a: OPS.batch_norm_relu(
+        a, _SLOPES, _VARIANCE, _SLOPES, _VARIANCE, 1e-5, 0.03, 100
+    ),
+    "layer_norm": lambda a: OPS.layer_norm(a, [8], None, None, 1e-5, 0.03, 100),
+    "instance_norm": lambda a: OPS.instance_norm(a, _SLOPES, _VARIANCE, 1e-5, 0.03, 100),
     "group_norm": lambda a: OPS.group_norm(a, 2, _SLOPES, _VARIANCE, 1e-5, 0.03, 100),
     "add_scalar": lambda a: OPS.add_scalar(a, 0.35),
     "add_scalar_out_of_range": lambda a: OPS.add_scalar_relu(a, -17.35),
+    "add_tensor": lambda a: OPS.add_scalar(a, torch.tensor(0.4)),
     "mul_scalar": lambda a: OPS.mul_scalar_relu(a, -0.35),
     "mul_zero": lambda a: OPS.mul_scalar(a, 0.0),
     "upsample_nearest2d": lambda a: F.interpolate(a, scale_factor=2),
@@ -113,6 +127,12 @@ UNARY: dict[str, Callable[..., Any]] = {
     "greatest": lambda a: a.max(1)[0],
     "int_repr": lambda a: a.int_repr().to(torch.int32) + 1,
     "requantize": lambda a: torch.quantize_per_tensor(a.dequantize(), 0.25, 7, torch.quint8),
+    "requantize_by_tensors": lambda a: torch.quantize_per_tensor(
+        a.dequantize(), torch.tensor(0.02), torch.tensor(4), torch.quint8
+    ),
+    "simulated_by_tensors": lambda a: torch.fake_quantize_per_tensor_affine(
+        a.dequantize(), torch.tensor(0.25), torch.tensor(3).int(), 0, 100
+    ),
     "per_channel": lambda a: torch.quantize_per_channel(
         a.dequantize(), _SCALES, _ZEROS, 1, torch.qint8
     ),
@@ -123,6 +143,8 @@ BINARY: dict[str, Callable[..., Any]] = {
     "add_relu": lambda a, b: OPS.add_relu(a, b, 0.08, 70),
     "add_of_one_scale": lambda a, b: OPS.add(a, a, 0.107, 33),
     "mul": lambda a, b: OPS.mul(a, b, 0.08, 70),
+    "mul_relu": lambda a, b: OPS.mul_relu(a, b, 0.08, 70),
+    "cat_relu": lambda a, b: OPS.cat_relu([a, b], 1, 0.0535, 71),
     "cat": lambda a, b: OPS.cat([a, b], 1, 0.0535, 71),
     "torch_cat": lambda a, b: torch.cat([a, b], 1),
     "matmul": lambda a, b: OPS.matmul(a, b.transpose(2, 3), 0.3, 30),
@@ -231,6 +253,21 @@ def test_quantised_layers_are_exact(name: str) -> None:
     quantization = torch.ao.quantization
     module, x = _Layer(build()).eval(), torch.randn(shape)
     module.qconfig = quantization.get_default_qconfig("x86")
+    quantization.prepare(module, inplace=True)
+    module(x)
+    _check_equal(quantization.convert(module, inplace=True), x)
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_transposed_layers_are_exact(ndim: int) -> None:
+    """As fbgemm computes them, and floats beside them; oneDNN gives other sums."""
+    torch.backends.quantized.engine = "fbgemm"
+    kind = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)[ndim - 1]
+    quantization = torch.ao.quantization
+    module, x = _Layer(kind(4, 6, 3, stride=2)).eval(), torch.randn(2, 4, *range(4, 4 + ndim))
+    observer = quantization.default_observer
+    weight = quantization.default_weight_observer
+    module.qconfig = quantization.QConfig(activation=observer, weight=weight)
     quantization.prepare(module, inplace=True)
     module(x)
     _check_equal(quantization.convert(module, inplace=True), x)

@@ -4,109 +4,100 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
-from serde.errors import Unsupported
-from serde.relay.ir import Expr, call, limits
+from serde.relay.ir import Expr, limits
 from serde.torch.ops.linalg.product import build_matmul
 from serde.torch.ops.pool.adaptive import make_adaptive_avg_pool
 from serde.torch.ops.pool.geometry import PoolAttributes
 from serde.torch.ops.pool.window import make_avg_pool, make_max_pool
-from serde.torch.ops.qnn.parameters import dequantize, dequantize_fused, quantize, quantize_number
+from serde.torch.ops.qnn.parameters import (
+    ACTIVATIONS,
+    OUTPUT,
+    Function,
+    Result,
+    dequantize,
+    dequantize_fused,
+    fixed_number,
+    quantize,
+    quantize_number,
+    round_levels,
+    single,
+)
 from serde.torch.ops.reduce.plain import Axes, DType, import_mean
 from serde.torch.ops.shape.pad import import_pad
 from serde.torch.ops.table import OPS, Import, Scalar, SymInt
 from serde.torch.quantization import Quantization
 
-Activate = Callable[[Expr], Expr] | None
+
+def _import_binary(
+    ctx: Import, qa: Expr, qb: Expr, *, result: Result, build: Function, activate: Function | None
+) -> Expr:
+    found = build(ctx, qa, qb)
+    return result.quantize(ctx, activate(found) if activate else found, qa)
 
 
-def _activate(x: Expr, activate: Activate) -> Expr:
-    return x if activate is None else activate(x)
+def _add(ctx: Import, qa: Expr, qb: Expr) -> Expr:
+    return relay.add(dequantize_fused(ctx, qa), dequantize_fused(ctx, qb))
 
 
-def _make_add(activate: Activate) -> Callable[..., Expr]:
-    def import_add(ctx: Import, qa: Expr, qb: Expr, *, scale: float, zero_point: int) -> Expr:
-        total = relay.add(dequantize_fused(ctx, qa), dequantize_fused(ctx, qb))
+def _multiply(ctx: Import, qa: Expr, qb: Expr) -> Expr:
+    """Integers less their zero points are multiplied, then the scales."""
+    return relay.multiply(dequantize(ctx, qa), dequantize(ctx, qb))
+
+
+def _import_cat(
+    ctx: Import,
+    *qx: Expr,
+    dim: int,
+    scale: float | None,
+    zero_point: int | None,
+    activate: Function | None,
+) -> Expr:
+    """Without a scale that of the first tensor holds."""
+    result = ctx.quantization(ctx.first(qx))
+    if scale is not None and zero_point is not None:
         result = Quantization(scale, zero_point)
-        return quantize(ctx, _activate(total, activate), result, ctx.dtype(qa), "after")
-
-    return import_add
-
-
-def _make_mul(activate: Activate) -> Callable[..., Expr]:
-    def import_mul(ctx: Import, qa: Expr, qb: Expr, *, scale: float, zero_point: int) -> Expr:
-        """Integers less their zero points are multiplied, then the scales."""
-        product = relay.multiply(dequantize(ctx, qa), dequantize(ctx, qb))
-        result = Quantization(scale, zero_point)
-        return quantize(ctx, _activate(product, activate), result, ctx.dtype(qa), "after")
-
-    return import_mul
+    parts = [_bring(ctx, x, result, activate) for x in qx]
+    return ctx.quantized(relay.concatenate(parts, axis=ctx.axis(qx[0], dim)), result)
 
 
-def _make_cat(activate: Activate) -> Callable[..., Expr]:
-    def import_cat(
-        ctx: Import, *qx: Expr, dim: int, scale: float | None, zero_point: int | None
-    ) -> Expr:
-        """Without a scale that of the first tensor holds."""
-        first = ctx.quantization(qx[0])
-        result = first
-        if scale is not None and zero_point is not None:
-            result = Quantization(scale, zero_point)
-        parts = [_bring(ctx, x, result, activate) for x in qx]
-        return ctx.quantized(relay.concatenate(parts, axis=ctx.axis(qx[0], dim)), result)
-
-    return import_cat
-
-
-def _bring(ctx: Import, x: Expr, result: Quantization, activate: Activate) -> Expr:
+def _bring(ctx: Import, x: Expr, result: Quantization, activate: Function | None) -> Expr:
     """Return the integers of a tensor in another scale."""
     given = ctx.quantization(x)
-    same = given.axis is None and (given.scale, given.zero_point) == (
-        result.scale,
-        result.zero_point,
-    )
-    if same and activate is None:
+    own, wanted = (given.scale, given.zero_point), (result.scale, result.zero_point)
+    if given.axis is None and own == wanted and activate is None:
         return x
-    return quantize(ctx, _activate(dequantize(ctx, x), activate), result, ctx.dtype(x))
+    real = dequantize(ctx, x)
+    return quantize(ctx, activate(real) if activate else real, result, ctx.dtype(x))
 
 
-for _suffix, _function in (("", None), ("_relu", relay.nn.relu)):
-    OPS.imports(f"quantized::add{_suffix}")(_make_add(_function))
-    OPS.imports(f"quantized::mul{_suffix}")(_make_mul(_function))
-    OPS.imports(f"quantized::cat{_suffix}")(_make_cat(_function))
+for _suffix, _activate in ACTIVATIONS.items():
+    for _name, _build in (("add", _add), ("mul", _multiply)):
+        _binary = partial(_import_binary, build=_build, activate=_activate)
+        OPS.imports(f"quantized::{_name}{_suffix}", renamed=OUTPUT)(_binary)
+    OPS.imports(f"quantized::cat{_suffix}")(partial(_import_cat, activate=_activate))
 
 
 @OPS.imports("quantized_tensor::cat", "quantized_tensor::concat")
 def import_cat_of_tensors(ctx: Import, *tensors: Expr, dim: int = 0) -> Expr:
-    """The scale is that of the first tensor."""
-    result = ctx.quantization(ctx.first(tensors))
-    parts = [_bring(ctx, x, result, None) for x in tensors]
-    return ctx.quantized(relay.concatenate(parts, axis=ctx.axis(tensors[0], dim)), result)
+    return _import_cat(ctx, *tensors, dim=dim, scale=None, zero_point=None, activate=None)
 
 
-def _parameters(ctx: Import, x: Expr) -> tuple[float, int]:
-    given = ctx.quantization(x)
-    if isinstance(given.scale, Expr) or isinstance(given.zero_point, Expr):
-        raise Unsupported("a number with a tensor that is quantised channel by channel")
-    return given.scale, given.zero_point
+def _ends(dtype: str) -> tuple[int, int]:
+    return int(limits(dtype).min), int(limits(dtype).max)
 
 
-def _fixed_number(b: Scalar) -> float:
-    if isinstance(b, (Expr, complex)):
-        raise Unsupported("a quantised tensor with a number that is computed")
-    return float(b)
-
-
-def _add_number(ctx: Import, x: Expr, b: Scalar, clamp: bool) -> Expr:
+def _add_number(ctx: Import, x: Expr, number: float, clamp: bool) -> Expr:
     """The zero point moves; where it would leave the dtype, integers are brought to a new scale."""
-    scale, zero = _parameters(ctx, x)
+    scale, zero = single(ctx.quantization(x))
     dtype = ctx.dtype(x)
-    low, high = int(limits(dtype).min), int(limits(dtype).max)
-    steps = int(np.rint(_fixed_number(b) / scale))
+    low, high = _ends(dtype)
+    steps = int(np.rint(number / scale))
     moved = zero - steps
     if not low <= moved <= high:
         return _widen_range(ctx, x, scale, moved, clamp)
@@ -120,83 +111,56 @@ def _widen_range(ctx: Import, x: Expr, scale: float, zero: int, clamp: bool) -> 
     Source: ``_add_scalar_out`` of PyTorch's ``qadd.cpp``.
     """
     dtype = ctx.dtype(x)
-    low, high = int(limits(dtype).min), int(limits(dtype).max)
+    low, high = _ends(dtype)
     past = zero > high
     length = zero - low if past else high - zero
     wider = length / (high - low) * scale
     edge = high if past else low
     steps = relay.subtract(relay.cast(x, "int32"), relay.const(np.int32(zero)))
     level = relay.multiply(relay.cast(steps, "float32"), ctx.scalar(scale / wider, "float32"))
-    if clamp:
-        level = relay.nn.relu(level)
-    found = call(
-        "serde.quantize_linear",
-        level,
-        ctx.scalar(1.0, "float32"),
-        ctx.scalar(edge, dtype),
-        out_dtype=np.dtype(dtype),
-    )
-    return ctx.quantized(found, Quantization(wider, edge))
+    level = relay.nn.relu(level) if clamp else level
+    return ctx.quantized(round_levels(level, dtype, edge), Quantization(wider, edge))
 
 
-def _multiply_number(ctx: Import, x: Expr, b: Scalar, clamp: bool) -> Expr:
+def _multiply_number(ctx: Import, x: Expr, factor: float, clamp: bool) -> Expr:
     """The scale is multiplied; below zero integers are mirrored, and zero leaves zeros."""
-    scale, zero = _parameters(ctx, x)
-    factor, dtype = _fixed_number(b), ctx.dtype(x)
-    low, high = int(limits(dtype).min), int(limits(dtype).max)
+    scale, zero = single(ctx.quantization(x))
+    dtype = ctx.dtype(x)
     if factor == 0:
-        found: Expr = relay.zeros_like(x)
-        return ctx.quantized(found, Quantization(1.0, 0))
+        return ctx.quantized(relay.zeros_like(x), Quantization(1.0, 0))
     if factor < 0:
+        low, high = _ends(dtype)
         mirrored = relay.subtract(relay.const(np.int32(low + high)), relay.cast(x, "int32"))
         x, zero = relay.cast(mirrored, dtype), low + high - zero
     found = relay.maximum(x, ctx.scalar(zero, dtype)) if clamp else relay.copy(x)
     return ctx.quantized(found, Quantization(abs(factor) * scale, zero))
 
 
-def _make_number_importer(
-    run: Callable[[Import, Expr, Scalar, bool], Expr], clamp: bool
-) -> Callable[..., Expr]:
-    def import_with_number(ctx: Import, qa: Expr, *, b: Scalar) -> Expr:
-        return run(ctx, qa, b, clamp)
-
-    return import_with_number
+def _import_with_number(
+    ctx: Import, qa: Expr, *, b: Scalar, run: Callable[..., Expr], clamp: bool
+) -> Expr:
+    return run(ctx, qa, fixed_number(ctx, b), clamp)
 
 
-def _make_tensor_importer(
-    run: Callable[[Import, Expr, Scalar, bool], Expr], clamp: bool
-) -> Callable[..., Expr]:
-    def import_with_tensor(ctx: Import, qa: Expr, b: Expr) -> Expr:
-        return run(ctx, qa, ctx.as_number(b), clamp)
-
-    return import_with_tensor
+for _suffix, _clamp in (("", False), ("_relu", True)):
+    for _name, _run in (("add", _add_number), ("mul", _multiply_number)):
+        _forms = (f"_scalar{_suffix}", f"{_suffix}.Scalar", f"{_suffix}.Scalar2")
+        _names = [f"quantized::{_name}{form}" for form in (*_forms, f"_scalar{_suffix}.Tensor")]
+        OPS.imports(*_names)(partial(_import_with_number, run=_run, clamp=_clamp))
 
 
-for _name, _run in (("add", _add_number), ("mul", _multiply_number)):
-    for _suffix, _clamp in (("", False), ("_relu", True)):
-        _import = _make_number_importer(_run, _clamp)
-        OPS.imports(
-            f"quantized::{_name}_scalar{_suffix}",
-            f"quantized::{_name}{_suffix}.Scalar",
-            f"quantized::{_name}{_suffix}.Scalar2",
-        )(_import)
-        OPS.imports(f"quantized::{_name}_scalar{_suffix}.Tensor")(
-            _make_tensor_importer(_run, _clamp)
-        )
-
-
-@OPS.imports("quantized::matmul")
-def import_matmul(ctx: Import, qa: Expr, qb: Expr, *, scale: float, zero_point: int) -> Expr:
+@OPS.imports("quantized::matmul", renamed=OUTPUT)
+def import_matmul(ctx: Import, qa: Expr, qb: Expr, *, result: Result) -> Expr:
     """Sums of integers, which float64 holds exactly, are brought to the scale of the result."""
     factors = []
     parts: list[Expr] = []
     for x in (qa, qb):
-        own_scale, zero = _parameters(ctx, x)
+        own_scale, zero = single(ctx.quantization(x))
         factors.append(np.float32(own_scale))
         parts.append(relay.subtract(relay.cast(x, "float64"), ctx.scalar(zero, "float64")))
     sums = relay.cast(build_matmul(ctx, *parts), "float32")
     real = relay.multiply(sums, ctx.scalar(float(factors[0] * factors[1]), "float32"))
-    return quantize(ctx, real, Quantization(scale, zero_point), ctx.dtype(qa), "after")
+    return result.quantize(ctx, real, qa)
 
 
 def _of_levels(function: Callable[..., Expr]) -> Callable[..., Expr]:
@@ -204,20 +168,11 @@ def _of_levels(function: Callable[..., Expr]) -> Callable[..., Expr]:
 
     @functools.wraps(function)
     def run(ctx: Import, self: Expr, *rest: Expr, **attributes: AnyValue) -> Expr:
-        given, dtype = ctx.quantization(self), ctx.dtype(self)
-        if given.axis is not None or isinstance(given.zero_point, Expr):
-            raise Unsupported("a mean of a tensor that is quantised channel by channel")
-        zero = ctx.scalar(given.zero_point, "float32")
+        given = ctx.quantization(self)
+        zero = ctx.scalar(single(given)[1], "float32")
         steps = relay.subtract(relay.cast(self, "float32"), zero)
         level = relay.add(function(ctx, steps, *rest, **attributes), zero)
-        found = call(
-            "serde.quantize_linear",
-            level,
-            ctx.scalar(1.0, "float32"),
-            ctx.scalar(0, dtype),
-            out_dtype=np.dtype(dtype),
-        )
-        return ctx.quantized(found, given)
+        return ctx.quantized(round_levels(level, ctx.dtype(self)), given)
 
     return run
 
@@ -240,33 +195,20 @@ def import_mean_of_tensor(
 for _ndim in (1, 2, 3):
     OPS.imports(f"quantized_tensor::avg_pool{_ndim}d")(_of_levels(make_avg_pool(_ndim)))
     _adaptive = _of_levels(make_adaptive_avg_pool(_ndim))
-    OPS.imports(f"quantized_tensor::adaptive_avg_pool{_ndim}d")(_adaptive)
-for _ndim in (2, 3):
-    _adaptive = _of_levels(make_adaptive_avg_pool(_ndim))
-    OPS.imports(f"quantized_tensor::_adaptive_avg_pool{_ndim}d")(_adaptive)
+    _names = ["adaptive_avg_pool"] if _ndim == 1 else ["adaptive_avg_pool", "_adaptive_avg_pool"]
+    OPS.imports(*(f"quantized_tensor::{each}{_ndim}d" for each in _names))(_adaptive)
 
 
-def _make_max_pool(ndim: int) -> Callable[..., Expr]:
-    greatest = make_max_pool(ndim)
-
-    def import_max_pool(ctx: Import, qx: Expr, *, pool: PoolAttributes) -> Expr:
-        return ctx.quantized(greatest(ctx, qx, pool=pool), ctx.quantization(qx))
-
-    return import_max_pool
+def _import_max_pool(
+    ctx: Import, qx: Expr, *, pool: PoolAttributes, greatest: Callable[..., Expr]
+) -> Expr:
+    return ctx.quantized(greatest(ctx, qx, pool=pool), ctx.quantization(qx))
 
 
-OPS.imports("quantized::max_pool1d")(_make_max_pool(1))
-OPS.imports("quantized::max_pool2d")(_make_max_pool(2))
-
-
-def _pad(ctx: Import, x: Expr, pad: tuple[SymInt, ...], mode: str, value: Scalar | None) -> Expr:
-    """Return a tensor whose edge holds a quantised number, in its own scale."""
-    given = ctx.quantization(x)
-    number = 0.0 if value is None else value
-    if isinstance(number, (Expr, complex)):
-        raise Unsupported("an edge of a quantised tensor that is computed")
-    level = quantize_number(float(number), given, ctx.dtype(x))
-    return ctx.quantized(import_pad(ctx, x, pad=pad, mode=mode, value=level), given)
+for _ndim in (1, 2):
+    OPS.imports(f"quantized::max_pool{_ndim}d")(
+        partial(_import_max_pool, greatest=make_max_pool(_ndim))
+    )
 
 
 @OPS.imports("quantized_tensor::pad")
@@ -278,11 +220,15 @@ def import_pad_of_tensor(
     mode: str = "constant",
     value: Scalar | None = None,
 ) -> Expr:
-    return _pad(ctx, self, pad, mode, value)
+    """The edge holds a quantised number, in the scale of the tensor."""
+    given = ctx.quantization(self)
+    number = fixed_number(ctx, 0.0 if value is None else value)
+    level = quantize_number(number, given, ctx.dtype(self))
+    return ctx.quantized(import_pad(ctx, self, pad=pad, mode=mode, value=level), given)
 
 
 @OPS.imports("quantized_tensor::constant_pad_nd")
 def import_constant_pad_of_tensor(
     ctx: Import, self: Expr, *, pad: tuple[SymInt, ...], value: Scalar = 0
 ) -> Expr:
-    return _pad(ctx, self, pad, "constant", value)
+    return import_pad_of_tensor(ctx, self, pad=pad, value=value)

@@ -6,21 +6,25 @@ quantising operator of Relay, which divides, gets the product and a scale of one
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.core.allocation as allocation
 import serde.relay as relay
-from serde.core.weights import Array, dtype_name
+from serde.core import Array, dataclass, dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir import Constant, Expr, call, limits
-from serde.torch.ops.table import OPS, Import
+from serde.torch.ops.qnn.parameters import broadcast_shape, round_levels
+from serde.torch.ops.table import OPS, Import, SymInt
 from serde.torch.promotion import category
 
 DType = np.dtype[AnyValue]
 
 _NARROW = ("int8", "uint8", "int16", "uint16")
+_STORED = ("quant_min", "quant_max", "dtype")
+"""Attributes of restored data, which say again what these are."""
 
 
 def _constant(ctx: Import, value: Expr | float | None) -> Array | None:
@@ -30,41 +34,36 @@ def _constant(ctx: Import, value: Expr | float | None) -> Array | None:
     return ctx.constant(value) if ctx.is_constant(value) else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Integers:
+    """The integers that data become: their bounds, which may leave out some of their dtype's."""
+
+    quant_min: SymInt
+    quant_max: SymInt
+    dtype: DType
+
+
 def _quantize(
-    ctx: Import,
-    x: Expr,
-    inverse: Expr,
-    zero_point: Expr | int,
-    bounds: tuple[int, int],
-    dtype: DType,
-    *,
-    late: bool,
+    ctx: Import, x: Expr, inverse: Expr, zero_point: Expr | int, integers: Integers, *, late: bool
 ) -> Expr:
     """Return ``clip(round(x * inverse) + zero_point)``, or the sum rounded unless `late`."""
-    name = dtype_name(dtype)
+    name = dtype_name(integers.dtype)
     if category(name) != category("int8"):
         raise Unsupported(f"numbers quantised as {name}")
+    low, high = ctx.fixed(integers.quant_min), ctx.fixed(integers.quant_max)
     level = relay.multiply(ctx.cast(x, ctx.dtype(inverse)), inverse)
     kind = ctx.dtype(level)
     known = _constant(ctx, zero_point)
-    zero = ctx.cast(ctx.number(zero_point), kind) if isinstance(zero_point, Expr) else None
-    low, high = int(limits(name).min), int(limits(name).max)
     if late and kind == "float32" and name in _NARROW and known is not None and known.size == 1:
-        found = call(
-            "serde.quantize_linear",
-            level,
-            ctx.scalar(1.0, "float32"),
-            Constant(known.reshape(()).astype(name)),
-            out_dtype=dtype,
-        )
-        inside = bounds[0] <= low and high <= bounds[1]
-        return found if inside else relay.clip(found, bounds[0], bounds[1])
-    offset = ctx.scalar(int(zero_point), kind) if zero is None else zero  # type: ignore[arg-type]
+        found = round_levels(level, name, known.reshape(()))
+        inside = low <= int(limits(name).min) and int(limits(name).max) <= high
+        return found if inside else relay.clip(found, low, high)
+    offset = ctx.scalar(zero_point, kind)
     if late:
         level = relay.add(call("serde.round_even", level), offset)
     else:
         level = call("serde.round_even", relay.add(level, offset))
-    return relay.cast(relay.clip(level, float(bounds[0]), float(bounds[1])), name)
+    return relay.cast(relay.clip(level, float(low), float(high)), name)
 
 
 def _inverse(ctx: Import, scale: Expr | float, shape: tuple[int, ...] = ()) -> Expr:
@@ -78,161 +77,103 @@ def _inverse(ctx: Import, scale: Expr | float, shape: tuple[int, ...] = ()) -> E
     return relay.reshape(relay.divide(one, scale), shape)
 
 
+def _scalar(ctx: Import, value: float | Expr, what: str) -> float | Expr:
+    """Return a number, which may be told as a tensor: one of no axes where it is computed."""
+    number = ctx.as_number(value) if isinstance(value, Expr) else value
+    if isinstance(number, complex):
+        raise Unsupported(f"a {what} that is complex")
+    return relay.reshape(number, ()) if isinstance(number, Expr) else number
+
+
 @OPS.imports("quantized_decomposed::quantize_per_tensor")
 def import_quantize_per_tensor(
-    ctx: Import,
-    input: Expr,
-    *,
-    scale: float | Expr,
-    zero_point: int | Expr,
-    quant_min: int | Expr,
-    quant_max: int | Expr,
-    dtype: DType,
+    ctx: Import, input: Expr, *, scale: float | Expr, zero_point: int | Expr, integers: Integers
 ) -> Expr:
     """A scale that is a tensor is used as a number, in float32."""
-    bounds = (ctx.fixed(quant_min), ctx.fixed(quant_max))
-    number = ctx.as_number(scale) if isinstance(scale, Expr) else scale
-    point = ctx.as_number(zero_point) if isinstance(zero_point, Expr) else zero_point
+    number, point = _scalar(ctx, scale, "scale"), _scalar(ctx, zero_point, "zero point")
     if isinstance(number, Expr):
-        one = ctx.scalar(1.0, "float64")
-        scalar = relay.reshape(ctx.cast(number, "float64"), ())
-        inverse: Expr = relay.cast(relay.divide(one, scalar), "float32")
-    elif isinstance(number, complex):
-        raise Unsupported("a scale that is complex")
+        wide = ctx.cast(number, "float64")
+        inverse: Expr = relay.cast(relay.divide(ctx.scalar(1.0, "float64"), wide), "float32")
     else:
         inverse = _inverse(ctx, float(number))
-    if isinstance(point, Expr):
-        point = relay.reshape(point, ())
-    elif isinstance(point, complex):
-        raise Unsupported("a zero point that is complex")
     whole = point if isinstance(point, Expr) else int(point)
-    return _quantize(ctx, input, inverse, whole, bounds, dtype, late=True)
+    return _quantize(ctx, input, inverse, whole, integers, late=True)
 
 
-@OPS.imports(
-    "quantized_decomposed::dequantize_per_tensor", ignored=("quant_min", "quant_max", "dtype")
-)
-def import_dequantize_per_tensor(
+def _import_dequantize(
     ctx: Import,
     input: Expr,
     *,
     scale: float | Expr,
-    zero_point: int | Expr,
+    zero_point: int | Expr | None = None,
+    axis: int | None,
     out_dtype: DType | None = None,
 ) -> Expr:
-    return _restore(ctx, input, scale, zero_point, None, out_dtype)
-
-
-def _restore(
-    ctx: Import,
-    x: Expr,
-    scale: float | Expr,
-    zero_point: int | Expr | None,
-    axis: int | None,
-    out_dtype: DType | None,
-) -> Expr:
-    """Return ``(x - zero_point) * scale``."""
-    wanted = "float32" if out_dtype is None else dtype_name(out_dtype)
+    """``y = (x - zero_point) * scale`` by numbers or tensors of one, with an axis by vectors."""
     factor, zero = _constant(ctx, scale), _constant(ctx, 0 if zero_point is None else zero_point)
-    dtype = ctx.dtype(x)
+    dtype = ctx.dtype(input)
+    own = None if axis is None else ctx.axis(input, axis)
     if factor is None or zero is None or (dtype not in _NARROW and zero.any()):
-        return _restore_plainly(ctx, x, scale, zero_point, axis, wanted)
-    shape = () if axis is None else factor.shape
+        shape = broadcast_shape(ctx, input, own)
+        point = None if zero_point is None else relay.reshape(ctx.number(zero_point), shape)
+        factors = relay.reshape(ctx.number(scale), shape)
+        return _restore_plainly(ctx, input, factors, point, "float32", out_dtype)
+    shape = () if own is None else factor.shape
+    points = allocation.broadcast_to(zero, factor.shape).astype(dtype).reshape(shape)
     found = call(
         "serde.dequantize_linear",
-        x,
+        input,
         Constant(factor.astype(np.float32).reshape(shape)),
-        Constant(allocation.broadcast_to(zero, factor.shape).astype(dtype).reshape(shape))
-        if dtype in _NARROW
-        else None,
-        axis=axis or 0,
+        Constant(points) if dtype in _NARROW else None,
+        axis=own or 0,
     )
-    return ctx.cast(found, wanted)
+    return ctx.cast(found, "float32" if out_dtype is None else dtype_name(out_dtype))
 
 
 def _restore_plainly(
-    ctx: Import,
-    x: Expr,
-    scale: float | Expr,
-    zero_point: int | Expr | None,
-    axis: int | None,
-    wanted: str,
+    ctx: Import, x: Expr, scale: Expr, zero_point: Expr | None, kind: str, wanted: DType | None
 ) -> Expr:
-    """Return the same with parameters that are computed."""
-    shape: tuple[int, ...] = ()
-    if axis is not None:
-        shape = tuple(-1 if each == axis else 1 for each in range(ctx.type(x).rank))
-    found = relay.cast(x, "float32")
+    """Return the same with parameters that broadcast and may be computed, computed in a dtype."""
+    found = relay.cast(x, kind)
     if zero_point is not None:
-        zero = ctx.cast(ctx.number(zero_point), "float32")
-        found = relay.subtract(found, relay.reshape(zero, shape))
-    factor = ctx.cast(ctx.number(scale), "float32")
-    return ctx.cast(relay.multiply(found, relay.reshape(factor, shape)), wanted)
+        found = relay.subtract(found, ctx.cast(zero_point, kind))
+    product = relay.multiply(found, ctx.cast(scale, kind))
+    return ctx.cast(product, kind if wanted is None else dtype_name(wanted))
 
 
-def _beside(ctx: Import, x: Expr, axis: int) -> tuple[int, ...]:
-    return tuple(-1 if each == axis else 1 for each in range(ctx.type(x).rank))
+OPS.imports("quantized_decomposed::dequantize_per_tensor", ignored=_STORED)(
+    partial(_import_dequantize, axis=None)
+)
+OPS.imports(
+    "quantized_decomposed::dequantize_per_channel",
+    ignored=_STORED,
+    renamed={"scales": "scale", "zero_points": "zero_point"},
+)(_import_dequantize)
 
 
 @OPS.imports("quantized_decomposed::quantize_per_channel")
 def import_quantize_per_channel(
-    ctx: Import,
-    input: Expr,
-    scales: Expr,
-    zero_points: Expr,
-    *,
-    axis: int,
-    quant_min: int,
-    quant_max: int,
-    dtype: DType,
+    ctx: Import, input: Expr, scales: Expr, zero_points: Expr, *, axis: int, integers: Integers
 ) -> Expr:
-    shape = _beside(ctx, input, ctx.axis(input, axis))
+    shape = broadcast_shape(ctx, input, ctx.axis(input, axis))
     point = relay.reshape(zero_points, shape)
-    inverse = _inverse(ctx, scales, shape)
-    return _quantize(ctx, input, inverse, point, (quant_min, quant_max), dtype, late=True)
-
-
-@OPS.imports(
-    "quantized_decomposed::dequantize_per_channel", ignored=("quant_min", "quant_max", "dtype")
-)
-def import_dequantize_per_channel(
-    ctx: Import,
-    input: Expr,
-    scales: Expr,
-    zero_points: Expr | None = None,
-    *,
-    axis: int,
-    out_dtype: DType | None = None,
-) -> Expr:
-    return _restore(ctx, input, scales, zero_points, ctx.axis(input, axis), out_dtype)
+    return _quantize(ctx, input, _inverse(ctx, scales, shape), point, integers, late=True)
 
 
 @OPS.imports("quantized_decomposed::quantize_per_token")
 def import_quantize_per_token(
-    ctx: Import,
-    input: Expr,
-    scales: Expr,
-    zero_points: Expr,
-    *,
-    quant_min: int,
-    quant_max: int,
-    dtype: DType,
+    ctx: Import, input: Expr, scales: Expr, zero_points: Expr, *, integers: Integers
 ) -> Expr:
     """Parameters have a last axis of length 1; the zero point is added before rounding."""
     inverse = relay.divide(ctx.scalar(1.0, ctx.dtype(scales)), scales)
-    bounds = (quant_min, quant_max)
-    return _quantize(ctx, input, inverse, zero_points, bounds, dtype, late=False)
+    return _quantize(ctx, input, inverse, zero_points, integers, late=False)
 
 
-@OPS.imports(
-    "quantized_decomposed::dequantize_per_token", ignored=("quant_min", "quant_max", "dtype")
-)
+@OPS.imports("quantized_decomposed::dequantize_per_token", ignored=_STORED)
 def import_dequantize_per_token(
     ctx: Import, input: Expr, scales: Expr, zero_points: Expr, *, output_dtype: DType
 ) -> Expr:
-    kind = ctx.dtype(scales)
-    shifted = relay.subtract(ctx.cast(input, kind), ctx.cast(zero_points, kind))
-    return ctx.cast(relay.multiply(shifted, scales), dtype_name(output_dtype))
+    return _restore_plainly(ctx, input, scales, zero_points, ctx.dtype(scales), output_dtype)
 
 
 @OPS.imports("quantized_decomposed::choose_qparams_per_token", ignored=("dtype",))
@@ -310,22 +251,16 @@ def import_quantize_per_group(
     scales: Expr,
     zero_points: Expr,
     *,
-    quant_min: int,
-    quant_max: int,
-    dtype: DType,
+    integers: Integers,
     group_size: int = 128,
 ) -> Expr:
     rows = _group(ctx, input, scales, group_size)
-    factor, point = (relay.reshape(each, (-1, 1)) for each in (scales, zero_points))
-    inverse = relay.divide(ctx.scalar(1.0, ctx.dtype(factor)), factor)
-    found = _quantize(ctx, rows, inverse, point, (quant_min, quant_max), dtype, late=False)
+    columns = (relay.reshape(each, (-1, 1)) for each in (scales, zero_points))
+    found = import_quantize_per_token(ctx, rows, *columns, integers=integers)
     return relay.reshape(found, ctx.static_shape(input))
 
 
-@OPS.imports(
-    "quantized_decomposed::dequantize_per_channel_group",
-    ignored=("quant_min", "quant_max", "dtype"),
-)
+@OPS.imports("quantized_decomposed::dequantize_per_channel_group", ignored=_STORED)
 def import_dequantize_per_group(
     ctx: Import,
     input: Expr,
@@ -336,12 +271,10 @@ def import_dequantize_per_group(
     output_dtype: DType,
 ) -> Expr:
     rows = _group(ctx, input, scales, group_size)
-    kind = ctx.dtype(scales)
-    wide: Expr = relay.cast(rows, kind)
-    if zero_points is not None:
-        wide = relay.subtract(wide, relay.reshape(ctx.cast(zero_points, kind), (-1, 1)))
-    found = relay.multiply(wide, relay.reshape(scales, (-1, 1)))
-    return ctx.cast(relay.reshape(found, ctx.static_shape(input)), dtype_name(output_dtype))
+    point = None if zero_points is None else relay.reshape(zero_points, (-1, 1))
+    factor, kind = relay.reshape(scales, (-1, 1)), ctx.dtype(scales)
+    found = _restore_plainly(ctx, rows, factor, point, kind, output_dtype)
+    return relay.reshape(found, ctx.static_shape(input))
 
 
 def _group(ctx: Import, x: Expr, scales: Expr, size: int) -> Expr:

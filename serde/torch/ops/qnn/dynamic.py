@@ -6,6 +6,7 @@ All that enters a layer is quantised at once, the state before every step.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from serde.errors import Unsupported
 from serde.relay.ir import Expr, TensorType, TupleGetItem, Var, call
 from serde.relay.op.control.body import close
 from serde.torch.ops.conv.windows import SPATIAL
-from serde.torch.ops.qnn.layers import Input, scale_products, sum_products
+from serde.torch.ops.qnn.layers import LINEAR, Input, scale_products, sum_products
+from serde.torch.ops.qnn.parameters import ACTIVATIONS, round_levels
 from serde.torch.ops.table import OPS, Import
 from serde.torch.quantization import PackedCell, PackedParams
 
@@ -40,13 +42,9 @@ def choose_parameters(ctx: Import, x: Expr, most: int) -> tuple[Expr, Expr]:
     small = relay.less(narrow, least)
     ratio = relay.cast(relay.divide(least, narrow), "float64")
     reach = ctx.scalar(float(np.float32(_LEAST_SCALE) * np.float32(most)), "float64")
-    low, high = (
-        relay.where(small, whole, each)
-        for each, whole in (
-            (low, _widen(low, high, ratio, reach, zero, lower=True)),
-            (high, _widen(low, high, ratio, reach, zero, lower=False)),
-        )
-    )
+    wide_low = _widen(low, high, ratio, relay.negative(reach), zero)
+    wide_high = _widen(high, low, ratio, reach, zero)
+    low, high = relay.where(small, wide_low, low), relay.where(small, wide_high, high)
     scale = relay.where(small, relay.cast(least, "float64"), scale)
     below, above = relay.divide(low, scale), relay.divide(high, scale)
     from_low = relay.negative(below)
@@ -57,16 +55,10 @@ def choose_parameters(ctx: Import, x: Expr, most: int) -> tuple[Expr, Expr]:
     return relay.cast(scale, "float32"), relay.cast(point, "int32")
 
 
-def _widen(low: Expr, high: Expr, ratio: Expr, reach: Expr, zero: Expr, *, lower: bool) -> Expr:
+def _widen(bound: Expr, other: Expr, ratio: Expr, reach: Expr, zero: Expr) -> Expr:
     """Return a bound of a range that is too narrow, brought to the least scale."""
-    if lower:
-        both = relay.multiply(low, ratio)
-        alone = relay.negative(reach)
-        whole = relay.where(relay.equal(high, zero), alone, both)
-        return relay.where(relay.equal(low, zero), zero, whole)
-    both = relay.multiply(high, ratio)
-    whole = relay.where(relay.equal(low, zero), reach, both)
-    return relay.where(relay.equal(high, zero), zero, whole)
+    whole = relay.where(relay.equal(other, zero), reach, relay.multiply(bound, ratio))
+    return relay.where(relay.equal(bound, zero), zero, whole)
 
 
 def quantize_dynamically(ctx: Import, x: Expr, reduce_range: bool) -> Input:
@@ -75,14 +67,7 @@ def quantize_dynamically(ctx: Import, x: Expr, reduce_range: bool) -> Input:
     inverse = relay.divide(ctx.scalar(1.0, "float32"), scale)
     product = relay.multiply(relay.cast(x, "float64"), relay.cast(inverse, "float64"))
     level = relay.cast(relay.add(product, relay.cast(point, "float64")), "float32")
-    data = call(
-        "serde.quantize_linear",
-        level,
-        ctx.scalar(1.0, "float32"),
-        ctx.scalar(0, "uint8"),
-        out_dtype=np.dtype(np.uint8),
-    )
-    return Input(data, scale, point)
+    return Input(round_levels(level, "uint8"), scale, point)
 
 
 def run_dynamic(ctx: Import, x: Expr, packed: PackedParams, reduce_range: bool) -> Expr:
@@ -95,39 +80,24 @@ def run_dynamic(ctx: Import, x: Expr, packed: PackedParams, reduce_range: bool) 
     return scale_products(ctx, sum_products(ctx, given, packed), packed, given)
 
 
-def _make_linear(activate: Callable[[Expr], Expr] | None) -> Callable[..., Expr]:
-    def import_linear_dynamic(
-        ctx: Import,
-        X: Expr,  # noqa: N803
-        *,
-        W_prepack: PackedParams,  # noqa: N803
-        reduce_range: bool = False,
-    ) -> Expr:
-        found = run_dynamic(ctx, X, W_prepack, reduce_range)
-        return found if activate is None else activate(found)
-
-    return import_linear_dynamic
-
-
-for _suffix, _function in (("", None), ("_relu", relay.nn.relu)):
-    OPS.imports(f"quantized::linear{_suffix}_dynamic", f"quantized::linear{_suffix}_dynamic_fp16")(
-        _make_linear(_function)
-    )
-
-
-def _import_conv_dynamic(
-    ctx: Import, qx: Expr, *, packed_weight: PackedParams, reduce_range: bool = False
+def _import_layer_dynamic(
+    ctx: Import,
+    qx: Expr,
+    *,
+    packed_weight: PackedParams,
+    reduce_range: bool = False,
+    activate: Callable[[Expr], Expr] | None,
 ) -> Expr:
-    """A convolution over one axis is one over two, the first of length 1."""
-    flat = packed_weight.kind == "conv2d" and ctx.type(qx).rank == 3
-    x = relay.expand_dims(qx, axis=2) if flat else qx
-    found = run_dynamic(ctx, x, packed_weight, reduce_range)
-    return relay.squeeze(found, axis=[2]) if flat else found
+    found = run_dynamic(ctx, qx, packed_weight, reduce_range)
+    return activate(found) if activate else found
 
 
+for _suffix, _activate in ACTIVATIONS.items():
+    _names = (f"quantized::linear{_suffix}_dynamic", f"quantized::linear{_suffix}_dynamic_fp16")
+    OPS.imports(*_names, renamed=LINEAR)(partial(_import_layer_dynamic, activate=_activate))
 for _ndim in SPATIAL:
-    OPS.imports(f"quantized::conv{_ndim}d_dynamic")(_import_conv_dynamic)
-    OPS.imports(f"quantized::conv_transpose{_ndim}d_dynamic")(_import_conv_dynamic)
+    _names = (f"quantized::conv{_ndim}d_dynamic", f"quantized::conv_transpose{_ndim}d_dynamic")
+    OPS.imports(*_names)(partial(_import_layer_dynamic, activate=None))
 
 
 Step = Callable[[Expr, Expr, Sequence[Expr]], list[Expr]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any as AnyValue
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -16,9 +16,17 @@ from serde.torch.ops.conv.windows import SPATIAL
 from serde.torch.ops.embedding import build_bags
 from serde.torch.ops.norm.layer import import_layer_norm
 from serde.torch.ops.norm.plain import import_batch_norm, import_group_norm, import_instance_norm
-from serde.torch.ops.qnn.parameters import along, dequantize, parameter, quantize, scale_array
+from serde.torch.ops.qnn.parameters import (
+    ACTIVATIONS,
+    Result,
+    along,
+    of_reals,
+    parameter,
+    round_levels,
+    scale_array,
+)
 from serde.torch.ops.table import OPS, Import
-from serde.torch.quantization import PackedParams, Quantization
+from serde.torch.quantization import PackedParams
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,11 @@ def sum_products(ctx: Import, given: Input, packed: PackedParams) -> Expr:
 
 
 def _convolve(ctx: Import, x: Expr, packed: PackedParams, rest: tuple[Expr, ...]) -> Expr:
+    """Return sums over windows; one axis is the second of two, of which the first has length 1."""
     ndim = ctx.type(packed.weight).rank - 2
+    if ndim == 2 and ctx.type(x).rank == 3:
+        image = _convolve(ctx, relay.expand_dims(x, axis=2), packed, rest)
+        return relay.squeeze(image, axis=[2])
     kernel = ctx.static_lengths(packed.weight, range(2, ndim + 2))
     window: dict[str, AnyValue] = {
         "strides": packed.stride,
@@ -126,87 +138,37 @@ def _rescale_dense(
     return relay.multiply(found, Constant(ratio))
 
 
-def _run_layer(
+def _import_layer(
     ctx: Import,
-    x: Expr,
-    packed: PackedParams,
-    scale: float,
-    zero_point: int,
+    qx: Expr,
+    *,
+    packed_weight: PackedParams,
+    result: Result,
     activate: Callable[[Expr], Expr] | None,
 ) -> Expr:
-    given = read_input(ctx, x)
-    result = Quantization(scale, zero_point)
-    sums = sum_products(ctx, given, packed)
-    if packed.kind == "linear":
-        level = _rescale_dense(ctx, sums, packed, given, scale)
-        level = level if activate is None else activate(level)
-        return _saturate(ctx, level, result, ctx.dtype(x))
-    real = scale_products(ctx, sums, packed, given)
-    real = real if activate is None else activate(real)
-    return quantize(ctx, real, result, ctx.dtype(x), "before")
+    given = read_input(ctx, qx)
+    sums = sum_products(ctx, given, packed_weight)
+    if packed_weight.kind != "linear":
+        real = scale_products(ctx, sums, packed_weight, given)
+        return result.quantize(ctx, activate(real) if activate else real, qx, "before")
+    level = _rescale_dense(ctx, sums, packed_weight, given, result.output_scale)
+    level = activate(level) if activate else level
+    found = round_levels(level, ctx.dtype(qx), result.output_zero_point)
+    return ctx.quantized(found, result.quantization)
 
 
-def _saturate(ctx: Import, level: Expr, result: Quantization, dtype: str) -> Expr:
-    """Return levels as the integers of a quantised tensor."""
-    found = call(
-        "serde.quantize_linear",
-        level,
-        ctx.scalar(1.0, "float32"),
-        parameter(ctx, result.zero_point, dtype),
-        out_dtype=np.dtype(dtype),
-    )
-    return ctx.quantized(found, result)
+LINEAR: Final = {"X": "qx", "W_prepack": "packed_weight"}
+"""What dense layers call the parameters of convolutions."""
 
+_LINEAR_RESULT: Final = {"Y_scale_i": "output_scale", "Y_zero_point_i": "output_zero_point"}
 
-def _over_image(ctx: Import, x: Expr, packed: PackedParams, run: Callable[[Expr], Expr]) -> Expr:
-    """Return what a layer gives; one over one axis is one over two, the first of length 1."""
-    flat = packed.kind == "conv2d" and ctx.type(x).rank == 3
-    if not flat:
-        return run(x)
-    given = ctx.quantization(x)
-    found = run(ctx.quantized(relay.expand_dims(x, axis=2), given))
-    squeezed = relay.squeeze(found, axis=[2])
-    marked = ctx.is_quantized(found)
-    return ctx.quantized(squeezed, ctx.quantization(found)) if marked else squeezed
-
-
-def _make_conv(activate: Callable[[Expr], Expr] | None) -> Callable[..., Expr]:
-    def import_conv(
-        ctx: Import,
-        qx: Expr,
-        *,
-        packed_weight: PackedParams,
-        output_scale: float,
-        output_zero_point: int,
-    ) -> Expr:
-        def run(x: Expr) -> Expr:
-            return _run_layer(ctx, x, packed_weight, output_scale, output_zero_point, activate)
-
-        return _over_image(ctx, qx, packed_weight, run)
-
-    return import_conv
-
-
-def _make_linear(activate: Callable[[Expr], Expr] | None) -> Callable[..., Expr]:
-    def import_linear(
-        ctx: Import,
-        X: Expr,  # noqa: N803
-        *,
-        W_prepack: PackedParams,  # noqa: N803
-        Y_scale_i: float,  # noqa: N803
-        Y_zero_point_i: int,  # noqa: N803
-    ) -> Expr:
-        return _run_layer(ctx, X, W_prepack, Y_scale_i, Y_zero_point_i, activate)
-
-    return import_linear
-
-
-for _ndim in SPATIAL:
-    OPS.imports(f"quantized::conv{_ndim}d")(_make_conv(None))
-    OPS.imports(f"quantized::conv{_ndim}d_relu")(_make_conv(relay.nn.relu))
-    OPS.imports(f"quantized::conv_transpose{_ndim}d")(_make_conv(None))
-OPS.imports("quantized::linear")(_make_linear(None))
-OPS.imports("quantized::linear_relu")(_make_linear(relay.nn.relu))
+for _suffix, _activate in ACTIVATIONS.items():
+    _layer = partial(_import_layer, activate=_activate)
+    OPS.imports(*(f"quantized::conv{ndim}d{_suffix}" for ndim in SPATIAL))(_layer)
+    OPS.imports(f"quantized::linear{_suffix}", renamed=LINEAR | _LINEAR_RESULT)(_layer)
+OPS.imports(*(f"quantized::conv_transpose{ndim}d" for ndim in SPATIAL))(
+    partial(_import_layer, activate=None)
+)
 
 
 def _parameters(ctx: Import, packed: PackedParams) -> tuple[Expr, Expr]:
@@ -254,81 +216,15 @@ def import_embedding_bag_byte(
     )
 
 
-def _make_batch_norm(activate: Callable[[Expr], Expr] | None) -> Callable[..., Expr]:
-    def import_quantized_batch_norm(
-        ctx: Import,
-        qx: Expr,
-        weight: Expr | None,
-        bias: Expr | None,
-        mean: Expr,
-        var: Expr,
-        *,
-        eps: float,
-        output_scale: float,
-        output_zero_point: int,
-    ) -> Expr:
-        real = dequantize(ctx, qx)
-        found = import_batch_norm(ctx, real, weight, bias, mean, var, training=False, eps=eps)
-        found = found if activate is None else activate(found)
-        result = Quantization(output_scale, output_zero_point)
-        return quantize(ctx, found, result, ctx.dtype(qx), "before")
-
-    return import_quantized_batch_norm
-
-
-for _name in ("batch_norm", "batch_norm1d", "batch_norm2d", "batch_norm3d"):
-    OPS.imports(f"quantized::{_name}")(_make_batch_norm(None))
-    OPS.imports(f"quantized::{_name}_relu")(_make_batch_norm(relay.nn.relu))
-
-
-@OPS.imports("quantized::layer_norm")
-def import_quantized_layer_norm(
-    ctx: Import,
-    input: Expr,
-    weight: Expr | None = None,
-    bias: Expr | None = None,
-    *,
-    normalized_shape: tuple[int, ...],
-    eps: float,
-    output_scale: float,
-    output_zero_point: int,
-) -> Expr:
-    real = dequantize(ctx, input)
-    found = import_layer_norm(ctx, real, weight, bias, normalized_shape=normalized_shape, eps=eps)
-    result = Quantization(output_scale, output_zero_point)
-    return quantize(ctx, found, result, ctx.dtype(input), "before")
-
-
-@OPS.imports("quantized::group_norm")
-def import_quantized_group_norm(
-    ctx: Import,
-    input: Expr,
-    weight: Expr | None = None,
-    bias: Expr | None = None,
-    *,
-    num_groups: int,
-    eps: float,
-    output_scale: float,
-    output_zero_point: int,
-) -> Expr:
-    real = dequantize(ctx, input)
-    found = import_group_norm(ctx, real, weight, bias, num_groups=num_groups, eps=eps)
-    result = Quantization(output_scale, output_zero_point)
-    return quantize(ctx, found, result, ctx.dtype(input), "before")
-
-
-@OPS.imports("quantized::instance_norm")
-def import_quantized_instance_norm(
-    ctx: Import,
-    input: Expr,
-    weight: Expr | None = None,
-    bias: Expr | None = None,
-    *,
-    eps: float,
-    output_scale: float,
-    output_zero_point: int,
-) -> Expr:
-    real = dequantize(ctx, input)
-    found = import_instance_norm(ctx, real, weight, bias, use_input_stats=True, eps=eps)
-    result = Quantization(output_scale, output_zero_point)
-    return quantize(ctx, found, result, ctx.dtype(input), "before")
+_BATCH_NORM: Final = {"qx": "input", "mean": "running_mean", "var": "running_var"}
+for _suffix, _activate in ACTIVATIONS.items():
+    _batch_norm = of_reals(import_batch_norm, "before", _activate)
+    _names = ("batch_norm", *(f"batch_norm{ndim}d" for ndim in SPATIAL))
+    OPS.imports(*(f"quantized::{each}{_suffix}" for each in _names), renamed=_BATCH_NORM)(
+        partial(_batch_norm, training=False)
+    )
+OPS.imports("quantized::layer_norm")(of_reals(import_layer_norm, "before"))
+OPS.imports("quantized::group_norm")(of_reals(import_group_norm, "before"))
+OPS.imports("quantized::instance_norm")(
+    partial(of_reals(import_instance_norm, "before"), use_input_stats=True)
+)

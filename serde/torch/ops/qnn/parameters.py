@@ -6,25 +6,37 @@ the 8-bit ones of one scale in one fused step; halves go to even.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from typing import Any as AnyValue, Final, Literal
+from collections.abc import Callable
+from typing import Any as AnyValue, Final, Literal, TypeAlias
 
 import numpy as np
 
 import serde.relay as relay
-from serde.core.weights import Array
+from serde.core import Array, dataclass
 from serde.errors import Unsupported
 from serde.relay.ir import Constant, Expr, call, limits
-from serde.torch.ops.table import DTYPE_CODES, Import
+from serde.relay.ir.schema import innermost
+from serde.torch.ops.elementwise.convert import as_float
+from serde.torch.ops.table import DTYPE_CODES, Import, Scalar
 from serde.torch.quantization import Quantization
+from serde.walk.converter import parameters_of
 
 __all__ = [
-    "Rounding", "along", "dequantize", "dequantize_fused", "integer_dtype", "parameter",
-    "quantize", "quantize_number", "scale_array",
+    "ACTIVATIONS", "OUTPUT", "Function", "Result", "Rounding", "along", "broadcast_shape",
+    "dequantize", "dequantize_fused", "fixed_number", "integer_dtype", "of_reals", "parameter",
+    "quantize", "quantize_number", "round_levels", "scale_array", "single",
 ]  # fmt: skip
 
 Rounding = Literal["fused", "before", "after"]
 """Whether the zero point is added before rounding, in one step with the product, or after it."""
+
+Function: TypeAlias = Callable[..., Expr]
+
+ACTIVATIONS: Final[dict[str, Callable[[Expr], Expr] | None]] = {"": None, "_relu": relay.nn.relu}
+"""What follows in the same operator, by the end of its name."""
 
 _INTEGERS: Final = {"qint8": "int8", "quint8": "uint8", "qint32": "int32"}
 
@@ -60,11 +72,35 @@ def parameter(ctx: Import, value: AnyValue, dtype: str) -> Expr:
 
 def along(ctx: Import, x: Expr, values: Array, axis: int | None) -> Array:
     """Return values shaped to broadcast along an axis of data; one value stays a scalar."""
-    if axis is None or values.ndim == 0:
-        return values.reshape(())
-    shape = [1] * ctx.type(x).rank
-    shape[axis] = -1
-    return values.reshape(shape)
+    return values.reshape(broadcast_shape(ctx, x, axis if values.ndim else None))
+
+
+def broadcast_shape(ctx: Import, x: Expr, axis: int | None) -> tuple[int, ...]:
+    """Return the shape in which a vector broadcasts along an axis of data; none for a number."""
+    if axis is None:
+        return ()
+    return tuple(-1 if each == axis else 1 for each in range(ctx.type(x).rank))
+
+
+def single(quantization: Quantization) -> tuple[float, int]:
+    """Return scale and zero point of a tensor that has one of each.
+
+    Raises:
+        Unsupported: It is quantised channel by channel, or they are computed.
+    """
+    scale, zero = quantization.scale, quantization.zero_point
+    if isinstance(scale, Expr) or isinstance(zero, Expr):
+        raise Unsupported("needs a tensor of one known scale, found one of a scale a channel")
+    return scale, zero
+
+
+def fixed_number(ctx: Import, value: Scalar) -> float:
+    """Return a number that must be known, which a tensor may tell.
+
+    Raises:
+        Unsupported: It is computed when the model runs, or complex.
+    """
+    return as_float(ctx.as_number(value) if isinstance(value, Expr) else value)
 
 
 def dequantize(ctx: Import, x: Expr) -> Expr:
@@ -84,13 +120,11 @@ def dequantize_fused(ctx: Import, x: Expr) -> Expr:
 
     The product is not rounded before the sum, which float64 says.
     """
-    given = ctx.quantization(x)
-    if isinstance(given.scale, Expr) or isinstance(given.zero_point, Expr):
-        raise Unsupported("a tensor that is quantised channel by channel here")
-    if not given.zero_point:
+    number, zero = single(ctx.quantization(x))
+    if not zero:
         return dequantize(ctx, x)
-    scale = np.float32(given.scale)
-    offset = np.float32(-given.zero_point) * scale
+    scale = np.float32(number)
+    offset = np.float32(-zero) * scale
     wide = relay.cast(x, "float64")
     product = relay.multiply(wide, ctx.scalar(float(scale), "float64"))
     return relay.cast(relay.add(product, ctx.scalar(float(offset), "float64")), "float32")
@@ -114,13 +148,9 @@ def quantize(
     wide = ctx.cast(x, "float32")
     late = rounding == "after" or not zero.any()
     if late and dtype != "int32" and _is_power_of_two(scale):
+        points, kind = Constant(zero.astype(dtype)), np.dtype(dtype)
         found = call(
-            "serde.quantize_linear",
-            wide,
-            Constant(scale),
-            Constant(zero.astype(dtype)),
-            axis=axis or 0,
-            out_dtype=np.dtype(dtype),
+            "serde.quantize_linear", wide, Constant(scale), points, axis=axis or 0, out_dtype=kind
         )
         return ctx.quantized(found, quantization)
     with np.errstate(all="ignore"):
@@ -128,15 +158,16 @@ def quantize(
     level = _find_level(wide, inverse, along(ctx, wide, zero, axis), "after" if late else rounding)
     if dtype == "int32":
         return ctx.quantized(_saturate_wide(ctx, level, late, zero), quantization)
-    found = call(
-        "serde.quantize_linear",
-        level,
-        ctx.scalar(1.0, "float32") if zero.ndim == 0 or not late else Constant(np.ones_like(scale)),
-        Constant(zero.astype(dtype)) if late else ctx.scalar(0, dtype),
-        axis=axis or 0,
-        out_dtype=np.dtype(dtype),
-    )
-    return ctx.quantized(found, quantization)
+    whole = round_levels(level, dtype, zero if late else 0, axis or 0)
+    return ctx.quantized(whole, quantization)
+
+
+def round_levels(level: Expr, dtype: str, zero: AnyValue = 0, axis: int = 1) -> Expr:
+    """Return levels as integers, halves to even, from a zero point on and saturated."""
+    points = np.asarray(zero).astype(dtype)
+    ones = Constant(np.ones_like(points, np.float32))
+    kind = np.dtype(dtype)
+    return call("serde.quantize_linear", level, ones, Constant(points), axis=axis, out_dtype=kind)
 
 
 def _find_level(x: Expr, inverse: Array, zero: Array, rounding: Rounding) -> Expr:
@@ -166,11 +197,53 @@ def quantize_number(value: float, quantization: Quantization, dtype: str) -> int
     Raises:
         Unsupported: The parameters are not one known number each.
     """
-    scale, zero = quantization.scale, quantization.zero_point
-    if isinstance(scale, Expr) or isinstance(zero, Expr):
-        raise Unsupported("a bound of a tensor that is quantised channel by channel")
+    scale, zero = single(quantization)
     if math.isinf(value):
         return int(limits(dtype).max if value > 0 else limits(dtype).min)
     inverse = np.float32(1) / np.float32(scale)
     level = int(np.rint(np.float32(value) * inverse)) + zero
     return int(np.clip(level, limits(dtype).min, limits(dtype).max))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """Scale and zero point of its result, as an operator is told them."""
+
+    output_scale: float
+    output_zero_point: int
+
+    @property
+    def quantization(self) -> Quantization:
+        """The same as what a tensor has."""
+        return Quantization(self.output_scale, self.output_zero_point)
+
+    def quantize(self, ctx: Import, x: Expr, like: Expr, rounding: Rounding = "after") -> Expr:
+        """Return data quantised, in the dtype of a tensor."""
+        return quantize(ctx, x, self.quantization, ctx.dtype(like), rounding)
+
+
+OUTPUT: Final = {"scale": "output_scale", "zero_point": "output_zero_point"}
+"""Other words for the same."""
+
+
+def of_reals(
+    function: Function, rounding: Rounding = "after", activate: Callable[[Expr], Expr] | None = None
+) -> Function:
+    """Return an importer that applies a function of PyTorch to what quantised tensors stand for.
+
+    Its parameters are those of the function, and scale and zero point of the result.
+    """
+
+    @functools.wraps(innermost(function))
+    def run(
+        ctx: Import, x: Expr, *rest: Expr | None, result: Result, **attributes: AnyValue
+    ) -> Expr:
+        others = (dequantize(ctx, y) if y is not None and ctx.is_quantized(y) else y for y in rest)
+        found = function(ctx, dequantize(ctx, x), *others, **attributes)
+        return result.quantize(ctx, activate(found) if activate else found, x, rounding)
+
+    own = inspect.Parameter("result", inspect.Parameter.KEYWORD_ONLY)
+    signature = inspect.Signature([*parameters_of(function), own])
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {**innermost(function).__annotations__, "result": Result}
+    return run

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-import numpy as np
+from functools import partial
 
 import serde.relay as relay
-from serde.errors import Unsupported
-from serde.relay.ir import Constant, Expr, call
-from serde.torch.ops.qnn.parameters import dequantize, integer_dtype, quantize
+from serde.core import dataclass
+from serde.relay.ir import Expr, call
+from serde.torch.ops.qnn.parameters import (
+    broadcast_shape,
+    dequantize,
+    fixed_number,
+    integer_dtype,
+    quantize,
+)
 from serde.torch.ops.table import OPS, Import
 from serde.torch.quantization import Quantization
 
 
-def _number(ctx: Import, x: Expr) -> float | int:
-    found = ctx.as_number(x)
-    if isinstance(found, (Expr, complex)):
-        raise Unsupported("a scale or zero point that is computed when the model runs")
-    return found
-
-
-def _quantize_by(ctx: Import, x: Expr, scale: float, zero_point: int, dtype: str | int) -> Expr:
-    kind = integer_dtype(dtype)
-    found = Quantization(float(scale), int(zero_point))
-    return quantize(ctx, x, found, kind, "before" if kind == "int32" else "fused")
-
-
-@OPS.imports("aten::quantize_per_tensor")
+@OPS.imports("aten::quantize_per_tensor", "aten::quantize_per_tensor.tensor_qparams")
 def import_quantize_per_tensor(
-    ctx: Import, self: Expr, *, scale: float, zero_point: int, dtype: str | int
+    ctx: Import, self: Expr, *, scale: float | Expr, zero_point: int | Expr, dtype: str | int
 ) -> Expr:
-    return _quantize_by(ctx, self, scale, zero_point, dtype)
-
-
-@OPS.imports("aten::quantize_per_tensor.tensor_qparams")
-def import_quantize_per_tensor_by_tensors(
-    ctx: Import, self: Expr, scale: Expr, zero_point: Expr, *, dtype: str | int
-) -> Expr:
-    return _quantize_by(ctx, self, _number(ctx, scale), int(_number(ctx, zero_point)), dtype)
+    kind = integer_dtype(dtype)
+    found = Quantization(fixed_number(ctx, scale), int(fixed_number(ctx, zero_point)))
+    return quantize(ctx, self, found, kind, "before" if kind == "int32" else "fused")
 
 
 @OPS.imports("aten::quantize_per_channel")
@@ -47,15 +35,15 @@ def import_quantize_per_channel(
     return quantize(ctx, self, found, integer_dtype(dtype), "before")
 
 
-@OPS.imports("quantized_tensor::dequantize.tensors")
-def import_dequantize_all(ctx: Import, *tensors: Expr) -> list[Expr]:
-    return [dequantize(ctx, each) for each in tensors]
-
-
 @OPS.imports("quantized_tensor::dequantize", "aten::dequantize")
 def import_dequantize(ctx: Import, self: Expr) -> Expr:
     """Of a tensor that is not quantised itself, in float32."""
     return dequantize(ctx, self) if ctx.is_quantized(self) else ctx.cast(self, "float32")
+
+
+@OPS.imports("quantized_tensor::dequantize.tensors", "aten::dequantize.tensors")
+def import_dequantize_all(ctx: Import, *tensors: Expr) -> list[Expr]:
+    return [import_dequantize(ctx, each) for each in tensors]
 
 
 @OPS.imports("quantized_tensor::int_repr", "aten::int_repr")
@@ -102,83 +90,45 @@ def import_quantized_constant(
     return ctx.quantized(weight, Quantization(scale, zero_point, axis))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """Between which integers data are quantised."""
+
+    quant_min: int
+    quant_max: int
+
+
 def _simulate(
-    ctx: Import, x: Expr, scale: Expr, inverse: Expr, zero_point: Expr, bounds: tuple[int, int]
-) -> tuple[Expr, Expr]:
-    """Return ``(clip(level) - zero_point) * scale`` of rounded levels, and which were inside."""
-    dtype = ctx.dtype(x)
-    wide = ctx.cast(x, "float32")
-    level = relay.add(call("serde.round_even", relay.multiply(wide, inverse)), zero_point)
-    clipped = relay.clip(level, float(bounds[0]), float(bounds[1]))
-    found = relay.multiply(relay.subtract(clipped, zero_point), scale)
-    return ctx.cast(found, dtype), relay.equal(level, clipped)
-
-
-def _by_number(
-    ctx: Import, x: Expr, scale: float, zero_point: int, bounds: tuple[int, int]
-) -> tuple[Expr, Expr]:
-    factor = np.float32(scale)
-    inverse = Constant(np.asarray(np.float32(1) / factor))
-    zero = ctx.scalar(zero_point, "float32")
-    return _simulate(ctx, x, Constant(np.asarray(factor)), inverse, zero, bounds)
-
-
-def _by_tensor(
-    ctx: Import, x: Expr, scale: Expr, zero_point: Expr, axis: int | None, *bounds: int
-) -> tuple[Expr, Expr]:
-    shape: tuple[int, ...] = ()
-    if axis is not None:
-        own = ctx.axis(x, axis)
-        shape = tuple(-1 if each == own else 1 for each in range(ctx.type(x).rank))
-    factor, zero = (relay.reshape(ctx.cast(each, "float32"), shape) for each in (scale, zero_point))
-    inverse = relay.divide(ctx.scalar(1.0, "float32"), factor)
-    return _simulate(ctx, x, factor, inverse, zero, (bounds[0], bounds[1]))
-
-
-@OPS.imports("aten::fake_quantize_per_tensor_affine")
-def import_fake_quantize(
-    ctx: Import, self: Expr, *, scale: float, zero_point: int, quant_min: int, quant_max: int
-) -> Expr:
-    return _by_number(ctx, self, scale, zero_point, (quant_min, quant_max))[0]
-
-
-@OPS.imports("aten::fake_quantize_per_tensor_affine_cachemask")
-def import_fake_quantize_with_mask(
-    ctx: Import, self: Expr, *, scale: float, zero_point: int, quant_min: int, quant_max: int
-) -> tuple[Expr, Expr]:
-    return _by_number(ctx, self, scale, zero_point, (quant_min, quant_max))
-
-
-@OPS.imports("aten::fake_quantize_per_tensor_affine.tensor_qparams")
-def import_fake_quantize_by_tensors(
-    ctx: Import, self: Expr, scale: Expr, zero_point: Expr, *, quant_min: int, quant_max: int
-) -> Expr:
-    return _by_tensor(ctx, self, scale, zero_point, None, quant_min, quant_max)[0]
-
-
-@OPS.imports("aten::fake_quantize_per_channel_affine")
-def import_fake_quantize_per_channel(
     ctx: Import,
     self: Expr,
-    scale: Expr,
-    zero_point: Expr,
     *,
-    axis: int,
-    quant_min: int,
-    quant_max: int,
-) -> Expr:
-    return _by_tensor(ctx, self, scale, zero_point, axis, quant_min, quant_max)[0]
+    scale: float | Expr,
+    zero_point: int | Expr,
+    axis: int | None,
+    bounds: Bounds,
+    masked: bool,
+) -> Expr | tuple[Expr, Expr]:
+    """``y = (clip(level) - zero_point) * scale`` of rounded levels, and which of them were inside.
+
+    Scale and zero point are numbers or tensors of one, with an axis vectors.
+    """
+    shape = broadcast_shape(ctx, self, None if axis is None else ctx.axis(self, axis))
+    factor, zero = (
+        relay.reshape(ctx.scalar(each, "float32"), shape) for each in (scale, zero_point)
+    )
+    inverse = ctx.fold(relay.divide(ctx.scalar(1.0, "float32"), factor))
+    wide = ctx.cast(self, "float32")
+    level = relay.add(call("serde.round_even", relay.multiply(wide, inverse)), zero)
+    clipped = relay.clip(level, float(bounds.quant_min), float(bounds.quant_max))
+    found = relay.multiply(relay.subtract(clipped, zero), factor)
+    result = ctx.cast(found, ctx.dtype(self))
+    return (result, relay.equal(level, clipped)) if masked else result
 
 
-@OPS.imports("aten::fake_quantize_per_channel_affine_cachemask")
-def import_fake_quantize_per_channel_with_mask(
-    ctx: Import,
-    self: Expr,
-    scale: Expr,
-    zero_point: Expr,
-    *,
-    axis: int,
-    quant_min: int,
-    quant_max: int,
-) -> tuple[Expr, Expr]:
-    return _by_tensor(ctx, self, scale, zero_point, axis, quant_min, quant_max)
+for _suffix, _masked in (("", False), ("_cachemask", True)):
+    _run = partial(_simulate, masked=_masked)
+    OPS.imports(f"aten::fake_quantize_per_channel_affine{_suffix}")(_run)
+    OPS.imports(f"aten::fake_quantize_per_tensor_affine{_suffix}")(partial(_run, axis=None))
+OPS.imports("aten::fake_quantize_per_tensor_affine.tensor_qparams")(
+    partial(_simulate, axis=None, masked=False)
+)
