@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 import serde.relay as relay
@@ -46,7 +45,8 @@ def build_bags(
     )  # fmt: skip
 
 
-def _import_bags(
+@OPS.imports("aten::embedding_bag", ignored=("scale_grad_by_freq", "sparse"))
+def import_embedding_bag(
     ctx: Import,
     weight: Expr,
     indices: Expr,
@@ -56,25 +56,36 @@ def _import_bags(
     mode: int = 0,
     include_last_offset: bool = False,
     padding_idx: SymInt | None = None,
-    inner: bool,
 ) -> tuple[Expr, ...]:
-    """What stands beside the bags only the gradient reads.
-
-    A negative row of padding counts from the end, but is none in an `inner` operator.
-    """
+    """What stands beside the bags only the gradient reads."""
     row = None if padding_idx is None else ctx.fixed(padding_idx)
-    row = None if inner and row is not None and row < 0 else row
     bags = build_bags(
         ctx, weight, indices, offsets, per_sample_weights, mode, include_last_offset, row
     )
     return bags, ctx.unread(), ctx.unread(), ctx.unread()
 
 
-_UNREAD: Final = ("scale_grad_by_freq", "sparse")
-OPS.imports("aten::embedding_bag", ignored=_UNREAD)(partial(_import_bags, inner=False))
-OPS.imports("aten::_embedding_bag", "aten::_embedding_bag_forward_only", ignored=_UNREAD)(
-    partial(_import_bags, inner=True)
-)
+@OPS.imports(
+    "aten::_embedding_bag", "aten::_embedding_bag_forward_only",
+    ignored=("scale_grad_by_freq", "sparse"),
+)  # fmt: skip
+def import_inner_embedding_bag(
+    ctx: Import,
+    weight: Expr,
+    indices: Expr,
+    offsets: Expr,
+    per_sample_weights: Expr | None = None,
+    *,
+    mode: int = 0,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[Expr, ...]:
+    """Here a negative row of padding is none, while above it counts from the end."""
+    row = None if padding_idx < 0 else padding_idx
+    bags = build_bags(
+        ctx, weight, indices, offsets, per_sample_weights, mode, include_last_offset, row
+    )
+    return bags, ctx.unread(), ctx.unread(), ctx.unread()
 
 
 @OPS.imports("aten::embedding_renorm")
