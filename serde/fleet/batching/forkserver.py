@@ -157,8 +157,10 @@ class _Answering:
     def __init__(self, asks: int) -> None:
         self._asks = socket.socket(fileno=asks)
         self._begins_with = _data_bytes()
-        # Opened before anything is forbidden.
-        self._peak = os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
+        self._peak: int | None = None
+        with contextlib.suppress(OSError):  # Not every kernel has it.
+            # Opened before anything is forbidden.
+            self._peak = os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
 
     def answer_all(self) -> None:
         """Answer requests until there are no more, or another process is to answer them."""
@@ -178,7 +180,8 @@ class _Answering:
         os.dup2(errors, 1)
         os.dup2(errors, 2)
         os.close(errors)
-        os.write(self._peak, b"5")  # The largest memory is counted from here on.
+        if self._peak is not None:
+            os.write(self._peak, b"5")  # The largest memory is counted from here on.
         asked = json.loads(_read(request))
         _limit_memory(asked["memory"])
         with fork_engines():

@@ -27,13 +27,15 @@ from serde.core.systems import has_fork_server
 from serde.core.texts import last_line
 
 __all__ = [
-    "FORK", "PREPARE", "Ending", "ForkServer", "FreshProcesses", "Isolation", "ServerEnded",
+    "CALL", "FORK", "PREPARE", "Ending", "ForkServer", "FreshProcesses", "Isolation", "ServerEnded",
     "isolation_here",
 ]  # fmt: skip
 
 FORK: Final = b"f"
 PREPARE: Final = b"p"
-"""What the server can be asked for: a call in a child, and one of its own."""
+"""What the server can be asked for: a child, and a call of its own."""
+CALL: Final = b"c"
+"""What a child can be asked for."""
 
 _FRESH: Final = (
     "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
@@ -155,9 +157,10 @@ class ForkServer:
         One that dies after it has answered others may do so by their fault: a new one is asked.
         """
         text = json.dumps({"function": place, "request": request, "memory": memory}).encode()
-        child = self._idle_child(alike) or self._fork()
+        used = None if alike is None else self._idle_child(alike)
+        child = used or self._fork()
         ending = child.call(text, seconds)
-        if ending.code != 0 and ending.in_time and child.answered:
+        if ending.code != 0 and ending.in_time and used is not None:
             child = self._fork()
             ending = child.call(text, seconds)
         if child.is_fit:
@@ -172,10 +175,11 @@ class ForkServer:
     def _keep(self, alike: Hashable, child: _Child) -> None:
         """Let a child wait, unless it was for one request; of too many the first is let go."""
         with self._lock:
-            self._idle.append((alike, child))
             if alike is None or self._closed:
-                self._idle.pop()[1].close()
-            elif len(self._idle) > _MOST_IDLE:
+                child.close()
+                return
+            self._idle.append((alike, child))
+            if len(self._idle) > _MOST_IDLE:
                 self._idle.pop(0)[1].close()
 
     def prepare(self, place: Place, request: AnyValue) -> None:
@@ -262,7 +266,6 @@ class _Child:
     Attributes:
         theirs_ends: Where the server tells how it ends, and hears that it is to be killed.
         theirs_asks: Where it gets its requests.
-        answered: Whether it has answered a request before the last.
         is_fit: Whether it can answer another.
     """
 
@@ -270,7 +273,6 @@ class _Child:
         self._ends, self.theirs_ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._asks, self.theirs_asks = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._has_begun = False
-        self.answered = False
         self.is_fit = False
 
     def call(self, text: bytes, seconds: float | None) -> Ending:
@@ -279,12 +281,12 @@ class _Child:
         Raises:
             ServerEnded: Nothing can be said of it.
         """
-        self.answered, self.is_fit = self.is_fit, False
+        self.is_fit = False
         try:
             with _memory_file(text) as asked, _memory_file() as answer, _printed() as errors:
                 with contextlib.suppress(OSError):  # It has ended meanwhile.
                     files = [asked.fileno(), answer.fileno(), errors.fileno()]
-                    socket.send_fds(self._asks, [FORK], files)
+                    socket.send_fds(self._asks, [CALL], files)
                 said, in_time = self._wait(seconds)
                 if said is None:
                     raise ServerEnded
