@@ -16,7 +16,6 @@ from serde.onnx.linear_pairs import (
     loses_levels,
 )
 from serde.onnx.ops import TABLE
-from serde.onnx.runtime import WHOLE, fuse
 from serde.relay import transform
 from serde.relay.ir import (
     IRModule,
@@ -107,9 +106,12 @@ def lower(
 
     See :func:`serde.relay.transform.fold_weights` for `in_place`.
     """
-    also = () if runtime == "any" else WHOLE
-    model = arrange(model, opset, keep_functions=local_functions, takes=_take_all, also=also)
-    if runtime == "onnxruntime":
+    if runtime == "any":
+        model = arrange(model, opset, keep_functions=local_functions, takes=_take_all)
+    else:
+        from serde.onnx.runtime import WHOLE, fuse
+
+        model = arrange(model, opset, keep_functions=local_functions, takes=_take_all, also=WHOLE)
         model = fuse(model, opset, report)
     return spell_out(model, opset, report, in_place=in_place)
 
