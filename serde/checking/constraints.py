@@ -26,6 +26,7 @@ from serde.relay.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    is_absent,
 )
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.ranges import UNBOUNDED, shape_of
@@ -346,7 +347,7 @@ def _operands_in_range(
         return
     if isinstance(node, Call):
         for operand, bounds in said.rule(node, lengths):
-            if not (isinstance(operand, Tuple) and not operand.fields):  # One that is left out.
+            if not is_absent(operand):  # One that is left out.
                 yield operand, bounds
 
 

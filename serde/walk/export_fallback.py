@@ -17,7 +17,7 @@ from serde.errors import (
     Unsupported,
 )
 from serde.relay.ir import OpDef, RelayModel, TensorType, TupleType, Type, carried, get, rewrite
-from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Tuple, TupleGetItem
+from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Tuple, TupleGetItem, is_absent
 from serde.relay.ir.foreign import ARGUMENTS, FOREIGN, PIVOT_FRAMEWORK, Foreign, Input, is_foreign
 from serde.relay.ir.leaves import leaves, value_types
 from serde.walk.user_converters import UserConverter
@@ -272,7 +272,7 @@ class _Holder:
         inputs: list[Expr] = []
         arguments: list[AnyValue] = []
         for operand, argument in zip(definition.operands, node.args, strict=True):
-            if operand.optional and isinstance(argument, Tuple) and not argument.fields:
+            if operand.optional and is_absent(argument):
                 arguments.append(None)
             elif operand.variadic:
                 fields = _fields(argument)

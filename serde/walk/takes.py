@@ -17,7 +17,7 @@ import numpy as np
 
 from serde.core import dataclass, dtype_name, shown
 from serde.errors import RelayError, Unsupported
-from serde.relay.ir import Call, Constant, Expr, OpDef, TensorType, Tuple, TupleType, is_float
+from serde.relay.ir import Call, Constant, Expr, OpDef, TensorType, TupleType, is_absent, is_float
 
 __all__ = [
     "ANY", "AXES", "CONSTANT", "FLOATS", "HELD", "ONE", "RESULT", "SIGNED", "SINGLE", "Fact",
@@ -164,7 +164,7 @@ def _as_fact(given: AnyValue) -> Fact:
 
     def holds(x: AnyValue, _node: Call) -> bool:
         if isinstance(x, Expr):
-            return isinstance(x, Tuple) and not x.fields
+            return is_absent(x)
         return x in values
 
     return Fact(enumerate_words(map(_found, values), "or"), holds)

@@ -52,6 +52,7 @@ from serde.relay.ir.expr import (
     Var as Var,
     astuple as astuple,
     const as const,
+    is_absent as is_absent,
     tensor_type as tensor_type,
 )
 from serde.relay.ir.foreign import (

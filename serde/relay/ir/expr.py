@@ -26,7 +26,7 @@ from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar,
 __all__ = [
     "Attrs", "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Op",
     "RelayExpr", "Span", "Tuple", "TupleGetItem", "TupleWrapper", "Var", "astuple", "const",
-    "tensor_type", "var",
+    "is_absent", "tensor_type", "var",
 ]  # fmt: skip
 
 
@@ -474,6 +474,11 @@ class TupleWrapper:
 def astuple(value: AnyValue) -> AnyValue:
     """Return `value`, or the call inside it where it is a :class:`TupleWrapper`."""
     return value.tuple_value if isinstance(value, TupleWrapper) else value
+
+
+def is_absent(node: Expr) -> bool:
+    """Whether a node is the empty tuple that stands for an operand that is not given."""
+    return isinstance(node, Tuple) and not node.fields
 
 
 def tensor_type(x: Expr) -> TensorType:

@@ -15,7 +15,7 @@ HOMES: Final = {
     ),
     "expr": (
         "Attrs Call Constant Expr Function GlobalVar If Let Op Span Tuple TupleGetItem "
-        "TupleWrapper Var astuple const tensor_type"
+        "TupleWrapper Var astuple const is_absent tensor_type"
     ),
     "foreign": "ARGUMENTS Empty Foreign Input",
     "infer": "infer_function infer_if infer_module",

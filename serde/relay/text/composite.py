@@ -13,7 +13,7 @@ from typing import Any as AnyValue, Final
 
 from serde.errors import RelayError
 from serde.relay.ir import IRModule, TupleType, compare, infer_function, post_order, rewrite
-from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var, is_absent
 from serde.relay.ir.registry import OpDef, get, op_names
 from serde.relay.text.names import decode_pairs, encode_pairs
 
@@ -63,7 +63,7 @@ def _absent(definition: OpDef, node: Call) -> list[int]:
         for index, (operand, argument) in enumerate(
             zip(definition.operands, node.args, strict=True)
         )
-        if operand.optional and isinstance(argument, Tuple) and not argument.fields
+        if operand.optional and is_absent(argument)
     ]
 
 

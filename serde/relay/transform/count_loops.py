@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from serde.core.records import dataclass
-from serde.relay.ir import OpDef, Reshape, TensorType, call, has_trait, infer_function
+from serde.relay.ir import OpDef, Reshape, TensorType, call, has_trait, infer_function, is_absent
 from serde.relay.ir.bodies import substitute
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, const
 from serde.relay.ir.visit import rewrite_function
@@ -60,7 +60,7 @@ def _rewrite_loop(node: Expr) -> Expr | None:
     if not isinstance(captures, Tuple) or not isinstance(body.body, Tuple):
         return None
     begins = isinstance(going, Constant) and bool(going.data.all())
-    if not begins and not (isinstance(going, Tuple) and not going.fields):
+    if not begins and not is_absent(going):
         return None
     found = _count(body, state, captures)
     # Without a condition before it the first iteration takes place in any case.

@@ -10,7 +10,7 @@ import numpy as np
 from serde.core.weights import Array
 from serde.errors import TypeInferenceError
 from serde.relay.ir import OpDef, TensorType, call, called_name, rewrite_function, use_counts
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, const
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, const, is_absent
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["QuantizedAsFloat"]
@@ -223,12 +223,12 @@ def _real_sums(node: Call) -> Expr | None:
     bias = None
     if called_name(total) in ("add", "nn.bias_add") and isinstance(total, Call):
         total, bias = total.args
-    if not isinstance(total, Call) or not _is_absent(zero) or node.attrs["block_size"]:
+    if not isinstance(total, Call) or not is_absent(zero) or node.attrs["block_size"]:
         return None
     if called_name(total) not in ("serde.conv_integer", "serde.matmul_integer"):
         return None
     data, weight, *points = total.args
-    if not all(map(_is_absent, points)) or (bias is not None and _rank(bias) != 1):
+    if not all(map(is_absent, points)) or (bias is not None and _rank(bias) != 1):
         return None
     is_conv = called_name(total) == "serde.conv_integer"
     along = 0 if is_conv else _rank(weight) - 1
@@ -244,10 +244,6 @@ def _real_sums(node: Call) -> Expr | None:
         return real
     term = call("serde.dequantize_linear", bias, scale, None, axis=0)
     return call("nn.bias_add", real, term, axis=1 if is_conv else -1, span=node.span)
-
-
-def _is_absent(x: Expr) -> bool:
-    return isinstance(x, Tuple) and not x.fields
 
 
 def _bias(bias: Expr, scale: Array) -> Expr | None:

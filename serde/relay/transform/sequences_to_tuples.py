@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.core.records import dataclass
 from serde.relay.ir import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.expr import is_absent
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.ir.visit import post_order, rewrite_function
@@ -131,10 +132,6 @@ def _place(node: Expr) -> int | None:
     return int(node.data.reshape(())) if isinstance(node, Constant) else None
 
 
-def _is_absent(node: Expr) -> bool:
-    return isinstance(node, Tuple) and not node.fields
-
-
 def _construct(node: Call) -> _Items | None:
     (data,) = node.args
     if isinstance(data, Tuple):
@@ -152,12 +149,12 @@ def _split_tensor(node: Call) -> _Items | None:
     if isinstance(split, Constant) and split.data.ndim == 1:
         return _parts(node, np.cumsum(split.data)[:-1].tolist(), len(split.data))
     if not length:
-        return _wrap_items([]) if _is_absent(split) or isinstance(split, Constant) else None
-    step = 1 if _is_absent(split) else _place(split)
+        return _wrap_items([]) if is_absent(split) or isinstance(split, Constant) else None
+    step = 1 if is_absent(split) else _place(split)
     if step is None or length > _MOST_COPIED * step:
         return None
     found = _parts(node, list(range(step, length, step)), -(-length // step))
-    if not _is_absent(split) or node.attrs["keepdims"]:
+    if not is_absent(split) or node.attrs["keepdims"]:
         return found
     return _wrap_items([call("squeeze", part, axis=(axis,)) for part in found.items()])
 
@@ -173,12 +170,12 @@ def _parts(node: Call, cuts: list[int], count: int) -> _Items:
 def _insert(given: _Items, node: Call) -> _Items | None:
     _, value, position = node.args
     place = _place(position)
-    return None if place is None and not _is_absent(position) else given.inserted(place, value)
+    return None if place is None and not is_absent(position) else given.inserted(place, value)
 
 
 def _erase(given: _Items, node: Call) -> _Items | None:
     place = _place(node.args[1])
-    return None if place is None and not _is_absent(node.args[1]) else given.erased(place)
+    return None if place is None and not is_absent(node.args[1]) else given.erased(place)
 
 
 def _read_item(given: _Items, node: Call) -> Expr | None:

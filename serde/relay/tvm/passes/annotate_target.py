@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from serde.core.records import dataclass
 from serde.relay.ir import IRModule, OpDef, RefCreate, RefRead, RefWrite, call, infer_module
-from serde.relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
+from serde.relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var, is_absent
 from serde.relay.ir.visit import children, post_order, rebuild, rewrite_function
 from serde.relay.transform.base import Pass, is_marked
 from serde.relay.tvm.passes.annotated_regions import (
@@ -163,7 +163,7 @@ class _Annotator:
         common: set[str] = set()
         ended: list[tuple[Expr, bool]] = []
         for arg in args:
-            if isinstance(arg, Tuple) and not arg.fields:
+            if is_absent(arg):
                 ended.append((arg, True))
                 continue
             origin = DEFAULT_TARGET

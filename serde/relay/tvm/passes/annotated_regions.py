@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from serde.errors import RelayError
+from serde.relay.ir import is_absent
 from serde.relay.ir.expr import Call, Expr, Function, If, Let, Op, Tuple, TupleGetItem
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.tvm.dataflow_pattern.graph import AncestorTree, inputs_of, topological_order
@@ -175,7 +176,7 @@ class AnnotatedRegionSet:
 
     def _join(self, node: Expr, args: tuple[Expr, ...]) -> None:
         """Make one region of those that the arguments are in, and enter a node there."""
-        open_args = [arg for arg in args if not _calls(arg, self._end) and not _is_empty(arg)]
+        open_args = [arg for arg in args if not _calls(arg, self._end) and not is_absent(arg)]
         found = [self.get_region(arg) for arg in open_args]
         regions = [region for region in found if region is not None]
         if not regions:
@@ -217,11 +218,6 @@ class AnnotatedRegionSet:
                 region._ins = deque(each for each in region._ins if each not in inner)
                 region._outs = deque(each for each in region._outs if each not in inner)
         return regions
-
-
-def _is_empty(node: Expr) -> bool:
-    """Whether a node is an operand that is not given."""
-    return isinstance(node, Tuple) and not node.fields
 
 
 def _find_top(region: AnnotatedRegion) -> AnnotatedRegion:

@@ -7,18 +7,12 @@ from typing import ClassVar
 
 from serde.core.records import dataclass, field
 from serde.relay.ir import FusionPattern, OpDef, Reshape, TensorType, has_trait, instantiate
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, is_absent
 from serde.relay.ir.visit import post_order, rebuild, rewrite_function
 from serde.relay.transform.base import TvmFunctionPass
 from serde.relay.transform.context import PassContext
 from serde.relay.transform.inline_calls import symbols_agree
-from serde.relay.tvm.passes.fusion_graph import (
-    OPAQUE_ATTRS,
-    FusionGraph,
-    PostDominators,
-    is_absent,
-    parts,
-)
+from serde.relay.tvm.passes.fusion_graph import OPAQUE_ATTRS, FusionGraph, PostDominators, parts
 from serde.relay.tvm.passes.typed import TypedPass
 
 __all__ = ["DefuseOps", "FuseOps"]

@@ -10,7 +10,7 @@ from serde.core.records import dataclass
 from serde.relay.ir import FusionPattern, OpDef, TensorType, TupleType, children, pattern_of
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 
-__all__ = ["OPAQUE_ATTRS", "FusionGraph", "PostDominators", "is_absent", "parts", "walk"]
+__all__ = ["OPAQUE_ATTRS", "FusionGraph", "PostDominators", "parts", "walk"]
 
 OPAQUE_ATTRS = ("Primitive", "Composite", "Compiler", "Extern")
 """Attributes of functions that stay as they are."""
@@ -39,11 +39,6 @@ def walk(root: Expr) -> list[Expr]:
             seen.add(child)
             stack.append((child, iter(parts(child))))
     return order
-
-
-def is_absent(node: Expr) -> bool:
-    """Whether a node is the empty tuple that stands for an operand that is not given."""
-    return isinstance(node, Tuple) and not node.fields
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from collections import deque
 from collections.abc import Generator
 from typing import ClassVar
 
-from serde.relay.ir import Constructor, Match, OpDef, children, post_order, rebuild
+from serde.relay.ir import Constructor, Match, OpDef, children, is_absent, post_order, rebuild
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Op, Var
-from serde.relay.tvm.passes.fusion_graph import is_absent
 from serde.relay.tvm.passes.scopes import Inner, Scope, find_scopes
 from serde.relay.tvm.passes.typed import TypedPass
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
-from serde.relay.ir import Call, Expr, TensorType, Tuple, tensor_type
+from serde.relay.ir import Call, Expr, TensorType, is_absent, tensor_type
 from serde.relay.op.recurrent.gates import RecurrentLayer
 from serde.tflite.ops.table import Export, Value
 
-__all__ = ["TANH", "Layout", "are_fused", "cut", "direction_of", "joined", "state_of", "written"]
+__all__ = [
+    "TANH", "Layout", "are_fused", "cut", "direction_of", "in_both_directions", "joined",
+    "state_of", "written",
+]  # fmt: skip
 
 Layout = Literal["TNC", "NTC"]
 
@@ -23,8 +26,13 @@ def direction_of(state: Expr, layout: Layout) -> Expr:
     return relay.expand_dims(state, axis=0 if layout == "TNC" else 1)
 
 
-def _is_absent(x: Expr) -> bool:
-    return isinstance(x, Tuple) and not x.fields
+def in_both_directions(
+    x: Expr, layout: Layout, merge: bool, run: Callable[[int, Expr], Expr]
+) -> list[Expr]:
+    """Return what a layer gives of a sequence and of its reverse, each in the sequence's order."""
+    axis = 0 if layout == "TNC" else 1
+    outputs = [run(0, x), relay.reverse(run(1, relay.reverse(x, axis=axis)), axis=axis)]
+    return [relay.concatenate(outputs, axis=2)] if merge else outputs
 
 
 def are_fused(node: Call, *usual: tuple[str, ...]) -> bool:
@@ -32,7 +40,7 @@ def are_fused(node: Call, *usual: tuple[str, ...]) -> bool:
     data, attrs = tensor_type(node.args[0]), node.attrs
     if data.dtype != "float32" or 0 in (data.concrete_shape or [0]) or attrs["clip"] is not None:
         return False
-    if not _is_absent(node.args[4]) or attrs["activation_alpha"] or attrs["activation_beta"]:
+    if not is_absent(node.args[4]) or attrs["activation_alpha"] or attrs["activation_beta"]:
         return False
     times = 1 + (attrs["direction"] == "bidirectional")
     return attrs["activations"] in [(), *(each * times for each in usual)]

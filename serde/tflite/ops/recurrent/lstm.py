@@ -18,6 +18,7 @@ from serde.tflite.ops.recurrent.layer import (
     are_fused,
     cut,
     direction_of,
+    in_both_directions,
     joined,
     state_of,
     written,
@@ -221,17 +222,16 @@ def import_bidirectional_lstm(
         raise Unsupported("an auxiliary input")
     layout: Layout = "TNC" if time_major else "NTC"
     clips = (fused_activation_function, cell_clip, proj_clip)
-    axis = 0 if time_major else 1
-    outputs = []
-    for number, first in enumerate((0, 17)):
+
+    def run(number: int, entering: Expr) -> Expr:
         states = given[34 + 2 * number : 36 + 2 * number]
-        entering = relay.reverse(x, axis=axis) if number else x
-        parts = [*given[first : first + 17], *states]
+        parts = [*given[17 * number : 17 * number + 17], *states]
         found, state, cell = _layer(ctx, entering, parts, layout, *clips)
         ctx.update(35 + 2 * number, state)
         ctx.update(36 + 2 * number, cell)
-        outputs.append(relay.reverse(found, axis=axis) if number else found)
-    return [relay.concatenate(outputs, axis=2)] if merge_outputs else outputs
+        return found
+
+    return in_both_directions(x, layout, merge_outputs, run)
 
 
 def _is_lstm(node: Call) -> bool:

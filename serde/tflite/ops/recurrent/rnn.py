@@ -16,6 +16,7 @@ from serde.tflite.ops.recurrent.layer import (
     are_fused,
     cut,
     direction_of,
+    in_both_directions,
     joined,
     state_of,
     written,
@@ -130,15 +131,15 @@ def import_bidirectional_rnn(
     if len(known) != 8 or list(operands[:8]) != known:
         raise Unsupported("an auxiliary input, or an operand that is left out")
     layout: Layout = "TNC" if time_major else "NTC"
-    axis, outputs = 0 if time_major else 1, []
-    for number in range(2):
-        entering = relay.reverse(x, axis=axis) if number else x
+
+    def run(number: int, entering: Expr) -> Expr:
         weights, recurrent, bias, state = known[4 * number : 4 * number + 4]
         parts = (entering, weights, recurrent, bias, state, fused_activation_function, layout)
         found, last = _plain(ctx, *parts)
         ctx.update(4 + 4 * number, last)
-        outputs.append(relay.reverse(found, axis=axis) if number else found)
-    return [relay.concatenate(outputs, axis=2)] if merge_outputs else outputs
+        return found
+
+    return in_both_directions(x, layout, merge_outputs, run)
 
 
 def _is_rnn(node: Call) -> bool:
