@@ -17,7 +17,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -30,18 +29,8 @@ from support.accuracy import FACES, ZOO  # noqa: E402
 from support.coreml_zoo import COLUMNS, Row, judge, net_of  # noqa: E402
 from support.zoo import NAMES  # noqa: E402
 
+from benchmarks.rows import values_from_process  # noqa: E402
 from serde.compat import import_mxnet  # noqa: E402
-
-
-def measured(name: str) -> Row:
-    """The row of a net, from a process of its own."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--only", name], stdout=subprocess.PIPE, text=True, check=False
-    )
-    lines = done.stdout.splitlines()
-    if done.returncode or not lines:
-        return Row(name, faults=[f"the process ended with {done.returncode}"])
-    return Row(**json.loads(lines[-1]))
 
 
 def main(names: list[str]) -> int:
@@ -58,7 +47,7 @@ def main(names: list[str]) -> int:
     print("|" + "---|" * len(COLUMNS))
     rows = []
     for name in names:
-        rows.append(measured(name))
+        rows.append(Row(**values_from_process(__file__, name)))
         print("|", " | ".join(rows[-1].cells()), "|", flush=True)
     refused = sum(bool(row.refused) for row in rows)
     wrong = sum(bool(row.faults) for row in rows)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -30,17 +29,8 @@ from support.coreml_zoo import net_of  # noqa: E402
 from support.nnef_zoo import COLUMNS, NAMES, Row, judge  # noqa: E402
 from support.zoo import package_of  # noqa: E402
 
+from benchmarks.rows import values_from_process  # noqa: E402
 from serde.compat import import_mxnet  # noqa: E402
-
-
-def measured(name: str, python: str) -> Row:
-    """The row of a net, from a process of its own."""
-    command = [sys.executable, __file__, "--torch", python, "--only", name]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    lines = done.stdout.splitlines()
-    if done.returncode or not lines:
-        return Row(name, faults=[f"the process ended with {done.returncode}"])
-    return Row(**json.loads(lines[-1]))
 
 
 def main() -> int:
@@ -65,7 +55,7 @@ def main() -> int:
     print("|" + "---|" * len(COLUMNS))
     rows = []
     for name in names:
-        rows.append(measured(name, options.torch))
+        rows.append(Row(**values_from_process(__file__, name, "--torch", options.torch)))
         print("|", " | ".join(rows[-1].cells()), "|", flush=True)
     refused = sum(bool(row.refused) for row in rows)
     wrong = sum(bool(row.faults) for row in rows)

@@ -58,17 +58,10 @@ def judge(name: str) -> list[str]:
         feed = program.inputs[0].numpy().transpose(0, 2, 3, 1).copy()
         error = max(distance(run_litert(data, [feed], optimised=True), [expected]))
     except UnsupportedModelError as refusal:
-        return [name, "", "", "", "", "", f"refused: {' '.join(str(refusal).split())[:300]}"]
+        return [name, *[""] * 5, f"refused: {' '.join(str(refusal).split())[:300]}"]
     except Exception as fault:  # whatever goes wrong is a line of the table
-        return [
-            name,
-            "",
-            "",
-            "",
-            "",
-            "",
-            f"{type(fault).__name__}: {' '.join(str(fault).split())[:200]}",
-        ]
+        said = f"{type(fault).__name__}: {' '.join(str(fault).split())[:200]}"
+        return [name, *[""] * 5, said]
     kinds = Counter(each.name for each in graph.operators)
     counts = [str(kinds.total()), str(kinds["TRANSPOSE"])]
     verdict = "ok" if error <= BOUND else f"more than {BOUND} off"

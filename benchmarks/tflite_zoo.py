@@ -17,7 +17,6 @@ import argparse
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -38,6 +37,7 @@ from support.tflite_models import run_litert  # noqa: E402
 from support.zoo import LEAST_CHANGE_OF_BOXES, NAMES, around_selections, selections  # noqa: E402
 
 import serde  # noqa: E402
+from benchmarks.rows import values_from_process  # noqa: E402
 from serde.compat import import_mxnet  # noqa: E402
 from serde.errors import UnsupportedModelError  # noqa: E402
 from serde.tflite.codec import load  # noqa: E402
@@ -170,16 +170,6 @@ def measure_int8(row: Row, net: Any, folder: Path, mx: Any) -> None:
     row.same = min((each.agreement for each in smaller if each.agreement is not None), default=None)
 
 
-def measured(name: str, options: list[str]) -> Row:
-    """The row of a net, from a process of its own."""
-    command = [sys.executable, __file__, *options, "--only", name]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    lines = done.stdout.splitlines()
-    if done.returncode or not lines:
-        return Row(name, faults=[f"the process ended with {done.returncode}"])
-    return Row(**json.loads(lines[-1]))
-
-
 def main() -> int:
     """Measures and prints net by net."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -199,7 +189,7 @@ def main() -> int:
     print("|" + "---|" * len(COLUMNS))
     rows = []
     for name in names:
-        rows.append(measured(name, ["--float"] * options.float))
+        rows.append(Row(**values_from_process(__file__, name, *["--float"] * options.float)))
         print("|", " | ".join(rows[-1].cells()), "|", flush=True)
     refused = sum(bool(row.refused) for row in rows)
     wrong = sum(bool(row.faults) for row in rows)

@@ -36,6 +36,7 @@ from support.oracle import PlainMxnet  # noqa: E402
 from support.zoo import LEAST_CHANGE_OF_BOXES, NAMES, around_selections, selections  # noqa: E402
 
 import serde  # noqa: E402
+from benchmarks.rows import values_from_process  # noqa: E402
 from serde.compat import import_mxnet  # noqa: E402
 from serde.errors import UnsupportedModelError  # noqa: E402
 
@@ -133,16 +134,6 @@ def run(row: Row, python: str, folder: Path, image: dict[str, np.ndarray]) -> li
         return [found[str(place)] for place in range(len(found.files))]
 
 
-def measured(name: str, python: str) -> Row:
-    """The row of a net, from a process of its own."""
-    command = [sys.executable, __file__, "--torch", python, "--only", name]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    lines = done.stdout.splitlines()
-    if done.returncode or not lines:
-        return Row(name, faults=[f"the process ended with {done.returncode}"])
-    return Row(**json.loads(lines[-1]))
-
-
 def main() -> int:
     """Measures and prints net by net."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -163,7 +154,7 @@ def main() -> int:
     print("|" + "---|" * len(COLUMNS))
     rows = []
     for name in names:
-        rows.append(measured(name, options.torch))
+        rows.append(Row(**values_from_process(__file__, name, "--torch", options.torch)))
         print("|", " | ".join(rows[-1].cells()), "|", flush=True)
     refused = sum(bool(row.refused) for row in rows)
     wrong = sum(bool(row.faults) for row in rows)
