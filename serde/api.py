@@ -368,11 +368,7 @@ def _check_data(given: AnyValue, option: str = "check_data") -> CheckData:
 def _checked_quantizing(
     wanted: QuantizeOptions, writer: AnyBridge, options: AnyValue
 ) -> QuantizeOptions:
-    """Refuse what cannot be made smaller before anything is converted; look at what data there is.
-
-    Raises:
-        OptionError: The format has no tool for it, or there are no samples.
-    """
+    """Refuse at once what cannot be made smaller; look at what data there is."""
     if not wanted.is_asked:
         return wanted
     writer.check_compression(wanted, options)

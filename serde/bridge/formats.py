@@ -113,11 +113,7 @@ _SCANNED: dict[object, dict[str, AnyValue]] = {}
 
 
 def _entry_points() -> dict[str, AnyValue]:
-    """Return the formats of other packages.
-
-    Raises:
-        OptionError: Two claim a name, or one claims a name of this package's own.
-    """
+    """Return the formats of other packages."""
     from importlib import metadata
 
     finder = metadata.entry_points

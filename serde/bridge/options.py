@@ -292,11 +292,7 @@ def refuse_options(unknown: Iterable[str], known: Iterable[str]) -> None:
 
 
 def _convert_value(name: str, value: AnyValue, hint: AnyValue) -> AnyValue:
-    """Return the value of an option as its annotation says; containers are left to the class.
-
-    Raises:
-        OptionError: It is another kind of value.
-    """
+    """Return the value of an option as its annotation says; containers are left to the class."""
     is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
     kinds = typing.get_args(hint) if is_union else (hint,)
     choices = [each for kind in kinds for each in _choices(kind)]

@@ -261,12 +261,7 @@ def wide_flag(options: AnyValue) -> str:
 
 
 def _existing_target(target: PathLike, format_name: str | None) -> AnyBridge:
-    """Return the bridge of a file that is compared.
-
-    Raises:
-        FormatError: The file is of another format.
-        OptionError: There is no such file.
-    """
+    """Return the bridge of a file that is compared."""
     writer = target_bridge(target, format_name)
     if not os.path.exists(target):
         raise OptionError(f"{os.fspath(target)}: there is no such file")

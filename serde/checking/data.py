@@ -83,11 +83,7 @@ def as_check_data(
 
 
 def _sample_files(path: Path, option: str) -> tuple[list[Path], tuple[str, ...]]:
-    """Return the files or directories that hold a sample each, and names of those that do not.
-
-    Raises:
-        OptionError: There is none.
-    """
+    """Return the files or directories that hold a sample each, and names of those that do not."""
     if not path.is_dir():
         if _is_sample(path):
             return [path], ()
@@ -408,11 +404,7 @@ class _Bounded:
 
 
 def _read_header(stream: IO[bytes]) -> AnyValue:
-    """Return shape, whether columns come first, and dtype of a .npy array.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """Return shape, whether columns come first, and dtype of a .npy array."""
     files: AnyValue = np.lib.format
     bounded = _Bounded(stream)
     readers = {(1, 0): files.read_array_header_1_0, (2, 0): files.read_array_header_2_0}

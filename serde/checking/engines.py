@@ -210,11 +210,7 @@ def engine_for_path(
 def _engine_of_foreign(
     bridge: AnyBridge, path: Path, declared: Mapping[str, TensorType] | None, refusal: CheckError
 ) -> Engine:
-    """Return what runs a file that its framework refuses for operators that functions here run.
-
-    Raises:
-        CheckError: It refuses it for something else.
-    """
+    """Return what runs a file that its framework refuses for operators that functions here run."""
     try:
         native, model = read_target(bridge, path, declared)
     except (CheckError, OptionError, RelayError, UnsupportedModelError):

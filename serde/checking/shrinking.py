@@ -41,11 +41,7 @@ class _GivenSamples:
 
 
 def _refuse_quantized(model: RelayModel, wanted: QuantizeOptions) -> None:
-    """Refuse a model whose weights are integers already: another scale makes it no smaller.
-
-    Raises:
-        OptionError: It is one.
-    """
+    """Refuse a model whose weights are integers already: another scale makes it no smaller."""
     found = {
         each.name_hint: None
         for node in post_order(model.main)

@@ -70,11 +70,7 @@ def read_as_told(
 
 
 def _with_fixed(model: RelayModel, given: Mapping[str, AnyValue]) -> RelayModel:
-    """Return a model with constants for inputs that its format did not fix while it was read.
-
-    Raises:
-        OptionError: A name is none of an input, or a value does not fit.
-    """
+    """Return a model with constants for inputs that its format did not fix while it was read."""
     inputs = {each.name_hint: each for each in model.inputs()}
     left = {name: each for name, each in given.items() if name not in model.meta.fixed}
     memo: dict[Expr, Expr] = {}
@@ -175,11 +171,7 @@ def _open_axis(
 
 
 def _follow(model: RelayModel, opened: _Opened, report: Report) -> RelayModel:
-    """Return a model whose literals follow the lengths, if they have to.
-
-    Raises:
-        UnsupportedModelError: Some node holds a length.
-    """
+    """Return a model whose literals follow the lengths, if they have to."""
     found, changed = model, list[str]()
     if not opened.guessed or _is_one_entry(model, opened):
         batch = None if opened.guessed else opened.batch

@@ -88,11 +88,7 @@ def _name(dtype: np.dtype[Any]) -> str:
 
 @lru_cache(maxsize=256)
 def _plain_dtype(name: str) -> np.dtype[Any]:
-    """Return one of NumPy's own dtypes of numbers; its parser takes lists of fields as well.
-
-    Raises:
-        TypeError: There is no such dtype.
-    """
+    """Return one of NumPy's own dtypes of numbers; its parser takes lists of fields as well."""
     found = np.dtype(name) if _DTYPE_NAME.fullmatch(name) else None
     if found is None or found.kind not in "biufc":
         raise TypeError(f"there is no dtype of numbers called {name[:100]!r}")

@@ -216,11 +216,7 @@ def pending(final: Path) -> Path | None:
 
 @contextmanager
 def _folder(path: str | Path, parent: _Folder | None = None) -> Iterator[_Folder]:
-    """Yield a directory that is open, or its path; its name within another may be no link.
-
-    Raises:
-        OSError: It is none.
-    """
+    """Yield a directory that is open, or its path; its name within another may be no link."""
     if not has_descriptors():
         path, _ = _within(path, parent)
         if parent is not None and not is_plain_directory(path):
@@ -432,11 +428,6 @@ def _read_plan(
         parent: Where the files go.
         hidden: The directory of the run.
         new: The one in it in which its files are.
-
-    Raises:
-        OSError: There is no plan.
-        ValueError: It is not to be trusted, the run had not begun with its renames, or a file is
-            not the one that it saw.
     """
     status = os.stat(hidden)
     known = has_owners() and is_own(status) and is_own(os.stat(new))
@@ -460,12 +451,7 @@ def _read_plan(
 
 
 def _read_small(name: str, parent: _Folder) -> bytes:
-    """Return what is in a plain file of this user, of which no more is read than a plan may have.
-
-    Raises:
-        OSError: There is none.
-        ValueError: It is something else, or larger.
-    """
+    """Return what is in a plain file of this user, at most as much as a plan may have."""
 
     def opener(path: str, flags: int) -> int:
         place, within = _within(path, parent)

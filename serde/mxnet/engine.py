@@ -169,9 +169,6 @@ class MxnetEngine(Engine):
 
         Of what values may leave empty only NumPy's shapes tell. Of operators without a gradient
         MXNet makes no block.
-
-        Raises:
-            MXNetError: Neither can run it.
         """
         for semantics in (True,) if np_shape else (False, True):
             try:

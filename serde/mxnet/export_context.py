@@ -267,11 +267,7 @@ class ExportContext(walk.ExportContext[Value]):
         return replace(self.emit("Reshape", x, shape=codes), type=type_)
 
     def _reshape_open(self, x: Value, old: Sequence[Dim], new: Sequence[Dim]) -> Value:
-        """Return `x` in a shape with several open lengths: with other axes of 1, or like another.
-
-        Raises:
-            Unsupported: No input shows a length.
-        """
+        """Return `x` in a shape with several open lengths: by axes of 1, or like another."""
         if any(isinstance(dim, Any) for dim in new):
             raise Unsupported(f"a shape with several open lengths: {', '.join(map(str, new))}")
         inserted, removed = find_inserted(old, new), find_inserted(new, old)

@@ -142,11 +142,7 @@ def _tensors(*types: Type | None) -> list[TensorType]:
 
 
 def _check_outputs(model: RelayModel, report: Report) -> None:
-    """Refuse outputs that are constants of a dtype that MXNet has not, for these are widened.
-
-    Raises:
-        UnsupportedModelError: There is one.
-    """
+    """Refuse outputs that are constants of a dtype that MXNet has not, for these are widened."""
     result = model.main.body.type
     names = output_names(model.meta.outputs, result)
     for name, type_ in zip(names, leaf_types(result), strict=True):

@@ -327,11 +327,7 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
         return super().evaluate(graph, scope, [[each] for each in args])
 
     def with_labels(self, inputs: Sequence[Var], scope: Scope, options: ImportOptions) -> list[Var]:
-        """Return inputs with those variables without a value that no result depends on.
-
-        Raises:
-            OptionError: Nobody tells the shape of one.
-        """
+        """Return inputs with those variables without a value that no result depends on."""
         values = {**self._model.arg, **self._model.aux}
         dtypes = options.input_dtypes
         found = {each.name_hint: each for each in inputs}

@@ -190,9 +190,6 @@ def _with_weights(
         read_member: Reads a file of the folder.
         path: Where the graph was read from, for messages.
         text: Text of the graph, for messages.
-
-    Raises:
-        FormatError: A variable has no data, or other than the graph declares.
     """
     weights: dict[str, Weight] = {}
     marked = set()
@@ -230,9 +227,6 @@ def _checked(
         marked: Labels of variables whose files say that they are quantised.
         path: Where the graph was read from, for messages.
         text: Text of the graph, for messages.
-
-    Raises:
-        FormatError: One has another shape, or elements of another type.
     """
     quantized = set(marked)
     for name, operation in model.variables().items():

@@ -184,11 +184,7 @@ class ExportContext(walk.ExportContext[Value]):
             self.require(each)
 
     def _refuse_shape(self, type_: TensorType) -> None:
-        """Refuse a shape that is open though inputs have fixed ones; else it is theirs that count.
-
-        Raises:
-            Unsupported: It is so.
-        """
+        """Refuse a shape that is open though inputs have fixed ones; else theirs count."""
         if self._open:
             raise Incomplete
         raise Unsupported(f"NNEF has fixed shapes only, and that of {type_!r} depends on values")
@@ -427,11 +423,7 @@ class ExportContext(walk.ExportContext[Value]):
         self._producers.update(dict.fromkeys(operation.results(), operation))
 
     def _attribute(self, name: str, given: AnyValue, default: AnyValue) -> AnyValue:
-        """Return an attribute, a float where the standard has one.
-
-        Raises:
-            Unsupported: No literal says it.
-        """
+        """Return an attribute, a float where the standard has one."""
         if default is not REQUIRED and isinstance(default, float):
             given = float(given)
         for each in flatten(given):
@@ -449,11 +441,7 @@ class ExportContext(walk.ExportContext[Value]):
         return isinstance(value, (str, bool)) or abs(int(value)) < 2**31
 
     def _argument(self, op: str, parameter: Operand, given: Given) -> Argument:
-        """Return an operand as it is written.
-
-        Raises:
-            Unsupported: The fragment takes other elements.
-        """
+        """Return an operand as it is written."""
         if isinstance(given, Value):
             return self.operand(given, op, parameter.element)
         if isinstance(given, (bool, int, float)):
@@ -515,11 +503,7 @@ class ExportContext(walk.ExportContext[Value]):
         return own
 
     def _variable(self, label: str, shape: Sequence[int], kind: ElementType | None = None) -> str:
-        """Return the identifier of a variable in a shape; it is stored in the first asked for.
-
-        Raises:
-            Unsupported: Files of tensors hold no such weight.
-        """
+        """Return the identifier of a variable in a shape; it is stored in the first asked for."""
         if kind is None and label in self.stored_quantized:
             codes = self._placed.get(("codes", label)) or self._store_again(label)
             label = self._placed["codes", label] = codes
@@ -552,11 +536,7 @@ def _is_uniform(data: Array) -> bool:
 
 
 def _check_reshape(own: Sequence[int], shape: Sequence[int]) -> None:
-    """Refuse a shape whose zeros would be taken for lengths that stay.
-
-    Raises:
-        Unsupported: One would.
-    """
+    """Refuse a shape whose zeros would be taken for lengths that stay."""
     if any(not length and own[index : index + 1] != (0,) for index, length in enumerate(shape)):
         raise Unsupported(f"no reshape of {list(own)} to {list(shape)}: a 0 keeps the length")
 

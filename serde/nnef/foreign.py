@@ -82,11 +82,7 @@ def _placed(held: AnyValue, given: Sequence[AnyValue]) -> AnyValue:
 
 
 def _literal(name: str, value: AnyValue) -> AnyValue:
-    """Return an attribute as the text has it.
-
-    Raises:
-        Unsupported: No literal says it.
-    """
+    """Return an attribute as the text has it."""
     if not is_identifier(name):
         raise Unsupported(f"{name} is no name of an attribute in NNEF")
     if isinstance(value, Empty):

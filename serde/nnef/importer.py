@@ -228,11 +228,7 @@ class _Walk(importer.ImportWalk[NnefModel, Operation, Names]):
         attributes: dict[str, AnyValue],
         count: int,
     ) -> Sequence[Expr]:
-        """Return what a user's own converter makes of an operation.
-
-        Raises:
-            OptionError: It gives what is no expression, or not as many as there are results.
-        """
+        """Return what a user's own converter makes of an operation."""
         holes = [Hole() for _ in range(count)]
         if any(isinstance(each, Hole) for each in operands):
             return holes
@@ -247,11 +243,7 @@ class _Walk(importer.ImportWalk[NnefModel, Operation, Names]):
         return [self.assembly.fold(each) for each in check_custom_results(op, found, count)]
 
     def _operand(self, given: AnyValue, scope: Names, literals: list[Expr]) -> Expr:
-        """Return a tensor by its name, or a constant for a literal.
-
-        Raises:
-            Unsupported: No scalar is that literal.
-        """
+        """Return a tensor by its name, or a constant for a literal."""
         if isinstance(given, Ref):
             found = scope.find(given.name)
             if found is None:

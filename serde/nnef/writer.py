@@ -121,11 +121,7 @@ class _Tensor:
         return (self.weight.size + 7) // 8 if packed else self.weight.nbytes
 
     def chunks(self) -> Iterator[memoryview | bytes]:
-        """Yield the elements as they are stored, in bounded pieces.
-
-        Raises:
-            FormatError: The file that they lie in changed.
-        """
+        """Yield the elements as they are stored, in bounded pieces."""
         packed = self.weight.dtype == "bool"
         return high_first_chunks(self.weight) if packed else self.weight.chunks()
 
@@ -145,12 +141,7 @@ class _Tensor:
 
 
 def _tensors(model: NnefModel) -> Iterator[_Tensor]:
-    """Yield the files of tensors, in the order of their names.
-
-    Raises:
-        FormatError: A label is the name of no file in the folder.
-        Unsupported: A weight cannot be stored.
-    """
+    """Yield the files of tensors, in the order of their names."""
     for label, weight in sorted(model.weights.items()):
         fault = location_fault(label)
         if fault is not None:

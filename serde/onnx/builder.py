@@ -414,12 +414,7 @@ def _declare_input(value: Value) -> onnx.ValueInfoProto:
 
 @cache
 def _version_in_force(op: str, version: int) -> int:
-    """Return the last version up to `version` at which an operator changed.
-
-    Raises:
-        Unsupported: There is no such operator yet, or no longer.
-        ConverterBug: There never is.
-    """
+    """Return the last version up to `version` at which an operator changed."""
     changes = CHANGES.get(op)
     if changes is None:
         raise ConverterBug(f"{op} is no operator of ONNX")

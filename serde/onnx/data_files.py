@@ -131,11 +131,7 @@ def external_locations(path: Path) -> list[str]:
 
 
 def _skeleton(path: Path) -> onnx.ModelProto | None:
-    """Return the model in a file without its large data; None if there is none.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
+    """Return the model in a file without its large data; None if there is none."""
     proto = onnx.ModelProto()
     try:
         with OpenFile.open(path) as opened:

@@ -385,11 +385,7 @@ _MAX_SPELT_OUT: Final = 2**20
 
 
 def _check_nesting(proto: onnx.ModelProto) -> None:
-    """Refuse local functions that call each other too deeply, or too often, to be spelled out.
-
-    Raises:
-        OptionError: They do, or operators that are kept may have their names.
-    """
+    """Refuse local functions that call each other too deeply, or too often, to be spelled out."""
     if proto.functions and [each.domain for each in proto.opset_import].count(FUNCTION_DOMAIN) > 1:
         raise OptionError(
             f"local_functions: operators of the domain {FUNCTION_DOMAIN}, which local functions "

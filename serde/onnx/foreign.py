@@ -171,11 +171,7 @@ def write_foreign(ctx: ExportContext, node: Foreign, operands: Sequence[Value | 
 
 
 def _attribute(name: str, value: AnyValue) -> onnx.AttributeProto:
-    """Return an attribute as ONNX has it.
-
-    Raises:
-        Unsupported: ONNX has none like this.
-    """
+    """Return an attribute as ONNX has it."""
     if isinstance(value, Empty) and value.kind in _KINDS:
         return onnx.AttributeProto(name=name, type=_KINDS[value.kind])
     if isinstance(value, tuple) and not value:

@@ -79,11 +79,7 @@ class _Pieces:
         self._constants: dict[str, onnx.NodeProto] = {}
 
     def run(self) -> None:
-        """Infer the pieces.
-
-        Raises:
-            ConverterBug: ONNX finds a fault.
-        """
+        """Infer the pieces."""
         nodes = self._native.proto.graph.node
         pieces = [self._cut(nodes[i : i + _PIECE]) for i in range(0, len(nodes), _PIECE)]
         crossing = {name for piece in pieces for name in piece.outer}

@@ -138,11 +138,7 @@ def _link_file(
 
 
 def _location(path: str, target: Path) -> str:
-    """Return where a file is from the folder of a model.
-
-    Raises:
-        OptionError: It is not in it, will not stay there, or cannot be named in a model.
-    """
+    """Return where a file is from the folder of a model."""
     real, folder = os.path.realpath(path), os.path.realpath(target.parent)
     if is_staged(real):
         raise OptionError(

@@ -125,9 +125,6 @@ def _sort_topologically(
         nodes: The nodes.
         waits: For each, the indices of the nodes that it takes results of.
         scope: Where they stand, for messages.
-
-    Raises:
-        FormatError: They wait for each other in a circle.
     """
     readers: dict[int, list[int]] = {}
     for place, each in enumerate(waits):

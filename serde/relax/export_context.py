@@ -300,11 +300,7 @@ class ExportContext(walk.ExportContext[Value]):
         return replace(self._cast(x, self.relax_type(type_, define=True)), type=type_)
 
     def _fits(self, found: AnyValue, type_: TensorType) -> bool:
-        """Whether TVM knows of a result all that its Relay type says.
-
-        Raises:
-            ConverterBug: It is of another type.
-        """
+        """Whether TVM knows of a result all that its Relay type says."""
         said = f"{self._source}: expected {type_!r}, found {found}"
         if str(found.dtype) != type_.dtype or found.ndim not in (type_.rank, -1):
             raise ConverterBug(said)
@@ -459,11 +455,7 @@ class ExportContext(walk.ExportContext[Value]):
         return self._checked(lambda: self.builder.call_te(function, *given, **named))
 
     def _checked(self, build: Callable[[], AnyValue]) -> AnyValue:
-        """Return what TVM builds.
-
-        Raises:
-            Unsupported: It refuses to.
-        """
+        """Return what TVM builds."""
         try:
             return build()
         except (SerdeError, OSError, MemoryError):

@@ -231,11 +231,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _check_installed() -> None:
-    """Refuse releases that crash, or do not load, before they are imported.
-
-    Raises:
-        MissingDependency: They are installed.
-    """
+    """Refuse releases that crash, or do not load, before they are imported."""
     try:
         versions = [importlib.metadata.version(each) for each in ("apache-tvm", "apache-tvm-ffi")]
     except importlib.metadata.PackageNotFoundError:
@@ -244,11 +240,7 @@ def _check_installed() -> None:
 
 
 def _check_release(version: str, ffi: str) -> None:
-    """Refuse releases that are not known.
-
-    Raises:
-        MissingDependency: It is one.
-    """
+    """Refuse releases that are not known."""
     found = _numbers(version)[:2]
     if not _OLDEST <= found <= _NEWEST:
         known = f"{'.'.join(map(str, _OLDEST))} to {'.'.join(map(str, _NEWEST))}"

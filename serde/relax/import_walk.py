@@ -152,11 +152,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         return [found]
 
     def _check(self, value: AnyValue, type_: AnyValue) -> None:
-        """Compare a result with what TVM says of it.
-
-        Raises:
-            Unsupported: It is of another type.
-        """
+        """Compare a result with what TVM says of it."""
         framework = self.framework
         if isinstance(value, list) and isinstance(type_, framework.TupleType):
             self._draw_fields(value, type_)
@@ -177,12 +173,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
                 raise wrong
 
     def _draw_fields(self, value: Sequence[AnyValue], type_: AnyValue) -> None:
-        """Draw for the fields of a tuple, which may be the same ones many times over.
-
-        Raises:
-            LimitError: There are too many.
-            Unsupported: There are not as many as in its type.
-        """
+        """Draw for the fields of a tuple, which may be the same ones many times over."""
         if len(value) != len(type_.fields):
             raise Unsupported(f"a tuple of {len(value)} fields that has to be {type_!s:.100}")
         budget().draw("nodes", len(value), "the fields of a tuple")
@@ -270,11 +261,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         return self._number(variable)
 
     def _number(self, expr: AnyValue) -> Scalar:
-        """Return a number of TIR.
-
-        Raises:
-            Unsupported: It is made by something else than arithmetic.
-        """
+        """Return a number of TIR."""
         if isinstance(expr, self.framework.PrimValue):
             expr = expr.value
         plain = plain_value(self.framework, expr)
@@ -399,11 +386,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
     def _call_custom(
         self, op: str, operands: Sequence[Expr], attributes: dict[str, AnyValue], count: int
     ) -> Sequence[Expr]:
-        """Return what a user's own converter makes of a call.
-
-        Raises:
-            OptionError: It gives what is no expression, or not as many as there are results.
-        """
+        """Return what a user's own converter makes of a call."""
         if any(isinstance(each, Hole) for each in operands):
             return [Hole() for _ in range(count)]
         found = self._custom[op](list(operands), attributes)
@@ -444,11 +427,7 @@ PLAIN: Final[Mapping[str, AnyValue]] = {
 
 
 def _only_tensor(args: Sequence[AnyValue]) -> tuple[Expr, TensorType]:
-    """Return what an operator of shapes is given, and its type.
-
-    Raises:
-        Unsupported: It is no tensor, or not one value.
-    """
+    """Return what an operator of shapes is given, and its type."""
     if len(args) != 1 or not isinstance(args[0], Expr):
         found = ", ".join(type(each).__name__ for each in args)
         raise Unsupported(f"expected a tensor, found {found or 'nothing'}")

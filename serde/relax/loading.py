@@ -64,11 +64,7 @@ def from_live(module: AnyValue, params: AnyValue, function: str | None = None) -
 
 
 def _parameters(function: AnyValue) -> list[str]:
-    """Return the names of the parameters of a function.
-
-    Raises:
-        FormatError: Two have the same.
-    """
+    """Return the names of the parameters of a function."""
     names = [name_of(each) for each in function.params]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
@@ -77,11 +73,7 @@ def _parameters(function: AnyValue) -> list[str]:
 
 
 def _input_count(attrs: Mapping[str, AnyValue], own: Sequence[str]) -> int | None:
-    """Return how many parameters are inputs, None if that is not told.
-
-    Raises:
-        FormatError: It is no number, or more than there are.
-    """
+    """Return how many parameters are inputs, None if that is not told."""
     told = attrs.get(_INPUT_COUNT)
     if told is None:
         return None
@@ -102,11 +94,7 @@ def _is_by_function(given: Mapping[AnyValue, AnyValue], functions: Collection[st
 def _names(
     attrs: Mapping[str, AnyValue], attribute: str, default: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the names that an attribute tells, or the default ones.
-
-    Raises:
-        FormatError: There is not one for each, or one occurs twice.
-    """
+    """Return the names that an attribute tells, or the default ones."""
     names = _texts(attrs, attribute)
     if names is None:
         return tuple(default)
@@ -117,11 +105,7 @@ def _names(
 
 
 def _texts(attrs: Mapping[str, AnyValue], attribute: str) -> tuple[str, ...] | None:
-    """Return the texts that an attribute holds, None where it is not there.
-
-    Raises:
-        FormatError: It holds something else.
-    """
+    """Return the texts that an attribute holds, None where it is not there."""
     told = attrs.get(attribute)
     if told is None:
         return None
@@ -134,11 +118,7 @@ def _texts(attrs: Mapping[str, AnyValue], attribute: str) -> tuple[str, ...] | N
 def _check_types(
     framework: Framework, params: Sequence[AnyValue], weights: Mapping[str, Weight]
 ) -> None:
-    """Refuse weights that are not of the types that the parameters have.
-
-    Raises:
-        OptionError: One is not.
-    """
+    """Refuse weights that are not of the types that the parameters have."""
     for variable, (name, weight) in zip(params, weights.items(), strict=True):
         type_ = framework.type_of(variable)
         if not isinstance(type_, framework.TensorType):
@@ -162,11 +142,7 @@ def _functions(framework: Framework, module: AnyValue) -> set[str]:
 
 
 def _entry(framework: Framework, module: AnyValue, function: str | None) -> str:
-    """Return the name of the function to read.
-
-    Raises:
-        OptionError: It is not clear which.
-    """
+    """Return the name of the function to read."""
     known = sorted(_functions(framework, module))
     if function:
         if function not in known:
@@ -201,11 +177,7 @@ def _weights(
     count: int | None,
     names: Sequence[str],
 ) -> dict[str, Weight]:
-    """Return the weights by the variables of the last parameters.
-
-    Raises:
-        OptionError: They are not those of the function.
-    """
+    """Return the weights by the variables of the last parameters."""
     if given is None:
         given = []
     if isinstance(given, Mapping):

@@ -163,11 +163,7 @@ class _Reader(DataReader):
         return f"node {place}: "
 
     def build(self, root: int) -> AnyValue:
-        """Return what node `root` stands for, those below it first and each of them once.
-
-        Raises:
-            ValueError: A node is malformed, of a kind that the pivot lacks, or below itself.
-        """
+        """Return what node `root` stands for, those below it first and each of them once."""
         done: dict[int, AnyValue] = {}
         active = {root}
         stack: list[tuple[int, Step]] = [(root, self._make(root))]

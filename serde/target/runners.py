@@ -105,11 +105,7 @@ def register_runner(name: str, runner: Runner, *, override: bool = False) -> Run
 
 @cache
 def _offered() -> dict[str, AnyValue]:
-    """Return the runners of other packages; a process scans once.
-
-    Raises:
-        OptionError: Two packages claim a name.
-    """
+    """Return the runners of other packages; a process scans once."""
     from importlib import metadata
 
     found: dict[str, AnyValue] = {}

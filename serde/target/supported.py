@@ -239,11 +239,7 @@ def _parse_operators(source: AnyValue, common: OperatorRule, where: str) -> dict
 
 
 def _schemas(name: AnyValue, where: str) -> list[AnyValue]:
-    """Return the forms that an operator has had.
-
-    Raises:
-        OptionError: There is no such operator.
-    """
+    """Return the forms that an operator has had."""
     if not isinstance(name, str) or name not in CHANGES:
         folded = {each.casefold(): each for each in CHANGES}
         near = [folded[each] for each in difflib.get_close_matches(str(name).casefold(), folded, 1)]

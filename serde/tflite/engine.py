@@ -157,9 +157,6 @@ def _opened(path: str) -> list[AnyValue]:
 
     Tensors keep their own memory: where RESHAPE shares that of its input, an operator behind it
     that works in place spoils what others still read (LiteRT 2.3, without XNNPACK).
-
-    Raises:
-        CheckError: There is none.
     """
     package = require("ai_edge_litert.interpreter")
     kinds = package.OpResolverType

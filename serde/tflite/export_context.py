@@ -155,11 +155,7 @@ class ExportContext(walk.ExportContext[Value]):
         return tuple(Value(i, each, home=scope) for i, each in zip(made, types, strict=True))
 
     def _require_kernel(self, op: str, types: Sequence[TensorType]) -> None:
-        """Refuse types that LiteRT's kernels do not compute.
-
-        Raises:
-            Unsupported: There are some.
-        """
+        """Refuse types that LiteRT's kernels do not compute."""
         known = KERNEL_TYPES.get(op)
         if known is None or not types:
             return

@@ -196,11 +196,7 @@ class _Walk(ImportWalk[int, Operator, Scope]):
         scope.values[index] = self._coded(value, self._graphs[scope].tensors[index])
 
     def resource(self, handle: Expr) -> Expr:
-        """Return the value of a resource.
-
-        Raises:
-            Unsupported: Nothing was assigned to it.
-        """
+        """Return the value of a resource."""
         found = self._resources.get(handle.name) if isinstance(handle, Handle) else None
         if found is None:
             raise Unsupported("a resource that nothing is assigned to")

@@ -295,11 +295,7 @@ class _UncachedSource(importlib.machinery.SourceFileLoader):
 
 
 def _open_folder(path: Path) -> Engine:
-    """Return what runs a written folder: its own source.
-
-    Raises:
-        CheckError: It is not as serde writes folders.
-    """
+    """Return what runs a written folder: its own source."""
     try:
         config = parse_json((path / "config.json").read_text(encoding="utf-8"))
         arguments = {each["name"]: each["argument"] for each in config["inputs"]}

@@ -115,11 +115,7 @@ def infer_types(node: Foreign, types: Sequence[TensorType]) -> tuple[TensorType,
 
 
 def _operator(torch: AnyValue, node: Foreign) -> AnyValue:
-    """Return the operator in PyTorch.
-
-    Raises:
-        RelayError: It is not registered, or is none that may be run for a file.
-    """
+    """Return the operator in PyTorch."""
     placed = [held for _, held in node.attributes.get(ARGUMENTS, ())]
     values = {**node.attributes, ARGUMENTS: placed}
     if node.domain in OWN_NAMESPACES and _has_text(values):

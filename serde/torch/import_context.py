@@ -374,11 +374,7 @@ class ImportContext(BaseContext):
 
 
 def _whole(value: AnyValue) -> int:
-    """Return a number as one of 64 bits.
-
-    Raises:
-        Unsupported: It is beyond them, or not finite.
-    """
+    """Return a number as one of 64 bits."""
     try:
         found = int(value.real if isinstance(value, complex) else value)
     except (OverflowError, ValueError):

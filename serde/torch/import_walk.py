@@ -325,12 +325,7 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
         context: ImportContext,
         arguments: Mapping[str, AnyValue],
     ) -> list[Expr]:
-        """Return what a user's own converter makes of a node.
-
-        Raises:
-            OptionError: It gives what is no expression, or not as many as the node has results.
-            Unsupported: It builds what has no type.
-        """
+        """Return what a user's own converter makes of a node."""
         dtypes = [
             each.type.dtype if isinstance(each, Expr) and isinstance(each.type, TensorType) else ""
             for each in arguments.values()

@@ -155,11 +155,7 @@ class _Side:
 
     @property
     def whole(self) -> RelayModel:
-        """The model, which has no gaps.
-
-        Raises:
-            CheckError: It has.
-        """
+        """The model, which has no gaps."""
         if self.model is None:
             raise CheckError(f"{self.title} has nodes that cannot be converted")
         return self.model

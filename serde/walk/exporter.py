@@ -448,11 +448,7 @@ class ExportWalk(ABC, Generic[ValueT]):
                 return None
 
     def _body(self, body: Body) -> Walk[ValueT]:
-        """Return the walk of a body, which is a scope of its own.
-
-        Raises:
-            Unsupported: It has free variables.
-        """
+        """Return the walk of a body, which is a scope of its own."""
         free = self._captures_of(body.function)
         if free:
             raise Unsupported(f"a body takes {free[0].name_hint} from around it")

@@ -465,12 +465,7 @@ class ConverterTable:
         report: Report,
         own: UserConverter | None,
     ) -> list[Expr] | None:
-        """Run a converter and return its results; None where it found a gap, which is recorded.
-
-        Raises:
-            ConverterBug: It failed in a way that it must not.
-            OptionError: A user's function did.
-        """
+        """Run a converter and return its results; None where it found a gap, which is recorded."""
         whose = "" if own is None else f"{own.where}: "
         try:
             result = converter.run(ctx, inputs, bound)

@@ -250,11 +250,7 @@ def _of_file(path: Path) -> Iterator[UserConverter]:
 
 
 def _run_file(path: Path) -> ModuleType:
-    """Run a file that the user named.
-
-    Raises:
-        OptionError: It is not there, or does not run.
-    """
+    """Run a file that the user named."""
     if not path.is_file():
         raise OptionError(f"converters: {path}: there is no such file")
     name = f"serde_converters_{abs(hash(path.resolve()))}"
@@ -294,11 +290,7 @@ def check_custom_results(op: str, found: AnyValue, count: int | None) -> list[Ex
 
 
 def _check_signature(each: UserConverter) -> None:
-    """Refuse a function that takes no context.
-
-    Raises:
-        OptionError: It does not, or cannot say what it takes.
-    """
+    """Refuse a function that takes no context."""
     try:
         parameters = list(inspect.signature(each.function).parameters.values())
     except (TypeError, ValueError) as error:

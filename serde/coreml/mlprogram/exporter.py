@@ -227,11 +227,7 @@ def _all_operations(block: AnyValue) -> list[AnyValue]:
 def _names_of(
     outputs: Sequence[Value], model: RelayModel, builder: ProgramBuilder, report: Report
 ) -> set[str]:
-    """Return the names of the outputs, of which constants are written now.
-
-    Raises:
-        UnsupportedModelError: Programs hold no such constants, or none of so many axes.
-    """
+    """Return the names of the outputs, of which constants are written now."""
     found = set()
     for value, name in zip(outputs, model.meta.outputs, strict=True):
         try:

@@ -211,11 +211,7 @@ class LayerBuilder(Builder):
 def _bind_inputs(
     converter: Converter, inputs: Mapping[str, Argument], op: str, builder: LayerBuilder
 ) -> tuple[list[AnyValue], Fields]:
-    """Return the operands and the attributes of a converter among the inputs of an operation.
-
-    Raises:
-        Unsupported: An attribute is computed.
-    """
+    """Return the operands and the attributes of a converter among the inputs of an operation."""
     given = {name: each for name, each in inputs.items() if each is not None}
     operands: list[AnyValue] = []
     for name in converter.operands:

@@ -268,11 +268,7 @@ def _known_options() -> frozenset[str]:
 
 
 def _plain(name: str, value: AnyValue) -> AnyValue:
-    """Return the value of an option as JSON holds it.
-
-    Raises:
-        OptionError: It is one that no other process can be told.
-    """
+    """Return the value of an option as JSON holds it."""
     if isinstance(value, (Tolerance, Limits)):
         value = dataclasses.asdict(value)
     try:
@@ -295,11 +291,7 @@ def _simple(value: AnyValue) -> AnyValue:
 
 
 def _check_out(writer: AnyBridge, settings: Settings) -> str:
-    """Make the folder of the targets, or refuse it; return how their names end.
-
-    Raises:
-        OptionError: Nothing can be written there, or not with these options.
-    """
+    """Make the folder of the targets, or refuse it; return how their names end."""
     options, _ = bind_options(writer.export_options or object, _without_code(settings.options))
     if is_url(settings.out) and Address.of(settings.out).protocol:
         return written_suffix(writer, "model", options)

@@ -84,11 +84,7 @@ def _convert(request: Mapping[str, AnyValue], report: Report, answer: dict[str, 
 
 
 def _wanted(model: Staged) -> list[str]:
-    """Return what a model that was fetched needs besides.
-
-    Raises:
-        FormatError: That is more than any model has.
-    """
+    """Return what a model that was fetched needs besides."""
     if len(model.missing) > MAX_ARCHIVE_MEMBERS:
         count = f"more than {MAX_ARCHIVE_MEMBERS:,} files of external data"
         raise FormatError(f"expected a model, found {count}", path=model.paths[0])

@@ -234,11 +234,7 @@ class _Batch:
             self._watch()
 
     def _watch(self) -> None:
-        """Look now and then whether there is still somebody who works.
-
-        Raises:
-            ClusterError: The scheduler is gone, or has had no worker for long.
-        """
+        """Look now and then whether there is still somebody who works."""
         now = time.monotonic()
         if now - self._watched < _WATCH:
             return
@@ -250,11 +246,7 @@ class _Batch:
             raise ClusterError(f"scheduler {self._address}: no worker for {_EMPTY:g} s")
 
     def _require_connection(self) -> None:
-        """Wait until a connection that was lost is there again, as long as Dask itself does.
-
-        Raises:
-            ClusterError: It does not come back.
-        """
+        """Wait until a connection that was lost is there again, as long as Dask itself does."""
         while self._client.status == "connecting":
             time.sleep(_POLL)
         if self._client.status != "running":
@@ -276,11 +268,7 @@ class _Batch:
             self._submit(task.job, task.tries + 1)
 
     def _failed(self, task: _Task, error: BaseException) -> Iterator[Outcome]:
-        """Yield the outcome of a task that has raised; none if it has to be run again.
-
-        Raises:
-            ClusterError: The scheduler, which reads tasks too, has no serde.
-        """
+        """Yield the outcome of a task that has raised; none if it has to be run again."""
         if _UNREADABLE in str(error):
             raise ClusterError(
                 f"scheduler {self._address}: serde {__version__} is needed there too"
@@ -323,11 +311,7 @@ class _Batch:
             yield _killed(job)
 
     def check_workers(self) -> None:
-        """Require that workers have this version of serde, and say where something differs.
-
-        Raises:
-            ClusterError: None of them has.
-        """
+        """Require that workers have this version of serde, and say where something differs."""
         if not self._client.nthreads():
             _LOG.warning("scheduler %s has no worker yet", self._address)
             return
@@ -350,9 +334,6 @@ class _Batch:
 
         Returns:
             Whether there are others.
-
-        Raises:
-            ClusterError: There are only others.
         """
         found = versions or self._client.get_versions(packages=[_DISTRIBUTION])
         ours = found["client"]["packages"][_DISTRIBUTION]

@@ -191,11 +191,7 @@ class ForkServer:
                 self._server.prepare(text)
 
     def _fork(self) -> _Child:
-        """Return a new child; a server that has died is started again.
-
-        Raises:
-            ServerEnded: It cannot be kept alive, or is not wanted any more.
-        """
+        """Return a new child; a server that has died is started again."""
         for _ in range(2):
             with self._lock:
                 if self._closed:
@@ -276,11 +272,7 @@ class _Child:
         self.is_fit = False
 
     def call(self, text: bytes, seconds: float | None) -> Ending:
-        """Return how a request ended; the process with it, unless it is fit for another.
-
-        Raises:
-            ServerEnded: Nothing can be said of it.
-        """
+        """Return how a request ended; the process with it, unless it is fit for another."""
         self.is_fit = False
         try:
             with _memory_file(text) as asked, _memory_file() as answer, _printed() as errors:

@@ -290,11 +290,7 @@ def read_outcomes(path: Path, run: int) -> Iterator[Outcome]:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    """Return a connection to a file of whom nobody knows who made it.
-
-    Raises:
-        OptionError: It, or a file that SQLite keeps beside it, is a link or no plain file.
-    """
+    """Return a connection to a file of whom nobody knows who made it."""
     for suffix in ("", "-journal", "-wal", "-shm"):
         beside = path.with_name(path.name + suffix)
         if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):
@@ -341,11 +337,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Make the tables in an empty file; refuse one that is something else.
-
-    Raises:
-        FormatError: It is another program's, or of another layout, or damaged.
-    """
+    """Make the tables in an empty file; refuse one that is something else."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     tables = connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     if application or tables:
@@ -361,11 +353,7 @@ def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file whose tables are others: with triggers or views, reading may do anything.
-
-    Raises:
-        FormatError: They are.
-    """
+    """Refuse a file whose tables are others: with triggers or views, reading may do anything."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     layout = connection.execute("PRAGMA user_version").fetchone()[0]
     expected = f"expected a ledger of layout {_LAYOUT}"

@@ -182,11 +182,7 @@ def _entry(
 
 
 def _object(text: str) -> Mapping[str, AnyValue]:
-    """Return the object that a line of JSON holds.
-
-    Raises:
-        OptionError: It holds none.
-    """
+    """Return the object that a line of JSON holds."""
     try:
         found = parse_json(text)
     except ValueError as error:
@@ -197,11 +193,7 @@ def _object(text: str) -> Mapping[str, AnyValue]:
 
 
 def _cells(columns: list[str], cells: list[str]) -> dict[str, AnyValue]:
-    """Return what a line of CSV says; empty cells say nothing.
-
-    Raises:
-        OptionError: It has more or less cells than there are columns.
-    """
+    """Return what a line of CSV says; empty cells say nothing."""
     if len(cells) != len(columns):
         raise OptionError(f"expected {len(columns)} cells, found {len(cells)}")
     pairs = zip(columns, cells, strict=True)

@@ -127,13 +127,7 @@ def _fault(entry: Entry, error: Exception) -> Outcome:
 def _jobs(
     entry: Entry, out: str, suffix: str, storage: Mapping[str, AnyValue], limit: int
 ) -> Iterator[Job]:
-    """Yield the jobs of an entry.
-
-    Raises:
-        FileNotFoundError: A pattern or folder stands for nothing.
-        OptionError: It stands for several models, with one target, or for too many names.
-        StoreError: A store does not answer.
-    """
+    """Yield the jobs of an entry."""
     if len(entry.sources) > 1:
         target = entry.target or target_name(Address.of(entry.sources[0]).name, suffix)
         yield Job(entry.sources[0], entry.sources, join(out, target), entry.options)

@@ -95,11 +95,7 @@ def write_torchserve(
 
 
 def _check_replaced(target: Path, overwrite: bool) -> None:
-    """Refuse to replace an archive of others, unless that is asked for.
-
-    Raises:
-        OptionError: There is one.
-    """
+    """Refuse to replace an archive of others, unless that is asked for."""
     if overwrite or not target.exists():
         return
     try:

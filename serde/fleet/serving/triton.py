@@ -147,11 +147,7 @@ class _Described:
         return cls(inputs, outputs, max_batch_size if batched else 0)
 
     def scores(self, labels: Sequence[str], report: Report, *, must: bool) -> list[str]:
-        """Return the outputs that are scores of labelled classes.
-
-        Raises:
-            OptionError: There is none, and there `must` be one.
-        """
+        """Return the outputs that are scores of labelled classes."""
         if not labels:
             return []
         found = labelled(self.outputs, len(labels), batched=self.max_batch_size > 0)
@@ -164,11 +160,7 @@ class _Described:
 
 
 def _ports(report: Report, kind: str) -> list[Port]:
-    """Return the inputs or outputs that a conversion wrote.
-
-    Raises:
-        OptionError: A shape or dtype is not known, which a configuration has to tell.
-    """
+    """Return the inputs or outputs that a conversion wrote."""
     found = []
     for each in report.facts[kind]:
         if each["shape"] is None or each["dtype"] is None:
@@ -178,11 +170,7 @@ def _ports(report: Report, kind: str) -> list[Port]:
 
 
 def _check_entry(root: Path, entry: Path) -> None:
-    """Refuse a place where there is something else than a model of Triton's.
-
-    Raises:
-        OptionError: There is.
-    """
+    """Refuse a place where there is something else than a model of Triton's."""
     if root.exists() and not root.is_dir():
         raise OptionError(f"{root}: expected a model repository, found a file")
     if not root.exists() and not root.parent.is_dir():
@@ -240,12 +228,7 @@ def _place(
 
 
 def _check_config(entry: Path, config: AnyValue, texts: Mapping[str, str]) -> None:
-    """Refuse a configuration that does not say what the new version is.
-
-    Raises:
-        FormatError: It is malformed.
-        OptionError: It says otherwise, or the labels are others.
-    """
+    """Refuse a configuration that does not say what the new version is."""
     path = entry / CONFIG
     there = read_config(_read(path), os.fspath(path))
     found = differences(there, config)

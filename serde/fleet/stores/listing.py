@@ -243,9 +243,6 @@ def _compiled(parts: Sequence[str]) -> re.Pattern[str]:
 
     What lies between two asterisks is matched where it comes first, and nowhere else: so a
     pattern takes no longer than its length times that of a name.
-
-    Raises:
-        OptionError: It is no sound one.
     """
     numbers = itertools.count()
     chunks: list[list[str]] = [[]]

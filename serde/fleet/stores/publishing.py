@@ -97,11 +97,7 @@ def _check_free(store: Store, own: str, beside: Sequence[Path]) -> None:
 
 
 def _checked_name(url: str) -> str:
-    """Return the name of the object that a URL stands for, if one can be written there.
-
-    Raises:
-        OptionError: None can.
-    """
+    """Return the name of the object that a URL stands for, if one can be written there."""
     address = Address.of(url)
     if address.protocol in ("http", "https") or address.rest:
         raise OptionError(f"{safe_url(url)}: nothing can be written there")

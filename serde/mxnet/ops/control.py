@@ -61,9 +61,6 @@ def _require_fixed(types: Sequence[TensorType], what: str) -> None:
     """Refuse what may have another shape in each iteration.
 
     A length that is a symbol is one for all of them, which MXNet finds when a graph is bound.
-
-    Raises:
-        Unsupported: A type is of such a shape.
     """
     for type_ in types:
         if any(isinstance(dim, Any) for dim in type_.shape):

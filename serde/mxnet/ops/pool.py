@@ -92,11 +92,7 @@ class _Window:
         self.overshoot = [self._overshoot(i) for i in range(self.ndim)] if ceil_mode else None
 
     def _overshoot(self, i: int) -> int | None:
-        """Return how far the last window reaches past the padding; None where it is not known.
-
-        Raises:
-            Unsupported: The last window may lie in the padding altogether.
-        """
+        """Return how far the last window reaches past the padding; None where it is not known."""
         length = self.ctx.type(self.data).shape[self.axes[i]]
         kernel, stride, pad = self.kernel[i], self.strides[i], self.pad[i][0]
         span = length + 2 * pad - kernel

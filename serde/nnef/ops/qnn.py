@@ -24,11 +24,7 @@ _LONGEST: Final = 2**24 // 255**2
 
 
 def _require_exact(count: int) -> None:
-    """Refuse sums that are rounded.
-
-    Raises:
-        Unsupported: There may be such.
-    """
+    """Refuse sums that are rounded."""
     if count > _LONGEST:
         raise Unsupported(
             f"sums of {count} products of integers, of which scalars hold those of {_LONGEST}"

@@ -33,11 +33,7 @@ OPS.refuses_calls(
 def _require_images(
     ctx: Import, input: Expr, rois: Expr, batch_index: Expr, *sizes: Sequence[int]
 ) -> None:
-    """Refuse feature maps of other than two axes, and what are no regions.
-
-    Raises:
-        Unsupported: They are such.
-    """
+    """Refuse feature maps of other than two axes, and what are no regions."""
     if ctx.rank(input) != 4 or any(len(size) != 2 or min(size) < 1 for size in sizes):
         found = f"rank {ctx.rank(input)} and {', '.join(str(list(size)) for size in sizes)}"
         raise Unsupported(f"regions of two axes have a form, found {found}")

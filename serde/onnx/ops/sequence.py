@@ -152,11 +152,7 @@ def _build_sequence(items: Sequence[Expr], element: TensorType) -> Expr:
 
 
 def _find_position(ctx: Import, position: Expr | None, default: int, count: int) -> int | None:
-    """Return a position from the start, `default` if it is absent, None if it is not known.
-
-    Raises:
-        Unsupported: It is outside of `count` places.
-    """
+    """Return a position from the start, `default` if it is absent, None if it is not known."""
     if position is None:
         given = default
     elif ctx.is_constant(position):

@@ -21,11 +21,7 @@ _OWN: Final = {Shape, Scalar}
 
 
 def _decode(raw: AnyValue, hint: AnyValue) -> AnyValue:
-    """Return an argument as it is.
-
-    Raises:
-        TypeError: It is no shape, or no number, and the converter takes nothing else.
-    """
+    """Return an argument as it is."""
     hints = get_args(hint) or (hint,)
     classes = tuple(each for each in hints if isinstance(each, type))
     if _OWN.isdisjoint(hints) or isinstance(raw, classes):

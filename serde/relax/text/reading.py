@@ -67,11 +67,7 @@ def read_script(text: str) -> AnyValue:
 
 
 def _check_places(script: Script, metadata: Metadata) -> None:
-    """Refuse a text that uses metadata that is not there, or texts of it in expressions.
-
-    Raises:
-        FormatError: It does.
-    """
+    """Refuse a text that uses metadata that is not there, or texts of it in expressions."""
     for key, number in sorted(script.metadata):
         found = metadata.get((key, number))
         if found is None:

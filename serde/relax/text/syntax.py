@@ -155,11 +155,7 @@ class _Checker:
     # Statements.
 
     def module(self, tree: ast.Module) -> None:
-        """Check a whole text: type variables and one class.
-
-        Raises:
-            FormatError: It holds something else.
-        """
+        """Check a whole text: type variables and one class."""
         for each in tree.body:
             if isinstance(each, ast.ClassDef) and not self._module:
                 self._class(each)

@@ -38,11 +38,7 @@ Node = NodeVar("Node", bound=Expr)
 
 
 def _copy(node: Node, device: AnyValue, span: Span | None, **fields: AnyValue) -> Node:
-    """Return a node with the fields that are not None.
-
-    Raises:
-        RelayError: A virtual device is given, of which there are none here.
-    """
+    """Return a node with the fields that are not None."""
     if device is not None:
         raise RelayError("virtual devices of nodes have no counterpart here")
     old = {name: _field(node, name) for name in fields}

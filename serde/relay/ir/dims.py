@@ -323,9 +323,6 @@ def _floor_divide(left: Dim, right: Dim) -> Dim:
     """Return ``left // right``, with the terms that `right` divides taken out of the quotient.
 
     ``(4*N + 6) // 4`` is ``N + 1``, and ``(N + 6) // 4`` is ``1 + (N + 2) // 4``.
-
-    Raises:
-        RelayError: `right` is 0.
     """
     if isinstance(left, Any) or isinstance(right, Any):
         return Any()

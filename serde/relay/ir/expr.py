@@ -569,11 +569,7 @@ _NO_NUMBERS: Final = "OSUcmM"
 
 
 def _narrow(data: Array, dtype: np.dtype[AnyValue]) -> Array:
-    """Return `data` in 32 bits.
-
-    Raises:
-        RelayError: It has a number beyond them.
-    """
+    """Return `data` in 32 bits."""
     with np.errstate(over="ignore"):
         found = data.astype(dtype)
     fits = np.isfinite(found) | ~np.isfinite(data) if dtype.kind == "f" else found == data

@@ -126,11 +126,7 @@ def _with_result(function: Function) -> Function:
 
 
 def _unify(functions: Mapping[GlobalVar, Function]) -> None:
-    """Type the variables below `functions`, and by them everything else.
-
-    Raises:
-        TypeInferenceError: Types do not fit, or one cannot be found.
-    """
+    """Type the variables below `functions`, and by them everything else."""
     nodes = list(all_nodes(*functions.values()))
     untyped = [node for node in nodes if isinstance(node, Var) and node.type is None]
     try:

@@ -204,11 +204,7 @@ class _Verifier:
         del self._open[len(self._open) - len(clause.variables) :]
 
     def _check_constructor(self, constructor: Constructor) -> None:
-        """Check that the module defines a constructor.
-
-        Raises:
-            VerifyError: It does not.
-        """
+        """Check that the module defines a constructor."""
         if self._mod is None:
             return
         data = self._mod.type_definitions.get(constructor.belong_to)
@@ -274,12 +270,7 @@ class _Verifier:
             raise self._fail(node, f"field {node.index} of a tuple with {count} fields")
 
     def _check_call(self, node: Call) -> None:
-        """Check what is called, and with how many operands.
-
-        Raises:
-            VerifyError: The operator is not declared, its operands or attributes are not those
-                it has, or what is called is no function.
-        """
+        """Check what is called, and with how many operands."""
         definition = node.op
         if isinstance(definition, OpDef):
             if len(node.args) != len(definition.operands):

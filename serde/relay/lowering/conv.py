@@ -67,11 +67,7 @@ def convolution_on_floats(integers: str) -> Callable[..., Expr]:
 
 
 def _require_exact(given: Sequence[str], lengths: Sequence[AnyValue], work: str) -> None:
-    """Refuse sums of integers that may leave what a float holds exactly.
-
-    Raises:
-        Unsupported: They may.
-    """
+    """Refuse sums of integers that may leave what a float holds exactly."""
     fixed = [length for length in lengths if isinstance(length, int)]
     taps = math.prod(fixed) if len(fixed) == len(lengths) else _MOST_TAPS
     if math.prod(map(_greatest, given)) * taps > _EXACT[work]:

@@ -155,11 +155,7 @@ def _operand(given: AnyValue, params: Sequence[Var]) -> AnyValue:
 
 
 def _require(node: Foreign, found: Sequence[AnyValue]) -> None:
-    """Raise if results are of other types than the call declares; more of them may be there.
-
-    Raises:
-        RelayError: There are others.
-    """
+    """Raise if results are of other types than the call declares; more of them may be there."""
     if len(found) < len(node.results) or not all(map(_fits, node.results, found)):
         raise RelayError(
             f"{node.full_name} of {node.framework}: declared to give {list(node.results)}, "

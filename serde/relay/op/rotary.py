@@ -9,11 +9,7 @@ from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 
 
 def _head_size(data: TensorType, num_heads: int) -> Dim:
-    """Return the width of a head.
-
-    Raises:
-        TypeInferenceError: Heads do not share the features equally.
-    """
+    """Return the width of a head."""
     if data.rank not in (3, 4):
         raise TypeInferenceError(f"expected data of rank 3 or 4, found {data!r}")
     width = data.shape[-1]

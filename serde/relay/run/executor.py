@@ -79,9 +79,6 @@ def _places(
     """Return values given by name by the places of their parameters.
 
     Two parameters may have one name; then it tells neither of them.
-
-    Raises:
-        RelayError: Several parameters have a name, or, if `strict`, none has it.
     """
     places: dict[str, list[int]] = {}
     for index, param in enumerate(function.params):

@@ -197,11 +197,7 @@ class Sequential(Pass):
 
 
 def _by_name(name: str) -> Pass:
-    """Return the pass of a name, with its default options.
-
-    Raises:
-        RelayError: There is none.
-    """
+    """Return the pass of a name, with its default options."""
     passes = importlib.import_module("serde.relay.transform")
     found = getattr(passes, name, None)
     if not isinstance(found, type) or not issubclass(found, Pass):

@@ -237,11 +237,7 @@ class _Names:
     several: dict[str, str] = field(default_factory=dict)
 
     def find(self, option: str, name: str) -> Expr:
-        """Return the value called `name`.
-
-        Raises:
-            OptionError: There is none, or it is no tensor.
-        """
+        """Return the value called `name`."""
         value = self.values.get(name)
         node, _colon, index = name.rpartition(":")
         if value is None and index == "0" and node in self.values and node not in self.several:

@@ -56,11 +56,7 @@ def with_input_types(
 
 
 def _resolve_type(param: Var, shape: Sequence[AnyValue] | None, dtype: str | None) -> TensorType:
-    """Return the type of an input with a shape and dtype of the caller.
-
-    Raises:
-        OptionError: It is none, or not one that the declared type accepts.
-    """
+    """Return the type of an input with a shape and dtype of the caller."""
     declared = param.type
     if not isinstance(declared, TensorType):
         raise OptionError(f"input {param.name_hint} is {declared!r} and takes no shape")

@@ -330,11 +330,7 @@ def _holds_lists(type_: Type | None) -> bool:
 
 
 def _as_sequences(type_: Type | None) -> Type | None:
-    """Return a type with sequences for lists of tensors.
-
-    Raises:
-        _UndecidedError: It has another algebraic data type, or a list of something else.
-    """
+    """Return a type with sequences for lists of tensors."""
     if type_ is None or type(type_) is TensorType:
         return type_
 

@@ -203,11 +203,7 @@ def _write_step(
 def _write_test(
     ctx: Export, types: Sequence[TensorType], asks: bool, limit: Value | None, going: Value | None
 ) -> _Part:
-    """Write whether a loop goes on: below its limit, where the last of what goes round says so.
-
-    Raises:
-        Unsupported: It always does.
-    """
+    """Write whether a loop goes on: below its limit, where the last of what goes round says so."""
     scope = GraphScope(ctx.scope, f"{ctx.source}/cond")
     with ctx.inside(scope):
         inputs = ctx.graph_inputs(types, "state")

@@ -222,11 +222,7 @@ def expand_max_pool2d(data: Expr, *, pool: Pooling) -> Expr:
 
 
 def _with_ceiling(data: Expr, pool: Pooling) -> tuple[int, ...]:
-    """Return the padding with which as many windows fit as a ceiling gives.
-
-    Raises:
-        Unsupported: There is no ceiling, or lengths are open.
-    """
+    """Return the padding with which as many windows fit as a ceiling gives."""
     if not pool.ceil_mode or any(each != 1 for each in pool.dilation):
         raise Unsupported("windows whose elements lie apart")
     before, after = split_padding(pool.padding, 2)

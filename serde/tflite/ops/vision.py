@@ -102,11 +102,7 @@ def import_detection_post_process(
 
 
 def _flexible_options(data: bytes, names: Sequence[str]) -> Mapping[str, float]:
-    """Return entries of a map in a FlexBuffer as numbers; 0 of what is not there, 1 of classes.
-
-    Raises:
-        Unsupported: The bytes are no map.
-    """
+    """Return entries of a map in a FlexBuffer as numbers; 0 of what is not there, 1 of classes."""
     found = {**dict.fromkeys(names, 0.0), "max_classes_per_detection": 1.0}
     try:
         # Only what is looked up is read: a map claims any number of entries.

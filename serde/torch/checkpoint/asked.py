@@ -189,11 +189,7 @@ def _present(states: Tensors) -> dict[str, AnyValue]:
 
 
 def _layers(cache: AnyValue) -> Sequence[AnyValue]:
-    """Return the layers of a cache, each with what it keeps.
-
-    Raises:
-        Unsupported: One keeps what cannot be given again.
-    """
+    """Return the layers of a cache, each with what it keeps."""
     layers = getattr(cache, "layers", None)
     if not layers:
         raise Unsupported("the module returns no cache")

@@ -224,11 +224,7 @@ class _Recording:
         return Ref(self._names[id(value)]) if id(value) in self._names else value
 
     def _are_equal(self, one: AnyValue, other: AnyValue) -> bool:
-        """Compare tied weights that are both on disk.
-
-        Raises:
-            FormatError: They differ.
-        """
+        """Compare tied weights that are both on disk."""
         first, second = self._read([one, other])
         if not all(a == b for a, b in zip_longest(first.chunks(), second.chunks())):
             raise FormatError("tied weights differ on disk", path=self._checkpoint.path)

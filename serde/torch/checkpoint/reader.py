@@ -151,11 +151,7 @@ def _program(call: Call, asked: Asked) -> AnyValue:
 
 
 def _as_asked(found: TorchModel, asked: Asked) -> TorchModel:
-    """Return a program with inputs as they are asked for.
-
-    Raises:
-        OptionError: The export took a length that is to be free for the one of the example.
-    """
+    """Return a program with inputs as they are asked for."""
     inputs, ranges = [], dict[str, Range]()
     for each, (name, (shape, _)) in zip(found.inputs, asked.inputs.items(), strict=True):
         for axis, (wanted, own) in enumerate(zip(shape, each.shape or (), strict=True)):

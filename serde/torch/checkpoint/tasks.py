@@ -46,11 +46,7 @@ def choose_class(config: AnyValue, task: str | None) -> tuple[type[AnyValue], st
 
 
 def _class_for(config: AnyValue, task: str) -> tuple[type[AnyValue], bool]:
-    """Return the class that does a task, and whether it is an encoder and a decoder.
-
-    Raises:
-        OptionError: The family has no such task.
-    """
+    """Return the class that does a task, and whether it is an encoder and a decoder."""
     for name in TASKS[task]:
         found = _classes(name, config)
         if found:
@@ -64,11 +60,7 @@ def _class_for(config: AnyValue, task: str) -> tuple[type[AnyValue], bool]:
 
 
 def _task_of(config: AnyValue, names: Sequence[str]) -> str:
-    """Return the one task that classes of these names do.
-
-    Raises:
-        OptionError: There is none, or there are several.
-    """
+    """Return the one task that classes of these names do."""
     found = [
         task
         for task in get_args(Task)

@@ -154,11 +154,7 @@ class _Reader:
         self._unpacked: set[str] = set()
 
     def graph(self) -> Graph:
-        """Return the graph.
-
-        Raises:
-            FormatError: It holds what no operator is.
-        """
+        """Return the graph."""
         inputs: list[str] = []
         nodes: list[Node] = []
         outputs: Sequence[AnyValue] = ()

@@ -178,11 +178,7 @@ def read_traced(
 def _as_called(
     found: TorchModel, module: AnyValue, given: Arguments, results: Sequence[str]
 ) -> TorchModel:
-    """Return a script as the program of the module that it was made of.
-
-    Raises:
-        ValueError: It does not take the tensors that the module is given.
-    """
+    """Return a script as the program of the module that it was made of."""
     leaves, names, spec = given.flatten()
     held = [isinstance(leaf, require("torch").Tensor) for leaf in leaves]
     owns = given.flatten(".")[1]

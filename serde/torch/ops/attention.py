@@ -216,11 +216,7 @@ def attend(
 
 
 def _align(ctx: Import, *operands: Expr) -> list[Expr]:
-    """Return tensors whose batches are alike, but for heads of keys that queries share.
-
-    Raises:
-        Unsupported: Lengths that are not fixed differ.
-    """
+    """Return tensors whose batches are alike, but for heads of keys that queries share."""
     fronts = [ctx.type(x).shape[:-2] for x in operands]
     if all(len(front) == len(fronts[0]) and front[:-1] == fronts[0][:-1] for front in fronts):
         return list(operands)

@@ -176,11 +176,7 @@ def import_dropout(ctx: Import, input: Expr, *, p: float, train: bool) -> Expr:
 
 
 def _check_rate(rate: float) -> None:
-    """Refuse a part of elements to drop that is none.
-
-    Raises:
-        Unsupported: It is so.
-    """
+    """Refuse a part of elements to drop that is none."""
     if not 0 <= rate <= 1:
         raise Unsupported(f"dropout of a part of {rate}")
 

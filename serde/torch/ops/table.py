@@ -30,11 +30,7 @@ __all__ = [
 
 
 def _check_hint(value: AnyValue, hint: AnyValue) -> None:
-    """Raise if a value is not what an annotation says that speaks of expressions.
-
-    Raises:
-        TypeError: It is not.
-    """
+    """Raise if a value is not what an annotation says that speaks of expressions."""
     if _is_checked(hint) and not _fits(value, hint):
         raise TypeError(f"expected {hint}, found {value!r}")
 

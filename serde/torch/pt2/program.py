@@ -65,11 +65,7 @@ class _Names:
     around: _Names | None = None
 
     def give(self, name: str, document: Document) -> None:
-        """Give a name a value.
-
-        Raises:
-            FormatError: It has one.
-        """
+        """Give a name a value."""
         if not name:
             raise document.fault("a value without a name")
         if name in self.known:
@@ -77,11 +73,7 @@ class _Names:
         self.known.add(name)
 
     def resolve(self, value: Argument, document: Document) -> Argument:
-        """Return an argument, all of whose names have a value.
-
-        Raises:
-            FormatError: One has none.
-        """
+        """Return an argument, all of whose names have a value."""
         if isinstance(value, list):
             return [self.resolve(each, document) for each in value]
         if isinstance(value, dict):
@@ -284,12 +276,7 @@ def _outputs(document: Document, names: _Names) -> Iterator[str]:
 
 
 def _inner_graph(graph: Document, around: _Names) -> Graph:
-    """Return a graph inside a node.
-
-    Raises:
-        FormatError: It is malformed.
-        LimitError: Too many graphs are around it.
-    """
+    """Return a graph inside a node."""
     names = _Names(depth=around.depth + 1, around=around)
     budget().check("depth", names.depth, "a graph inside of graphs")
     inputs = []

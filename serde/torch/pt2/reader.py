@@ -86,11 +86,7 @@ def _metadata(archive: Archive) -> dict[str, str]:
 def _named(
     archive: Archive, inputs: Sequence[Input], outputs: Sequence[str]
 ) -> tuple[Sequence[Input], Sequence[str]]:
-    """Return inputs and outputs under the names that an archive of serde's tells beside them.
-
-    Raises:
-        FormatError: There are not as many, or two are the same.
-    """
+    """Return inputs and outputs under the names that an archive of serde's tells beside them."""
     member = _extra(archive)
     if member not in archive.members:
         return inputs, outputs

@@ -132,12 +132,7 @@ class Payloads:
         available: int,
         dtype: str,
     ) -> None:
-        """Check that a tensor lies in its storage, and draw for one that repeats it.
-
-        Raises:
-            FormatError: It lies outside.
-            LimitError: It repeats it out of all proportion, beyond the constants that are left.
-        """
+        """Check that a tensor lies in its storage, and draw for one that repeats it."""
         width = numpy_dtype(dtype).itemsize
         needed = (offset + span(shape, strides)) * width
         if available == 0:

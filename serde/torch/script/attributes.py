@@ -137,12 +137,7 @@ class Attributes:
 
 
 def _check_view(tensor: AnyValue, name: str) -> None:
-    """Refuse a view outside its storage, and draw for one that repeats what that holds.
-
-    Raises:
-        FormatError: It is outside.
-        LimitError: It takes more bytes of constants than are left.
-    """
+    """Refuse a view outside its storage, and draw for one that repeats what that holds."""
     held, total = tensor.untyped_storage().nbytes(), tensor.numel() * tensor.element_size()
     reach = tensor.storage_offset() + span(tensor.shape, tensor.stride())
     if reach * tensor.element_size() > held and total:

@@ -193,11 +193,7 @@ def _entries(given: Mapping[str, AnyValue], name: str) -> list[str]:
 
 
 def _build(type_: AnyValue, name: str, given: Mapping[str, AnyValue]) -> AnyValue:
-    """Return an argument of a type.
-
-    Raises:
-        CheckError: It is no tensor, number, or structure of these.
-    """
+    """Return an argument of a type."""
     kind = type_.kind()
     if name in given and not isinstance(given[name], require("torch").Tensor):
         return given[name]

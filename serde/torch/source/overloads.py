@@ -106,11 +106,7 @@ def _as(node: Node, op: str, pairs: Pairs, output: str = "", *, several: bool = 
 
 
 def _call(node: Node, values: Mapping[str, AnyValue], walk: Walk) -> Node:
-    """Return a node with its overload, and its arguments by the names of the schema.
-
-    Raises:
-        Unsupported: No overload takes them.
-    """
+    """Return a node with its overload, and its arguments by the names of the schema."""
     kinds = {name: _kind(each, walk) for name, each in values.items()}
     if node.op in _OF_NUMBERS and "Tensor" not in kinds.values():
         return _as(node, _OF_NUMBERS[node.op], list(node.arguments))
@@ -230,11 +226,7 @@ def _of_list(node: Node, given: Mapping[str, AnyValue]) -> Node:
 
 
 def _of_tensor(node: Node, values: Mapping[str, AnyValue], walk: Walk) -> Iterator[Node]:
-    """Yield views of a tensor, one behind the other, and what takes or writes their elements.
-
-    Raises:
-        Unsupported: It is no tensor, or what is in brackets has no meaning there.
-    """
+    """Yield views of a tensor, one behind the other, and what takes or writes their elements."""
     if _kind(values["0"], walk) != "Tensor":
         raise Unsupported(f"{_kind(values['0'], walk)} has no items")
     given = dict(node.arguments)

@@ -124,11 +124,7 @@ def _library() -> Globals:
 
 
 def _place(model: Instance, stored: Mapping[str, Weight]) -> dict[str, Weight]:
-    """Return the weights of a module by name, each of the type that its constructor says.
-
-    Raises:
-        FormatError: One is missing, another's or of another type; or one is left.
-    """
+    """Return the weights of a module by name, each of the type that its constructor says."""
     held: dict[str, Held] = {}
     seen: set[int] = set()
     pending = [("", model)]
@@ -164,11 +160,7 @@ def _holds(module: Instance) -> bool:
 
 
 def _read_weights(root: Path) -> dict[str, Weight]:
-    """Return the weights of the folder, as ranges of a file.
-
-    Raises:
-        FormatError: It is malformed.
-    """
+    """Return the weights of the folder, as ranges of a file."""
     return {**read_safetensors(member_path(os.fspath(root), WEIGHTS))}
 
 

@@ -67,12 +67,7 @@ def read_back(program: TorchProgram) -> TorchModel:
 
 
 def _ask_pytorch(make: Callable[..., AnyValue], program: TorchProgram, name: str) -> AnyValue:
-    """Return what PyTorch makes of the live module.
-
-    Raises:
-        LimitError: It would trace too many iterations of loops.
-        Unsupported: It does not take the module.
-    """
+    """Return what PyTorch makes of the live module."""
     torch = require("torch")
     model = to_module(program)
     try:
@@ -112,11 +107,7 @@ def _export(torch: AnyValue, model: AnyValue, program: TorchProgram) -> bytes:
 
 
 def _draw_iterations(body: Sequence[Statement], times: int = 1) -> None:
-    """Take what PyTorch makes of loops, which it traces iteration by iteration.
-
-    Raises:
-        LimitError: There are too many iterations, or too many nodes in all of them.
-    """
+    """Take what PyTorch makes of loops, which it traces iteration by iteration."""
     for each in body:
         if isinstance(each, If):
             _draw_iterations(each.then, times)

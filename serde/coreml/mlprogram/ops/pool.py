@@ -79,11 +79,7 @@ class _Window:
 
 
 def _convert_window(ctx: Import, x: Expr, pool: PoolAttributes) -> _Window:
-    """Return a window, rounded up as MIL does where lengths or padding tell how.
-
-    Raises:
-        Unsupported: Relay has no window of so many axes, or none that is rounded up so.
-    """
+    """Return a window, rounded up as MIL does where lengths or padding tell how."""
     sizes = pool.kernel_sizes
     rank = len(sizes)
     if rank not in USUAL or ctx.type(x).rank != rank + 2:

@@ -199,12 +199,7 @@ def _open_changes(
 
 
 def _find_tensor(values: Mapping[str, Expr], name: str) -> Expr:
-    """Return the tensor of a name.
-
-    Raises:
-        Incomplete: It could not be converted.
-        Unsupported: There is none.
-    """
+    """Return the tensor of a name."""
     if name not in values:
         raise Unsupported(f"no tensor is called {name!r}")
     if isinstance(values[name], Hole):

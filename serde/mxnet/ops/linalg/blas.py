@@ -50,11 +50,7 @@ def product_of(
 
 
 def _rows_last(ctx: Import, data: Expr, axis: int) -> Expr:
-    """Return `data` with the axis of its rows before that of its columns.
-
-    Raises:
-        Unsupported: There is no such axis.
-    """
+    """Return `data` with the axis of its rows before that of its columns."""
     rank = ctx.type(data).rank
     if not -rank <= axis < rank or axis % rank == rank - 1:
         raise Unsupported(f"axis={axis}: no axis of rows of {ctx.type(data)!r}")

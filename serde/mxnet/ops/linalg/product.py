@@ -119,11 +119,7 @@ def import_np_dot(ctx: Import, a: Expr, b: Expr) -> Expr:
 
 
 def _contract(a: Expr, b: Expr, left: Sequence[int], right: Sequence[int]) -> Expr:
-    """Return the sum of products over pairs of axes; the others stay in their order.
-
-    Raises:
-        Unsupported: There are not as many axes of both sides.
-    """
+    """Return the sum of products over pairs of axes; the others stay in their order."""
     if len(left) != len(right):
         raise Unsupported(f"{len(left)} axes against {len(right)}")
     ranks = [each.checked_type.rank for each in (a, b)]  # type: ignore[union-attr]

@@ -39,11 +39,7 @@ from serde.relay.ir import Expr, call
 
 
 def _attributes(conv: ConvAttributes) -> dict[str, AnyValue]:
-    """Return the attributes of Relay's convolution of levels.
-
-    Raises:
-        Unsupported: Channels do not lie behind the batch axis.
-    """
+    """Return the attributes of Relay's convolution of levels."""
     if layouts(conv.ndim, conv.layout)[0][1] != "C":
         raise Unsupported(f"layout {conv.layout!r} of a quantised convolution")
     return conv.to_relay()

@@ -70,11 +70,7 @@ class _Vector:
             begin += ctx.static_shape(part)[0]
 
     def take(self, *shape: int) -> Expr:
-        """Return the next piece in a shape.
-
-        Raises:
-            Unsupported: The vector is at its end.
-        """
+        """Return the next piece in a shape."""
         size = math.prod(shape)
         begin, self._at = self._at, self._at + size
         if self._at > self._length:
@@ -87,11 +83,7 @@ class _Vector:
         return relay.reshape(piece, shape)
 
     def finish(self) -> None:
-        """Refuse a vector that has more.
-
-        Raises:
-            Unsupported: It has.
-        """
+        """Refuse a vector that has more."""
         if self._at != self._length:
             raise Unsupported(f"{self._length} parameters where the layers have {self._at}")
 

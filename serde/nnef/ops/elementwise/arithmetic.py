@@ -121,9 +121,6 @@ def _as_scalars(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
     """Return integers as scalars that compare alike.
 
     However scalars round a number beyond what they hold, it stays on its side of one that they do.
-
-    Raises:
-        Unsupported: Both sides may be beyond.
     """
     sides = (lhs, rhs)
     narrow = all(tensor_type(each).dtype in _NARROW for each in sides)

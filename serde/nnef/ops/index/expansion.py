@@ -23,11 +23,7 @@ OPS.expands("cumprod")(running(relay.multiply, 1))
 
 
 def _whole_numbers(count: int, shape: list[int], dtype: str) -> Expr:
-    """Return the whole numbers from 0 on as scalars, in a shape that broadcasts.
-
-    Raises:
-        Unsupported: The dtype does not hold them, so that others would be equal to them.
-    """
+    """Return the whole numbers from 0 on as scalars, in a shape that broadcasts."""
     if count > 2 ** (np.finfo(numpy_dtype(dtype)).nmant + 1):
         raise Unsupported(f"numbers up to {count} are compared in {dtype}")
     return relay.const(allocation.arange(count).reshape(shape), dtype)

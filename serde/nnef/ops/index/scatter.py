@@ -21,11 +21,7 @@ from serde.walk.expansion.tensors import fixed_shape
 
 
 def _known(*places: Expr) -> list[Array]:
-    """Return places that are constant.
-
-    Raises:
-        Unsupported: Some are not.
-    """
+    """Return places that are constant."""
     found: list[Array] = [each.data for each in places if isinstance(each, Constant)]
     if len(found) < len(places):
         raise Unsupported("NNEF has no fragment that writes elements to places that are computed")

@@ -39,11 +39,7 @@ def import_slice(
 
 
 def _require_valid(length: Dim, axis: int, begin: int, end: int, stride: int) -> None:
-    """Refuse bounds that the specification calls invalid, which Python would cut to the axis.
-
-    Raises:
-        Unsupported: They are.
-    """
+    """Refuse bounds that the specification calls invalid, which Python would cut to the axis."""
     if not isinstance(length, int) or not stride:
         return
     first = min(begin + length if begin < 0 else begin, length)

@@ -40,9 +40,6 @@ def _lengthen(attrs: Mapping[str, AnyValue], longer: Sequence[int]) -> dict[str,
     """Return the attributes of a convolution whose results are longer at the end of each axis.
 
     ONNX has them longer by less than a stride or a dilation; what is more is padding less there.
-
-    Raises:
-        Unsupported: There is not so much padding.
     """
     pads, rest = list(attrs["pads"]), list(longer)
     steps = map(max, attrs["strides"], attrs["dilations"])

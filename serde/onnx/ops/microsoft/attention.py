@@ -56,9 +56,6 @@ def _to_bias(ctx: Import, mask: Expr, query: Expr, key: Expr, hidden: float) -> 
     """Return what a mask of integers adds to the products: `hidden` where it is not positive.
 
     A vector has the number of keys of each sample, and may have the first of them behind it.
-
-    Raises:
-        Unsupported: The mask has another form.
     """
     type_ = ctx.type(mask)
     if type_.rank == 1:
@@ -226,11 +223,7 @@ def import_multi_head_attention(
 
 
 def _pair_past(keys: Expr | None, values: Expr | None) -> tuple[Expr, Expr] | None:
-    """Return keys and values of the past, None where there is none.
-
-    Raises:
-        Unsupported: There is one without the other.
-    """
+    """Return keys and values of the past, None where there is none."""
     if keys is None and values is None:
         return None
     if keys is None or values is None:

@@ -168,11 +168,7 @@ def import_tree_ensemble(
 
 
 def _read_vector(ctx: Import, tensor: onnx.TensorProto, kind: str) -> Array:
-    """Return the elements of a tensor.
-
-    Raises:
-        Unsupported: It is no vector, or its dtype does not begin with `kind`.
-    """
+    """Return the elements of a tensor."""
     found = ctx.values(tensor)
     if found.ndim != 1 or not str(found.dtype).startswith(kind):
         raise Unsupported(f"expected a vector of {kind}, found {found.dtype}{list(found.shape)}")
@@ -197,9 +193,6 @@ class _Branches:
         Args:
             roots: The number of the first branch of each tree.
             leaves: Anything of every leaf.
-
-        Raises:
-            Unsupported: The lists do not fit together.
         """
         count = len(self.features)
         lists = (self.splits, self.modes, *self.children, *self.are_leaves, self.missing)

@@ -28,11 +28,7 @@ _UNUSED = ("nodes_hitrates", "nodes_hitrates_as_tensor")
 
 
 def _read_numbers(ctx: Import, given: Sequence[float], tensor: onnx.TensorProto | None) -> Array:
-    """Return numbers that are floats, or doubles in a tensor.
-
-    Raises:
-        Unsupported: The tensor is no vector of floats.
-    """
+    """Return numbers that are floats, or doubles in a tensor."""
     found = np.array(given, np.float32) if tensor is None else ctx.values(tensor)
     if found.ndim != 1 or found.dtype not in (np.float32, np.float64):
         raise Unsupported(f"numbers in {found.dtype}{list(found.shape)}")

@@ -36,11 +36,7 @@ def _walk(
     out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
 ) -> _Walk:
-    """Return the attributes in full, axes counted from the front.
-
-    Raises:
-        TypeInferenceError: One has neither no items nor one for each tensor, or an axis is outside.
-    """
+    """Return the attributes in full, axes counted from the front."""
     given = {"axes": axes, "reverse": reverse, "out_axes": out_axes, "out_reverse": out_reverse}
     for name, items in given.items():
         count = len(out_ranks if name.startswith("out") else ranks)

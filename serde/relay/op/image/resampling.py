@@ -177,11 +177,7 @@ def _axes(
 
 
 def _scaled_length(length: Dim, ratio: float) -> Dim:
-    """Return a length times a ratio of float32, rounded down.
-
-    Raises:
-        TypeInferenceError: The ratio is none.
-    """
+    """Return a length times a ratio of float32, rounded down."""
     if not 0 < ratio < math.inf:
         raise TypeInferenceError(f"a length is scaled by {ratio}")
     if isinstance(length, int):

@@ -160,11 +160,7 @@ def _shift(x: Expr, zero_point: Expr | None, dtype: str) -> Expr:
 
 
 def _of_filters(zero_point: Expr, weight: Expr, layout: str, first: str) -> Expr:
-    """Return the zero point of each output channel in a shape that broadcasts with the weight.
-
-    Raises:
-        TypeInferenceError: How many channels there are is not known.
-    """
+    """Return the zero point of each output channel in a shape that broadcasts with the weight."""
     if not tensor_type(zero_point).rank or is_zero(zero_point):
         return zero_point
     lengths = tensor_type(weight).concrete_shape

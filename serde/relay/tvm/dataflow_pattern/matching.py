@@ -371,11 +371,7 @@ def _same_value(wanted: AnyValue, found: AnyValue) -> bool:
 
 
 def _type_of(expr: Expr) -> Type | None:
-    """Return the type of an expression, inferred where it is not known; an operator has none.
-
-    Raises:
-        TypeInferenceError: It cannot be inferred.
-    """
+    """Return the type of an expression, inferred where it is not known; an operator has none."""
     if expr.type is not None or isinstance(expr, Op):
         return expr.type
     main = infer_module(IRModule.from_expr(expr))[0]["main"]

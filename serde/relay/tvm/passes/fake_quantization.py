@@ -122,11 +122,7 @@ class _Regions(ABC):
 
     @abstractmethod
     def _convert(self, old: Expr, new: Call) -> Expr | None:
-        """Return what stands for a region that ends in a node; None where none does.
-
-        Raises:
-            Exception: It cannot be converted.
-        """
+        """Return what stands for a region that ends in a node; None where none does."""
 
     def _apply(self, node: Call, types: Types) -> tuple[Expr, AffineType]:
         name = _op_name(node)

@@ -91,11 +91,7 @@ def _same(a: TensorAffineType, b: TensorAffineType) -> bool:
 
 
 def _tensor(types: Types, expr: Expr) -> TensorAffineType:
-    """Return what a tensor stands for.
-
-    Raises:
-        RelayError: It is not quantised.
-    """
+    """Return what a tensor stands for."""
     found = types.get(expr)
     if not isinstance(found, TensorAffineType):
         raise RelayError(f"{expr!r} is no quantised tensor")
@@ -119,11 +115,7 @@ def _requantize(
 
 
 def _real_constant(x: Expr) -> Constant:
-    """Return an operand that is not quantised.
-
-    Raises:
-        RelayError: It is no floating-point constant.
-    """
+    """Return an operand that is not quantised."""
     if not isinstance(x, Constant) or not is_float(tensor_type(x).dtype):
         raise RelayError(f"{x!r} is neither quantised nor a floating-point constant")
     return x

@@ -158,11 +158,7 @@ def _ask(
 
 
 def _reserve(ctx: Export, type_: TensorType | SequenceType) -> Value:
-    """Return zeros for what is stacked.
-
-    Raises:
-        Unsupported: How much that is, is not known.
-    """
+    """Return zeros for what is stacked."""
     shape = type_.concrete_shape if isinstance(type_, TensorType) else None
     if shape is None or not isinstance(type_, TensorType):
         raise Unsupported("stacks of open length in a higher-order operator", hint=HINT)

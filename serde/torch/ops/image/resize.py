@@ -48,11 +48,7 @@ def _lengths(
 def _check(
     ctx: ImportContext, x: Expr, size: Sequence[SymInt] | None, factors: Scales | None
 ) -> int:
-    """Return the number of spatial axes, of which each has a size or a factor that is one.
-
-    Raises:
-        Unsupported: It is not so.
-    """
+    """Return the number of spatial axes, of which each has a size or a factor that is one."""
     ctx.require_rank(x, 3, 5)
     rank = ctx.type(x).rank - 2
     if any(each is not None and len(each) != rank for each in (size, factors or None)):
@@ -63,11 +59,7 @@ def _check(
 
 
 def _scaled(ctx: ImportContext, x: Expr, axis: int, scale: float | None) -> SymInt:
-    """Return the length of an axis times a factor, rounded down.
-
-    Raises:
-        Unsupported: It is not known before the model runs.
-    """
+    """Return the length of an axis times a factor, rounded down."""
     length = ctx.type(x).shape[axis]
     if scale is None:
         raise Unsupported("a resizing without a size or a factor")
@@ -189,11 +181,7 @@ def _require_float(ctx: ImportContext, x: Expr, method: str) -> None:
 
 
 def _told_factors(ctx: ImportContext, x: Expr, dims: Sequence[Dim], scales: Scales) -> list[float]:
-    """Return factors, told or not, that give certain lengths.
-
-    Raises:
-        Unsupported: One does not.
-    """
+    """Return factors, told or not, that give certain lengths."""
     factors = []
     for length, size, scale in zip(ctx.type(x).shape[2:], dims, scales, strict=True):
         if isinstance(length, int) and isinstance(size, int):

@@ -68,11 +68,7 @@ def _expand_masks(ctx: Import, indices: Sequence[Expr | None]) -> list[Expr | No
 
 
 def _places(ctx: Import, x: Expr, indices: Sequence[Expr | None]) -> _Places:
-    """Return the indices that are given, broadcast.
-
-    Raises:
-        Unsupported: There are more than axes.
-    """
+    """Return the indices that are given, broadcast."""
     whole = _expand_masks(ctx, indices)
     if len(whole) > ctx.type(x).rank:
         raise Unsupported(f"{len(whole)} indices of a tensor of rank {ctx.type(x).rank}")

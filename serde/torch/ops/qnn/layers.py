@@ -172,11 +172,7 @@ OPS.imports(*(f"quantized::conv_transpose{ndim}d" for ndim in SPATIAL))(
 
 
 def _parameters(ctx: Import, packed: PackedParams) -> tuple[Expr, Expr]:
-    """Return scales and zero points of rows, in float32.
-
-    Raises:
-        Unsupported: The table has one scale, or is not quantised.
-    """
+    """Return scales and zero points of rows, in float32."""
     scale, zero = packed.scale, packed.zero_point
     if not isinstance(scale, Expr) or not isinstance(zero, Expr):
         raise Unsupported("a quantised table without a scale for each row")

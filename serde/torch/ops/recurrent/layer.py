@@ -345,11 +345,7 @@ def _direction(x: Expr, number: int) -> Expr:
 
 
 def _length(x: Expr, axis: int) -> int:
-    """Return a length of a weight.
-
-    Raises:
-        Unsupported: It is not fixed.
-    """
+    """Return a length of a weight."""
     type_ = x.checked_type
     length = type_.shape[axis] if isinstance(type_, TensorType) else None
     if not isinstance(length, int):

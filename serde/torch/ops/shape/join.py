@@ -144,11 +144,7 @@ def export_split(
 
 
 def _check_count(count: int) -> None:
-    """Refuse parts of which there are too many, or fewer than one.
-
-    Raises:
-        Unsupported: It is so.
-    """
+    """Refuse parts of which there are too many, or fewer than one."""
     if not 0 <= count <= _MOST_PARTS:
         raise Unsupported(f"{count} parts")
 

@@ -96,9 +96,6 @@ def _require_decided(ctx: Import, x: Expr, axes: Sequence[int]) -> tuple[int, ..
     """Return those axes that have length 1.
 
     A symbol of which the program knows the range is a length that it found not to be 1.
-
-    Raises:
-        Unsupported: One may have it or not.
     """
     shape = ctx.type(x).shape
     for axis in axes:

@@ -141,11 +141,7 @@ def export_col2im(ctx: Export, data: Value, *, col2im: Columns) -> Value:
 
 
 def _memory(ctx: Import, x: Expr) -> Expr:
-    """Return the elements of a tensor in the order in which they lie in memory.
-
-    Raises:
-        Unsupported: It may be a view of other memory.
-    """
+    """Return the elements of a tensor in the order in which they lie in memory."""
     source = x
     while isinstance(source, Call) and isinstance(source.op, OpDef) and source.op.has(Reshape):
         source = source.args[0]
@@ -157,11 +153,7 @@ def _memory(ctx: Import, x: Expr) -> Expr:
 def _strided_places(
     ctx: Import, memory: Expr, size: Sequence[SymInt], stride: Sequence[SymInt], offset: SymInt
 ) -> Array:
-    """Return the places in memory of a tensor with strides.
-
-    Raises:
-        Unsupported: Some are outside of it.
-    """
+    """Return the places in memory of a tensor with strides."""
     held = ctx.type(memory).shape[0]
     lengths = [ctx.fixed(each) for each in size]
     steps, first = [ctx.fixed(each) for each in stride], ctx.fixed(offset)

@@ -105,11 +105,7 @@ def _count_batch_dims(batch_dims: int, rank: int) -> int:
 
 
 def _lengths(x: Expr) -> tuple[int, ...]:
-    """Return a fixed shape.
-
-    Raises:
-        Unsupported: It is not fixed.
-    """
+    """Return a fixed shape."""
     shape = x.checked_type.concrete_shape if isinstance(x.checked_type, TensorType) else None
     if shape is None:
         hint = "use minimum_deployment_target='iOS16'"

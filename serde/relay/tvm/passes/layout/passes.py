@@ -99,11 +99,7 @@ class _Alterer(LayoutRewriter):
 
 
 def _tensor_types(node: Call) -> list[TensorType]:
-    """Return the types of the operands of a call, fields of tuples one by one.
-
-    Raises:
-        RelayError: One is no tensor.
-    """
+    """Return the types of the operands of a call, fields of tuples one by one."""
     types: list[TensorType] = []
     for argument in node.args:
         parts = argument.type.fields if isinstance(argument.type, TupleType) else [argument.type]

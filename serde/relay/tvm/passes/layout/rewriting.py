@@ -110,11 +110,7 @@ class LayoutRewriter(ABC):
         return self._plain[state]
 
     def _transform(self, raw: Expr, source: TensorLayout, target: TensorLayout) -> Expr:
-        """Return a value in another layout, with axes of length 1 in front where it lacks some.
-
-        Raises:
-            RelayError: The layouts have other axes.
-        """
+        """Return a value in another layout, with axes of length 1 in front where it lacks some."""
         if source == target:
             return raw
         key = (raw, source.name, target.name)

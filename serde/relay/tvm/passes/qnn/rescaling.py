@@ -76,11 +76,7 @@ def multiply_by_number(x: Expr, ratio: float) -> Expr:
 
 
 def _known(x: Expr, what: str) -> Array:
-    """Return the values of a scale.
-
-    Raises:
-        Unsupported: It is no constant.
-    """
+    """Return the values of a scale."""
     if not isinstance(x, Constant):
         raise Unsupported(f"{what} is no constant", hint="bind it, then fold constants")
     return np.asarray(x.data)
