@@ -384,10 +384,12 @@ class _BrokenWeight(Weight):
 
 
 def _agree(model: RelayModel, other: RelayModel) -> bool:
-    """Whether two models compute the same, as far as a check can tell."""
+    """Whether two models compute the same; outputs that tell nothing are equal to the bit."""
     report = Report()
     compare(RelayEngine(model), RelayEngine(other), model, report=report)
-    assert report.passed, [verdict.remark for verdict in report.verdicts]
+    wrong = [x for x in report.verdicts if not x.passed and (x.informative or x.max_abs != 0.0)]
+    assert report.verdicts
+    assert not wrong, [verdict.remark for verdict in wrong]
     return True
 
 

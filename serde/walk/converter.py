@@ -190,9 +190,12 @@ class Entry:
         An attribute that it does not know must have its default.
         """
         if self._takes is None:
-            known = {*self.converter.attributes, *self.converter.ignored}
+            known = {*self.converter.attributes, *self.converter.ignored, *self.declared.names}
             declared = node.op.attributes if isinstance(node.op, OpDef) else {}
             rest = {name: each.default for name, each in declared.items() if name not in known}
+            lost = [name for name, default in rest.items() if default is REQUIRED]
+            if lost:
+                raise RelayError(f"the exporter of {node.op!r} does not take {', '.join(lost)}")
             self._takes = self.declared.over(rest)
         if not self._takes.holds(node):
             return NotTaken(self._takes.fault(node) if worded else "")

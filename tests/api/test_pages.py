@@ -79,6 +79,50 @@ def test_the_format_of_the_page_is_known_to_the_command_line(package: Path) -> N
     assert re.search(r"--indent .*Columns by which each level", re.sub(r"\s+", " ", done.stdout))
 
 
+WRITTEN = """
+import sys
+
+sys.path.append({tests!r})
+
+from jsongraph.bridge import BRIDGE
+from jsongraph.ops import OPS
+from serde.core import Report
+from serde.errors import UnsupportedModelError
+from serde.relay import IRModule
+from serde.relay.ir.model import ModelMeta, RelayModel
+from support.samples import all_samples, build
+
+
+def is_written(function):
+    fields = getattr(function.body.type, "fields", (None,))
+    inputs = tuple(each.name_hint for each in function.params)
+    outputs = tuple(f"output{{index}}" for index in range(len(fields)))
+    model = RelayModel(IRModule.from_expr(function), {{}}, ModelMeta(inputs, outputs, "relay", "1"))
+    try:
+        BRIDGE.from_relay(model, BRIDGE.bind_export({{}}), report=Report())
+    except UnsupportedModelError:
+        return False
+    return True
+
+
+found = [(each.values[0].name, is_written(build(*each.values).function)) for each in all_samples()]
+written = [name for name, is_there in found if is_there]
+print(len(set(OPS.exported())), len(set(written)), len(dict(found)), len(written) / len(found))
+"""
+
+
+@pytest.mark.wide
+def test_the_format_of_the_page_writes_what_the_page_says(package: Path) -> None:
+    (package / "written.py").write_text(WRITTEN.format(tests=str(ROOT / "tests")))
+    done = run(package, "written.py")
+    assert done.returncode == 0, done.stderr[-5000:]
+    own, whole, known, share = map(float, done.stdout.split())
+    page = " ".join((ROOT / "docs/add-a-format.md").read_text(encoding="utf-8").split())
+    assert f"write {own:.0f} of Relay's {known:.0f} operators themselves" in page
+    assert f"of all {known:.0f} they write {whole:.0f}," in page
+    assert share >= 0.64
+
+
 OPERATOR_TESTS = """
 from jsongraph.bridge import BRIDGE
 from serde.bridge.formats import get_bridge
