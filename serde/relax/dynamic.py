@@ -29,16 +29,11 @@ Of lengths that it cannot compare they have no shape, and then TVM writes no loo
 """
 
 
-def make_spread(framework: Framework, lengths: Sequence[AnyValue]) -> Callable[..., AnyValue]:
-    """Return what spreads a tensor over a shape, an axis where its length is 1.
-
-    Args:
-        framework: TVM.
-        lengths: The shape, as numbers of 64 bits.
-    """
+def make_spread(framework: Framework) -> Callable[..., AnyValue]:
+    """Return what spreads a tensor over lengths of 64 bits, an axis where its length is 1."""
     te, tir = framework.te, framework.tir
 
-    def broadcast_to(x: AnyValue) -> AnyValue:
+    def broadcast_to(x: AnyValue, lengths: Sequence[AnyValue]) -> AnyValue:
         offset = len(lengths) - len(x.shape)
 
         def one(*indices: AnyValue) -> AnyValue:

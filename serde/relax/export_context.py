@@ -115,18 +115,19 @@ class ExportContext(walk.ExportContext[Value]):
         shapes = [self.extents(each) for each in operands]
         wanted = self.wide(broadcast_lengths(self.framework, shapes))
         first, *others = operands
-        spread = [self.emit_te(make_spread(self.framework, wanted), first)]
+        function = make_spread(self.framework)
+        spread = [self.emit_te(function, first, wanted)]
         if others:  # Lengths that are chosen from others would double from node to node.
             spread = [self._name_lengths(spread[0])]
-            named = make_spread(self.framework, self.wide(self.extents(spread[0])))
-            spread += [self.emit_te(named, each) for each in others]
+            named = self.wide(self.extents(spread[0]))
+            spread += [self.emit_te(function, each, named) for each in others]
         return spread
 
     def _name_lengths(self, x: Value) -> Value:
         """Return a value of which every length is an integer or a variable."""
         tir, found = self.framework.tir, self.framework.type_of(x.expr)
         lengths = [
-            each if isinstance(each, (tir.IntImm, tir.Var)) else tir.Var("length", "int64")
+            each if isinstance(each, (tir.IntImm, tir.Var)) else self.symbols.new_length()
             for each in found.shape.values
         ]
         wanted = self.framework.TensorType(lengths, found.dtype)
@@ -364,7 +365,7 @@ class ExportContext(walk.ExportContext[Value]):
         relax = self.framework.relax
         wide = x if self._dtype(x) == "int64" else self.emit("astype", x, "int64")
         (count,) = self.extents(x)
-        variables = [self.framework.tir.Var("length", "int64") for _ in range(count)]
+        variables = [self.symbols.new_length() for _ in range(count)]
         if not variables:
             return []
         whole = self.bind(relax.op.tensor_to_shape(self.expr(wide)))
@@ -452,7 +453,8 @@ class ExportContext(walk.ExportContext[Value]):
     ) -> AnyValue:
         given = [self.argument(each) for each in operands]
         named = {name: self.argument(each) for name, each in attributes.items()}
-        return self._checked(lambda: self.builder.call_te(function, *given, **named))
+        call = self.framework.call_te
+        return self._checked(lambda: call(self.builder, function, given, named))
 
     def _checked(self, build: Callable[[], AnyValue]) -> AnyValue:
         """Return what TVM builds."""

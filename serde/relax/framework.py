@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import inspect
+import itertools
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any as AnyValue, Final
 
@@ -81,6 +83,7 @@ class Framework:
         self.FuncType = _first(relax, "FuncStructInfo", "FuncType")
         self.PrimType = getattr(relax, "PrimStructInfo", None) or self.tvm.ir.PrimType
         variable = relax.Var("x", self.TensorType((), "float32"))
+        self._te_inputs = importlib.import_module("tvm.relax.utils").gen_call_tir_inputs
         self._type = "ty" if hasattr(variable, "ty") else "struct_info"
         self.Constant = getattr(relax, "Constant", None) or self.tvm.ir.GenericConst
         self.variables = (relax.Var, relax.GlobalVar, self.tir.Var)
@@ -191,14 +194,93 @@ class Framework:
             proxies = [self.statements.buffer_proxy(each) for each in (*ins, *outs)]
             return self.write_statements(lambda: write(*proxies))
 
-        made = self.te.extern(list(shapes), list(operands), fill, dtype=list(dtypes), name=name)
-        return list(made) if isinstance(made, (list, tuple)) else [made]
+        return self.extern_of_buffers(name, operands, shapes, dtypes, fill)
+
+    def extern_of_buffers(
+        self,
+        name: str,
+        operands: Sequence[AnyValue],
+        shapes: Sequence[AnyValue],
+        dtypes: Sequence[str],
+        fill: Callable[..., AnyValue],
+    ) -> list[AnyValue]:
+        """As :meth:`extern`, of what makes statements of buffers.
+
+        Each buffer has a name of its own, and so has its start: where two have one name, TVM
+        numbers them in the order of a table of objects, which is another in each process.
+        """
+        ins = [self._buffer(f"{name}_in{i}", x.shape, x.dtype) for i, x in enumerate(operands)]
+        made = enumerate(zip(shapes, dtypes, strict=True))
+        outs = [self._buffer(f"{name}_out{i}", *each) for i, each in made]
+        found = self.te.extern(
+            list(shapes), list(operands), fill, name=name, in_buffers=ins, out_buffers=outs
+        )
+        return list(found) if isinstance(found, (list, tuple)) else [found]
+
+    def _buffer(self, name: str, shape: AnyValue, dtype: str) -> AnyValue:
+        start = self.tir.Var(f"{name}_start", "int32")
+        declare = self.tir.decl_buffer
+        flat = {"layout": None} if "layout" in inspect.signature(declare).parameters else {}
+        return declare(shape, dtype, name, elem_offset=start, **flat)
 
     def cell(self, dtype: str, count: int = 1) -> AnyValue:
         """Return room for one number, or several, among statements; one stands at ``[0]``."""
         # Outside of a function the default layout is another than inside it.
         held = self.statements.alloc_buffer((count,), dtype, scope="local", layout=None)
         return self.statements.buffer_proxy(held)
+
+    def call_te(
+        self,
+        builder: AnyValue,
+        function: Callable[..., AnyValue],
+        operands: Sequence[AnyValue],
+        attributes: Mapping[str, AnyValue],
+    ) -> AnyValue:
+        """Return a call of what a function of tensor expressions becomes, added to the module.
+
+        As the builder's own, but that lengths which no operand has are handed over as they occur,
+        where that one takes the order of a set of objects, which is another in each process.
+        """
+        seen: dict[AnyValue, int] = {}
+
+        def compute(*operands: AnyValue, **attributes: AnyValue) -> AnyValue:
+            results = function(*operands, **attributes)
+            for variable in self._variables([operands, list(attributes.values()), results]):
+                seen.setdefault(variable, len(seen))
+            return results
+
+        made, given, types, *rest = self._te_inputs(compute, *operands, **attributes)
+        values = list(rest[0].values) if rest and rest[0] is not None else []
+        first = len(made.params) - len(values)
+        if not rest:  # Since 0.26 they are among the operands, and stand before the results.
+            count = len(list(itertools.takewhile(self._is_length, reversed(given))))
+            first = len(given) - count
+            given, values = given[:first], given[first:]
+        parameters = list(made.params)
+        last = first + len(values)
+        order = sorted(range(len(values)), key=lambda i: seen[parameters[first + i]])
+        parameters[first:last] = [parameters[first + index] for index in order]
+        values = [values[index] for index in order]
+        maps = [made.buffer_map] if hasattr(made, "buffer_map") else []
+        made = self.tir.PrimFunc(parameters, made.body, made.ret_type, *maps, made.attrs)
+        target = builder.add_func(made, function.__name__)
+        if rest:
+            shape = self.relax.ShapeExpr(values) if values else None
+            return self.relax.call_tir(target, given, types, shape)
+        return self.relax.call_tir(target, [*given, *values], types)
+
+    def _variables(self, x: AnyValue) -> Iterator[AnyValue]:
+        """Yield the variables of lengths in an argument or result of a compute function."""
+        if isinstance(x, self.te.Tensor):
+            x = x.shape
+        if isinstance(x, (list, tuple, self.tvm.ir.Array)):
+            for each in x:
+                yield from self._variables(each)
+        elif not isinstance(x, (str, bytes, float, int, type(None))):
+            yield from self.tir.analysis.undefined_vars(x)
+
+    def _is_length(self, x: AnyValue) -> bool:
+        return self.tvm.ir.is_prim_expr(x) and x.ty.dtype == "int64"
 
     def simplify(self, length: AnyValue) -> AnyValue:
         """Return a length in fewer operations, as TVM finds them."""

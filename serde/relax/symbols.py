@@ -94,10 +94,14 @@ class Symbols(walk.SymbolTable[Value]):
     def _declared(self, dim: Dim, scope: Scope) -> AnyValue:
         found = self.length(dim, scope)
         if found is None:
-            found = self._variable("length")  # The text may not declare what Python has, as `any`.
+            found = self.new_length()  # The text may not declare what Python has, as `any`.
             if isinstance(dim, SymDim):
                 self._show(dim, scope, found)
         return found
+
+    def new_length(self) -> AnyValue:
+        """Return a variable of its own name: two of one name TVM tells apart in any order."""
+        return self._variable(f"length{next(self._numbers)}")
 
     def _variable(self, name: str) -> AnyValue:
         return self._framework.tir.Var(plain_name(name), "int64")

@@ -194,14 +194,14 @@ def _length(ctx: ExportContext, dim: Dim) -> AnyValue:
     try:
         return ctx.dim(dim)
     except Unsupported:
-        return ctx.framework.tir.Var("n", "int64")
+        return ctx.symbols.new_length()
 
 
 def _know(ctx: ExportContext, rows: Value, lengths: Sequence[AnyValue]) -> Value:
     """Return rows with lengths that TVM knows."""
     if ctx.framework.type_of(rows.expr).shape is not None:
         return rows
-    return cast_shape(ctx, rows, [ctx.framework.tir.Var("rows", "int64"), *lengths])
+    return cast_shape(ctx, rows, [ctx.symbols.new_length(), *lengths])
 
 
 def _repeat_while(

@@ -199,7 +199,7 @@ def export_power(ctx: Export, lhs: Value, rhs: Value) -> Value:
 
 def _make_integer_power(framework: Framework) -> Callable[..., AnyValue]:
     """Return the power of integers by squaring, modulo the width of the dtype."""
-    tir, te, topi, script = framework.tir, framework.te, framework.topi, framework.statements
+    tir, topi, script = framework.tir, framework.topi, framework.statements
 
     def loop(ins: Sequence[AnyValue], outs: Sequence[AnyValue]) -> None:
         lhs, rhs, out = (script.buffer_proxy(each) for each in (*ins, *outs))
@@ -224,13 +224,10 @@ def _make_integer_power(framework: Framework) -> Callable[..., AnyValue]:
         shape = topi.add(lhs, rhs).shape
         count = [math.prod(shape)]
         flat = [topi.reshape(topi.broadcast_to(each, shape), count) for each in (lhs, rhs)]
-        made = te.extern(
-            count,
-            flat,
+        (made,) = framework.extern_of_buffers(
+            "integer_power", flat, [count], [lhs.dtype],
             lambda ins, outs: framework.write_statements(lambda: loop(ins, outs)),
-            dtype=[lhs.dtype],
-            name="integer_power",
-        )
+        )  # fmt: skip
         return topi.reshape(made, shape)
 
     return integer_power

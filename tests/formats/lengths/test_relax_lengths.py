@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -285,3 +288,43 @@ def test_indices_of_lengths_that_are_not_compared_are_spread() -> None:
     for one, other in (([1, 3, 0], [2]), ([1], [2, 0]), ([1, 3], [0, 2])):
         places = np.array(one), np.array(other)
         assert run(values, *places)[0].tolist() == values[places].tolist()
+
+
+TEXTS = """
+import sys
+
+sys.path.append({tests!r})
+
+from serde.bridge.formats import get_bridge
+from serde.core import Report
+from serde.relay import IRModule
+from serde.relay.ir.dims import symbol
+from serde.relay.ir.model import ModelMeta, RelayModel
+from support.samples import all_samples, build
+
+padding = [object() for _ in range({turn} * 10_007)]
+relax = get_bridge("relax")
+samples = {{each.id: each.values for each in all_samples()}}
+for name in {names!r}:
+    names = lambda variable, axis, length: symbol(f"d{{variable}}_{{axis}}")
+    function = build(*samples[name], names).function
+    inputs = tuple(each.name_hint for each in function.params)
+    model = RelayModel(IRModule.from_expr(function), {{}}, ModelMeta(inputs, ("y",), "relay", "1"))
+    print(relax.from_relay(model, relax.bind_export({{}}), report=Report()).module.script())
+"""
+ORDERED = ["add-0", "where-0", "argwhere-0", "serde.cumprod-0", "dyn.nn.upsampling-1", "tile-0"]
+
+
+@pytest.mark.wide
+def test_the_text_does_not_depend_on_the_process() -> None:
+    """TVM keeps lengths in sets of objects, which every process orders anew."""
+    tests = str(Path(__file__).parents[2])
+    texts = set()
+    for turn in range(4):
+        script = TEXTS.format(tests=tests, turn=turn, names=ORDERED)
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        texts.add(done.stdout)
+    assert len(texts) == 1

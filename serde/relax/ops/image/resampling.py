@@ -108,9 +108,9 @@ def export_serde_resize(
     cropped = resize.mode == "tf_crop_and_resize"
     operands = {"scales": scales, "roi": roi if cropped else None}
     operands = {key: each for key, each in operands.items() if each is not None}
-    compute = _resizing(ctx, data, named, lengths, resize.scale, resize.region if cropped else None,
-                        list(operands), attrs)  # fmt: skip
-    return ctx.emit_te(compute, data, *operands.values())
+    region = resize.region if cropped else None
+    compute = _resizing(ctx, data, named, resize.scale, region, list(operands), attrs)
+    return ctx.emit_te(compute, data, lengths, *operands.values())
 
 
 def _lengths(
@@ -160,20 +160,19 @@ def _resizing(
     ctx: Export,
     data: Value,
     axes: Sequence[int],
-    lengths: Sequence[AnyValue],
     scale: Sequence[float] | None,
     region: Sequence[float] | None,
     operands: Sequence[str],
     attrs: Mapping[str, AnyValue],
 ) -> Callable[..., AnyValue]:
-    """Return what resizes an image; the names of the further tensors are `operands`."""
+    """Return what resizes an image to lengths; the names of the further tensors are `operands`."""
     framework, given = ctx.framework, ctx.type(data).dtype
     te, tir = framework.te, framework.tir
     exact = attrs["method"] == "nearest" or given == "float64"
     work = given if exact else "float32"
     count = len(axes)
 
-    def resize(image: AnyValue, *tensors: AnyValue) -> AnyValue:
+    def resize(image: AnyValue, lengths: Sequence[AnyValue], *tensors: AnyValue) -> AnyValue:
         held = dict(zip(operands, tensors, strict=True))
 
         def number(values: Sequence[float] | None, key: str, at: int, default: float) -> AnyValue:

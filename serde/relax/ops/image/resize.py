@@ -109,7 +109,7 @@ def resize_axes(
     method, mode = attrs["method"], attrs["coordinate_transformation_mode"]
     work = given if method == "nearest_neighbor" or given == "float64" else "float32"
 
-    def resize(image: AnyValue, *edges: AnyValue) -> AnyValue:
+    def resize(image: AnyValue, sizes: Sequence[AnyValue], *edges: AnyValue) -> AnyValue:
         result, places = _widen(framework, image, work), []
         for number, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
             ends = _ends(framework, edges[0] if edges else roi, number, len(axes))
@@ -132,7 +132,7 @@ def resize_axes(
         return te.compute(result.shape, finish, name="resized")
 
     operands = [roi] if isinstance(roi, Value) else []
-    return ctx.emit_te(resize, data, *operands)
+    return ctx.emit_te(resize, data, list(sizes), *operands)
 
 
 def _ends(

@@ -65,7 +65,7 @@ def write_of_stacks(
         kept: How many of these are wanted: the others are what is computed with.
     """
     framework = ctx.framework
-    te, topi, script = framework.te, framework.topi, framework.statements
+    topi, script = framework.topi, framework.statements
     type_ = ctx.type(operands[0])
 
     def loop(ins: Lengths, outs: Lengths) -> None:
@@ -78,14 +78,10 @@ def write_of_stacks(
         batch = math.prod(lead)
         flat = [topi.reshape(each, (batch, *each.shape[-2:])) for each in tensors]
         shapes = [(batch, *each) for each in results(*(each.shape[-2:] for each in tensors))]
-        made = te.extern(
-            shapes,
-            flat,
+        made = framework.extern_of_buffers(
+            name, flat, shapes, [str(tensors[0].dtype)] * len(shapes),
             lambda ins, outs: framework.write_statements(lambda: loop(ins, outs)),
-            dtype=[str(tensors[0].dtype)] * len(shapes),
-            name=name,
-        )
-        made = made if isinstance(made, (list, tuple)) else [made]
+        )  # fmt: skip
         found = [topi.reshape(each, (*lead, *each.shape[1:])) for each in made[:kept]]
         return found if kept > 1 else found[0]
 

@@ -86,7 +86,7 @@ OPS.pairs(
 
 def spread(ctx: Export, data: Value, lengths: list[AnyValue]) -> Value:
     """Write `data` spread over a shape; which of its axes are spread may show at run time only."""
-    return ctx.emit_te(make_spread(ctx.framework, ctx.wide(lengths)), data)
+    return ctx.emit_te(make_spread(ctx.framework), data, ctx.wide(lengths))
 
 
 @OPS.exports("broadcast_to", ignored=("dtype",))

@@ -28,12 +28,11 @@ def fill(ctx: Export, value: Value, lengths: list[AnyValue], dtype: str) -> Valu
         dtype: Dtype of the result.
     """
     te = ctx.framework.te
-    shape = ctx.wide(lengths)
 
-    def full(x: AnyValue) -> AnyValue:
+    def full(x: AnyValue, shape: list[AnyValue]) -> AnyValue:
         return te.compute(shape, lambda *_: x().astype(dtype), name="full")
 
-    return ctx.emit_te(full, value)
+    return ctx.emit_te(full, value, ctx.wide(lengths))
 
 
 def _export_constant(
@@ -95,13 +94,13 @@ def export_arange(ctx: Export, start: Value, end: Value, step: Value, *, dtype: 
     else:
         length = ctx.dim(known)
 
-    def arange(first: AnyValue, by: AnyValue) -> AnyValue:
+    def arange(first: AnyValue, by: AnyValue, shape: list[AnyValue]) -> AnyValue:
         def one(place: AnyValue) -> AnyValue:
             return (first().astype(wide) + place.astype(wide) * by().astype(wide)).astype(own)
 
-        return te.compute(ctx.wide([length]), one, name="arange")
+        return te.compute(shape, one, name="arange")
 
-    return ctx.emit_te(arange, start, step)
+    return ctx.emit_te(arange, start, step, ctx.wide([length]))
 
 
 def _fill(ctx: Import, value: Expr, shape: Shape, dtype: str) -> Expr:

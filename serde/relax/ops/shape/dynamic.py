@@ -104,14 +104,14 @@ def export_tile(ctx: Export, data: Value, reps: Value) -> Value:
 
     shape = ctx.wide(compute_lengths(ctx, rank, lengths, reps, *own))
 
-    def tile(x: AnyValue) -> AnyValue:
+    def tile(x: AnyValue, shape: list[AnyValue]) -> AnyValue:
         def one(*indices: AnyValue) -> AnyValue:
             inner = indices[rank - len(x.shape) :]
             return x(*(tir.floormod(at, n) for at, n in zip(inner, x.shape, strict=True)))
 
         return te.compute(shape, one, name="tile")
 
-    return ctx.emit_te(tile, data)
+    return ctx.emit_te(tile, data, shape)
 
 
 @OPS.exports("dyn.expand_dims")
