@@ -105,11 +105,7 @@ class LayerAttributes:
     layout: bool = False
 
     def to_relay(self, ctx: Import, r: Expr, defaults: Sequence[str]) -> dict[str, AnyValue]:
-        """Return the attributes of Relay; the weights `r` know the length of the state, too.
-
-        Raises:
-            Unsupported: A function is unknown, or there are more parameters than functions take.
-        """
+        """Return the attributes of Relay; the weights `r` know the length of the state, too."""
         size = self.hidden_size
         return {
             **self._activations(defaults),

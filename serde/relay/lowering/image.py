@@ -64,11 +64,7 @@ def _cut(
 
 
 def named_dims(x: Expr) -> tuple[Dim, ...]:
-    """Return the lengths of a tensor.
-
-    Raises:
-        Unsupported: One has no name.
-    """
+    """Return the lengths of a tensor."""
     type_ = tensor_type(x)
     if any(isinstance(dim, Any) for dim in type_.shape):
         raise Unsupported(f"blocks of {type_!r}, whose lengths have no names")

@@ -109,9 +109,6 @@ def has_filters_of_channels(inputs: Dim, outputs: Dim, inner: Dim, groups: int) 
         outputs: Length of the weight's first axis.
         inner: Length of its second axis.
         groups: Number of groups.
-
-    Raises:
-        Unsupported: Lengths that decide are open.
     """
     if groups == 1 or inner == 1 or inputs == outputs == groups:
         return inner != 1 and groups != 1

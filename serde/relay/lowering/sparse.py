@@ -21,11 +21,7 @@ __all__ = [
 
 
 def rows_of_elements(indptr: Array, stored: int) -> Array:
-    """Return the row, of elements or of blocks, that each of those stored lies in.
-
-    Raises:
-        Unsupported: The rows have more elements than are stored.
-    """
+    """Return the row, of elements or of blocks, that each of those stored lies in."""
     counts = np.diff(indptr)
     if counts.size and (counts.min() < 0 or sum(counts.tolist()) > stored):
         raise Unsupported(f"rows end at {indptr[-1]} of {stored} elements")
@@ -40,11 +36,7 @@ def _find_rows(indices: Expr, indptr: Expr) -> Expr:
 
 
 def require_columns(columns: Array, count: Dim) -> None:
-    """Refuse columns that a matrix does not have.
-
-    Raises:
-        Unsupported: It is so.
-    """
+    """Refuse columns that a matrix does not have."""
     if isinstance(count, int) and columns.size and not 0 <= columns.min() <= columns.max() < count:
         raise Unsupported(f"columns {columns.min()} to {columns.max()} of {count}")
 

@@ -44,11 +44,7 @@ def padding_of(
     strides: Sequence[int],
     dilation: Sequence[int] = (1, 1, 1),
 ) -> tuple[int, ...]:
-    """Return the padding before all spatial axes, then that behind them.
-
-    Raises:
-        Unsupported: A stride is below 1, or SAME needs lengths that are open.
-    """
+    """Return the padding before all spatial axes, then that behind them."""
     if min(strides) < 1:
         raise Unsupported(f"strides {list(strides)}")
     count = len(kernel)

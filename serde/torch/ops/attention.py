@@ -186,11 +186,7 @@ def attend(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Expr:
-    """Return attention; all axes before the last two are batches, the last of them heads.
-
-    Raises:
-        Unsupported: Weights are dropped, or batches of unknown length differ.
-    """
+    """Return attention; all axes before the last two are batches, the last of them heads."""
     if dropout_p:
         raise Unsupported("attention that drops weights", hint="call eval() before")
     query, key, value = _align(ctx, query, key, value)

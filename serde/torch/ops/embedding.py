@@ -29,11 +29,7 @@ def build_bags(
     include_last_offset: bool,
     padding_idx: int | None,
 ) -> Expr:
-    """Return bags of rows; indices with two axes have a bag in each row.
-
-    Raises:
-        Unsupported: The mode is unknown.
-    """
+    """Return bags of rows; indices with two axes have a bag in each row."""
     if not 0 <= mode < len(_MODES):
         raise Unsupported(f"mode {mode} of bags is unknown")
     if ctx.dtype(indices) not in ("int32", "int64"):

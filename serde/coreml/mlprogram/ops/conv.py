@@ -37,11 +37,7 @@ class ConvAttributes:
     groups: int = 1
 
     def with_rank(self, rank: int) -> ConvAttributes:
-        """Return the attributes along `rank` axes, defaults included.
-
-        Raises:
-            Unsupported: Relay has no convolution of so many axes.
-        """
+        """Return the attributes along `rank` axes, defaults included."""
         if rank not in USUAL:
             raise Unsupported(f"a convolution along {rank} axes")
         ones = (1,) * rank
@@ -61,11 +57,7 @@ def to_relay_padding(
     pad_type: Padding,
     pad: Sequence[int],
 ) -> tuple[int, ...]:
-    """Return the padding of windows as Relay has it: before each axis, then after each.
-
-    Raises:
-        Unsupported: Not all of them are of one number of axes.
-    """
+    """Return the padding of windows as Relay has it: before each axis, then after each."""
     rank = len(kernel)
     if pad_type == "valid":
         return (0,) * (2 * rank)

@@ -103,11 +103,7 @@ def _import_arithmetic(ctx: Import, x: Expr, y: Expr, *, target: str) -> Expr:
 
 
 def promote(ctx: Import, x: Expr, y: Expr) -> tuple[Expr, Expr]:
-    """Return two tensors in the wider of their dtypes; floats are wider than integers.
-
-    Raises:
-        Unsupported: One of them is of a dtype that MIL does not compute in.
-    """
+    """Return two tensors in the wider of their dtypes; floats are wider than integers."""
     one, two = ctx.type(x).dtype, ctx.type(y).dtype
     if one == two:
         return x, y

@@ -37,11 +37,7 @@ SAMPLING = (
 
 
 def sampling(mode: MessageView | None) -> str:
-    """Return the name of a way to find the places between pixels.
-
-    Raises:
-        Unsupported: It is unknown.
-    """
+    """Return the name of a way to find the places between pixels."""
     index = 0 if mode is None else int(mode.message.samplingMethod)
     if not 0 <= index < len(SAMPLING):
         raise Unsupported(f"sampling method {index}")

@@ -55,11 +55,7 @@ class DirectTable(ConverterTable):
         return super().can_export(node, version) or self._base.can_export(node, version)
 
     def bind_export(self, node: Call, version: int) -> tuple[Converter, dict[str, AnyValue]]:
-        """Find the exporter of a call and its keyword arguments.
-
-        Raises:
-            Unsupported: There is none, or it cannot say this call.
-        """
+        """Find the exporter of a call and its keyword arguments."""
         if super().can_export(node, version):
             return super().bind_export(node, version)
         return self._base.bind_export(node, version)

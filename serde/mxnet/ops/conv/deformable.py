@@ -55,11 +55,7 @@ class DeformableAttributes(ConvAttributes):
     layout: Literal["NCW", "NCHW", "NCDHW"] | None = None
 
     def to_relay(self) -> dict[str, AnyValue]:
-        """Return the attributes of ``serde.deform_conv2d``.
-
-        Raises:
-            Unsupported: It is not over images.
-        """
+        """Return the attributes of ``serde.deform_conv2d``."""
         if self.layout not in (None, "NCHW") or self.ndim != 2:
             found = f"layout {self.layout} and kernel {list(self.kernel)}"
             raise Unsupported(f"{found}; MXNet has NCHW alone")

@@ -31,22 +31,14 @@ IGNORED = ("workspace", "cudnn_tune", "cudnn_off")
 
 
 def layouts(ndim: int, layout: str | None) -> tuple[str, str]:
-    """Return the layouts of data and weight.
-
-    Raises:
-        Unsupported: MXNet has no such layout.
-    """
+    """Return the layouts of data and weight."""
     if (ndim, layout) not in LAYOUTS:
         raise Unsupported(f"layout {layout!r} with {ndim} spatial axes")
     return LAYOUTS[ndim, layout]
 
 
 def per_axis(value: Sequence[int], ndim: int, default: int, name: str) -> tuple[int, ...]:
-    """Return one integer a spatial axis.
-
-    Raises:
-        Unsupported: There are neither none nor as many as axes.
-    """
+    """Return one integer a spatial axis."""
     if not value:
         return (default,) * ndim
     if len(value) != ndim:

@@ -47,11 +47,7 @@ BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
 
 
 def promote(ctx: Import, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
-    """Return both operands in the dtype of their result.
-
-    Raises:
-        Unsupported: MXNet does not combine the two dtypes.
-    """
+    """Return both operands in the dtype of their result."""
     left, right = ctx.type(lhs).dtype, ctx.type(rhs).dtype
     if left == right:
         return lhs, rhs

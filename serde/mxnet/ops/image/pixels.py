@@ -92,11 +92,7 @@ def drawn(low: float, high: float) -> Expr:
 
 
 def require_colours(ctx: Import, data: Expr) -> None:
-    """Refuse what MXNet takes for three channels or leaves as the memory is.
-
-    Raises:
-        Unsupported: There are not three channels.
-    """
+    """Refuse what MXNet takes for three channels or leaves as the memory is."""
     channels = ctx.type(data).shape[-1]
     if channels != 3:
         raise Unsupported(

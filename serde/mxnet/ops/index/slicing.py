@@ -28,11 +28,7 @@ class Bounds:
     step: Numbers | None = None
 
     def of_axes(self) -> list[tuple[int | None, int | None, int | None]]:
-        """Return beginning, end and step along each leading axis.
-
-        Raises:
-            Unsupported: They are not as many.
-        """
+        """Return beginning, end and step along each leading axis."""
         count = len(self.begin)
         step = self.step or (None,) * count
         if len(self.end) != count or len(step) != count:

@@ -32,11 +32,7 @@ def transpose_if(ctx: Import, data: Expr, really: bool = True) -> Expr:
 def product_of(
     ctx: Import, a: Expr, b: Expr, transpose_a: bool = False, transpose_b: bool = False
 ) -> Expr:
-    """Return the products of the matrices of two stacks, each transposed if asked.
-
-    Raises:
-        Unsupported: They have no matrices, or not the same axes before them.
-    """
+    """Return the products of the matrices of two stacks, each transposed if asked."""
     left, right = ctx.type(a), ctx.type(b)
     if left.rank != right.rank or left.rank < 2:
         raise Unsupported(f"expected matrices of one rank, found {left!r} and {right!r}")
@@ -170,11 +166,7 @@ def _scatter_into_matrix(ctx: Import, data: Expr, size: int, rows: Array, column
 
 
 def diagonal_of(ctx: Import, data: Expr, offset: int = 0) -> Expr:
-    """Return a diagonal of each matrix.
-
-    Raises:
-        Unsupported: They are not square, or have no such diagonal.
-    """
+    """Return a diagonal of each matrix."""
     rows = allocation.arange(_size(ctx, data) - abs(offset))
     return _pick(ctx, data, rows + max(-offset, 0), rows + max(offset, 0), offset)
 

@@ -179,9 +179,6 @@ def in_floats(ctx: Export, left: Value, right: Value, depth: Dim, product: Produ
     MXNet multiplies matrices of float32 and float64 on the CPU. float16 goes through float32.
     Sums of products of 8 bits fit the mantissa of float64 as long as there are 2**37 of them at
     most; those of wider integers do not, and are refused here.
-
-    Raises:
-        Unsupported: The integers are too wide.
     """
     dtypes = {ctx.type(left).dtype, ctx.type(right).dtype}
     result = ctx.result_type().dtype

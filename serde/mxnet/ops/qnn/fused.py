@@ -43,11 +43,7 @@ _SMALLEST_WEIGHT: Final = 1e-30
 
 
 def split_inputs(inputs: Sequence[Expr], counts: Sequence[int]) -> list[Sequence[Expr]]:
-    """Return the inputs of a node in groups of so many.
-
-    Raises:
-        Unsupported: There are not as many.
-    """
+    """Return the inputs of a node in groups of so many."""
     if len(inputs) != sum(counts):
         raise Unsupported(f"expected {sum(counts)} inputs, found {len(inputs)}")
     ends = np.cumsum(counts)
@@ -55,11 +51,7 @@ def split_inputs(inputs: Sequence[Expr], counts: Sequence[int]) -> list[Sequence
 
 
 def levels_of(ctx: Import, data: Expr) -> float:
-    """Return the levels to the end of the range of a quantised tensor.
-
-    Raises:
-        Unsupported: It is not quantised.
-    """
+    """Return the levels to the end of the range of a quantised tensor."""
     dtype = ctx.type(data).dtype
     if dtype not in LEVELS:
         raise Unsupported(f"expected data of int8 or uint8, found {dtype}")
@@ -142,9 +134,6 @@ def activations(
         ctx: The context.
         layers: The operators that are layers; each occurs at most once.
         names: The functions that may follow.
-
-    Raises:
-        Unsupported: Another operator is inside.
     """
     attributes: dict[str, dict[str, AnyValue]] = {}
     functions: list[tuple[str, Step]] = []
@@ -162,11 +151,7 @@ def activations(
 
 
 def layer_inside(layers: Mapping[str, dict[str, AnyValue]], op: str) -> dict[str, AnyValue]:
-    """Return the attributes of one of the layers inside a node.
-
-    Raises:
-        Unsupported: There is none.
-    """
+    """Return the attributes of one of the layers inside a node."""
     if op not in layers:
         raise Unsupported(f"no {op} is inside")
     return layers[op]

@@ -67,9 +67,6 @@ def step(end: Expr, levels: float) -> Expr:
 
     MXNet multiplies by levels over end, and ONNX divides by the step. Of the steps nearest to
     the quotient this is one that takes the end of the range to the same side of a half.
-
-    Raises:
-        Unsupported: The range is known and has no extent.
     """
     if not isinstance(end, Constant):
         return relay.squeeze(relay.divide(end, scalar(levels)), axis=[0])

@@ -53,11 +53,7 @@ class InitialReduction(Reduction):
     initial: float | None = None
 
     def axes(self, ctx: Import, data: Expr) -> tuple[int, ...]:
-        """Return the axes that are reduced.
-
-        Raises:
-            Unsupported: It starts from a number.
-        """
+        """Return the axes that are reduced."""
         if self.initial is not None:
             raise Unsupported(f"initial={self.initial:g}, which MXNet itself does not support")
         return super().axes(ctx, data)

@@ -241,11 +241,7 @@ class Space:
     endpoint: bool = True
 
     def values(self) -> Array:
-        """Return the numbers.
-
-        Raises:
-            Unsupported: There are to be fewer than none.
-        """
+        """Return the numbers."""
         if self.num < 0:
             raise Unsupported(f"num={self.num} is below 0")
         return allocation.linspace(self.start, self.stop, self.num, endpoint=self.endpoint)

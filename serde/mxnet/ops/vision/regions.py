@@ -31,11 +31,7 @@ class OpenRegions:
     spatial_scale: float
 
     def to_mxnet(self) -> dict[str, AnyValue]:
-        """Return the attributes as MXNet has them.
-
-        Raises:
-            Unsupported: A length is a symbol.
-        """
+        """Return the attributes as MXNet has them."""
         shape = TensorType(self.pooled_size, "int32").concrete_shape
         if shape is None:
             raise Unsupported(f"regions pooled to open lengths {self.pooled_size}")

@@ -24,11 +24,7 @@ __all__ = ["OWN_DTYPE", "add_bias", "bias_row", "spatial_rank", "widened"]
 
 
 def spatial_rank(ctx: Import, x: Expr, filter: Expr) -> int:
-    """Return the number of spatial axes of a convolution.
-
-    Raises:
-        Unsupported: Data and filters differ in it, or there are more than three.
-    """
+    """Return the number of spatial axes of a convolution."""
     rank = ctx.rank(x)
     if ctx.rank(filter) != rank or not 2 <= rank <= 5:
         raise Unsupported(f"a convolution of {ctx.type(x)!r} with {ctx.type(filter)!r}")

@@ -37,9 +37,6 @@ def unpooled_geometry(
 
     Padding that is not told is that of windows over the result, which is as long as `output_shape`
     says, or as many strides as there are windows.
-
-    Raises:
-        Unsupported: Windows over the result are not as many as the data.
     """
     pairs = list(padding)
     wanted = list(output_shape)

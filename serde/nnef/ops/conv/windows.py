@@ -40,22 +40,14 @@ class WindowAttributes:
 
 
 def per_axis(given: Sequence[int], count: int, name: str) -> tuple[int, ...]:
-    """Return one positive integer an axis, 1 where the list is empty.
-
-    Raises:
-        Unsupported: There are neither none nor as many as axes, or one is not positive.
-    """
+    """Return one positive integer an axis, 1 where the list is empty."""
     if given and (len(given) != count or min(given) < 1):
         raise Unsupported(f"{name}: expected {count} positive integers, found {list(given)}")
     return tuple(given) or (1,) * count
 
 
 def refuse_windows(window: WindowAttributes) -> None:
-    """Refuse windows over no axes that are told how to move.
-
-    Raises:
-        Unsupported: They are.
-    """
+    """Refuse windows over no axes that are told how to move."""
     told = [*window.padding, *window.stride, *window.dilation]
     if told:
         raise Unsupported(f"no spatial axes, but padding, stride or dilation of {told}")

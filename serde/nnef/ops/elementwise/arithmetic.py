@@ -103,11 +103,7 @@ def are_integers(node: Call) -> bool:
 
 
 def narrow_as_scalars(x: Expr) -> Expr:
-    """Return integers as scalars that are all exact.
-
-    Raises:
-        Unsupported: They have more than 16 bits.
-    """
+    """Return integers as scalars that are all exact."""
     dtype = tensor_type(x).dtype
     if dtype not in _NARROW:
         raise Unsupported(

@@ -55,11 +55,7 @@ def export_signed_take(ctx: Export, data: Value, indices: Value, *, axis: int) -
 
 
 def count_from_start(x: Expr, length: int, scalar: str) -> Expr:
-    """Return indices as scalars, negative ones counted from the start.
-
-    Raises:
-        Unsupported: Scalars do not hold all of them.
-    """
+    """Return indices as scalars, negative ones counted from the start."""
     require_exact(length, scalar)
     number = relay.cast(x, scalar)
     if tensor_type(x).dtype.startswith("u"):
@@ -99,11 +95,7 @@ def _wrap(x: Expr, length: int, scalar: str) -> Expr:
 
 
 def require_exact(length: int, scalar: str) -> None:
-    """Refuse to compute with indices that scalars do not hold.
-
-    Raises:
-        Unsupported: There are such.
-    """
+    """Refuse to compute with indices that scalars do not hold."""
     most = 2 ** (np.finfo(numpy_dtype(scalar)).nmant + 1)
     if length > most:
         raise Unsupported(f"indices up to {length} are computed in {scalar}, exact to {most}")

@@ -149,11 +149,7 @@ _EXACT = 1 << 24
 def export_max_pool_with_places(
     ctx: Export, data: Value, *, pool: PooledPlaces
 ) -> tuple[Value, Value]:
-    """Relay counts in the whole tensor: where windows start is added, in scalars, which is exact.
-
-    Raises:
-        Unsupported: A tensor has more elements than scalars can count.
-    """
+    """Relay counts in the whole tensor: where windows start is added, exactly, in scalars."""
     shape, ndim = ctx.static_shape(data), len(pool.pool_size)
     size = math.prod(shape)
     if size > _EXACT:

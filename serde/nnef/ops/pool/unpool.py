@@ -29,9 +29,6 @@ def read_unpool(ctx: Import, x: Expr, unpool: UnpoolAttributes) -> tuple[Windows
 
     What lies before and behind the result is cut off what windows cover, or added to it if it is
     less than nothing.
-
-    Raises:
-        Unsupported: Lists do not have an entry for each axis, or the shape does not fit.
     """
     lengths = ctx.static_shape(x)
     rank = len(lengths)

@@ -53,11 +53,7 @@ class Axis(NamedTuple):
         return self.size == self.stride == 1 and self.before == self.after == 0
 
     def count(self, length: int) -> int:
-        """Return how many windows there are.
-
-        Raises:
-            Unsupported: None fits.
-        """
+        """Return how many windows there are."""
         found = (length + self.before + self.after - self.reach) // self.stride + 1
         if found < 1:
             raise Unsupported(f"a window that spans {self.reach} does not fit a length of {length}")
@@ -78,11 +74,7 @@ def volume_of(windows: Windows) -> int:
 
 
 def read_windows(ctx: Import, x: Expr, pool: PoolAttributes) -> Windows:
-    """Return the windows over the axes of a tensor, with the padding that is not told.
-
-    Raises:
-        Unsupported: Lists do not have an entry for each axis.
-    """
+    """Return the windows over the axes of a tensor, with the padding that is not told."""
     rank = ctx.rank(x)
     if not pool.size or len(pool.padding) not in (0, rank):
         raise Unsupported(f"size {list(pool.size)} and padding {list(pool.padding)} of {rank} axes")
@@ -292,11 +284,7 @@ def export_max_pool(ctx: Export, data: Value, *, pool: RelayPool) -> Value:
 
 @OPS.exports(*_POOLS["avg"])
 def export_avg_pool(ctx: Export, data: Value, *, pool: RelayPool, count_include_pad: bool) -> Value:
-    """A window without elements has no mean in NNEF; in Relay it is zero.
-
-    Raises:
-        Unsupported: There is such a window.
-    """
+    """A window without elements has no mean in NNEF; in Relay it is zero."""
     if not count_include_pad:
         window = pool.window
         lengths = ctx.static_shape(data)[2:]

@@ -32,11 +32,7 @@ class ConvAttributes:
     strides: tuple[int, ...] = ()
 
     def kernel(self, ctx: Import, w: Expr, what: str = "a convolution") -> tuple[int, ...]:
-        """Return the spatial lengths of a weight.
-
-        Raises:
-            Unsupported: They are not known or not those declared, or Relay lacks the rank.
-        """
+        """Return the spatial lengths of a weight."""
         ndim = ctx.type(w).rank - 2
         if ndim not in SPATIAL:
             raise Unsupported(f"{what} over {ndim} axes")
@@ -51,11 +47,7 @@ class RelayConv(Convolution):
     """Attributes of Relay's convolutions."""
 
     def to_onnx(self, ctx: Export, weight: Value) -> dict[str, AnyValue]:
-        """Return the attributes of Conv and its kin.
-
-        Raises:
-            Unsupported: One is symbolic.
-        """
+        """Return the attributes of Conv and its kin."""
         return {
             "kernel_shape": require_kernel_shape(ctx, weight),
             "strides": require_fixed(self.strides, "strides"),
@@ -66,21 +58,13 @@ class RelayConv(Convolution):
 
 
 def to_onnx_pads(padding: Sequence[Dim], ndim: int) -> list[int]:
-    """Return explicit pads, all before the axes first, as ONNX and Relay order them.
-
-    Raises:
-        Unsupported: One is symbolic.
-    """
+    """Return explicit pads, all before the axes first, as ONNX and Relay order them."""
     before, after = split_padding(require_fixed(padding, "padding"), ndim)
     return [*before, *after]
 
 
 def require_fixed(values: Sequence[Dim], name: str) -> list[int]:
-    """Return integers.
-
-    Raises:
-        Unsupported: One is symbolic.
-    """
+    """Return integers."""
     result = [value for value in values if isinstance(value, int)]
     if len(result) != len(values):
         raise Unsupported(f"{name}: expected integers, found {list(values)}")
@@ -88,11 +72,7 @@ def require_fixed(values: Sequence[Dim], name: str) -> list[int]:
 
 
 def require_kernel_shape(ctx: Export, weight: Value) -> list[int]:
-    """Return the spatial lengths of a weight.
-
-    Raises:
-        Unsupported: One is symbolic.
-    """
+    """Return the spatial lengths of a weight."""
     return require_fixed(ctx.type(weight).shape[2:], "kernel_size")
 
 
@@ -104,9 +84,6 @@ def require_bytes(ctx: Export, x: Value, weight: Value) -> None:
     """Refuse a convolution of integers that ConvInteger, which sums bytes in int32, cannot say.
 
     Sums in int64 are the same where they cannot leave int32.
-
-    Raises:
-        Unsupported: The dtypes are others.
     """
     given = (ctx.type(x).dtype, ctx.type(weight).dtype)
     dtype = ctx.result_type().dtype
@@ -120,32 +97,20 @@ def require_bytes(ctx: Export, x: Value, weight: Value) -> None:
 
 
 def require_dtype(ctx: Export, x: Value) -> None:
-    """Refuse a convolution in another dtype than its data.
-
-    Raises:
-        Unsupported: The result has another.
-    """
+    """Refuse a convolution in another dtype than its data."""
     if ctx.result_type().dtype != ctx.type(x).dtype:
         raise Unsupported(f"a convolution of {ctx.type(x).dtype} in {ctx.result_type().dtype}")
 
 
 def per_axis(values: Sequence[int], ndim: int, name: str) -> tuple[int, ...]:
-    """Return one number a spatial axis; 1 each where none are given.
-
-    Raises:
-        Unsupported: There are not as many as axes.
-    """
+    """Return one number a spatial axis; 1 each where none are given."""
     if values and len(values) != ndim:
         raise Unsupported(f"{name}: expected {ndim} numbers, found {len(values)}")
     return tuple(values) or (1,) * ndim
 
 
 def explicit_pads(pads: Sequence[int], ndim: int) -> tuple[int, ...]:
-    """Return two numbers a spatial axis, all before the axes first; 0 each where none are given.
-
-    Raises:
-        Unsupported: There are not as many as sides.
-    """
+    """Return two numbers a spatial axis, all before the axes first; 0 each where none are given."""
     if pads and len(pads) != 2 * ndim:
         raise Unsupported(f"pads: expected {2 * ndim} numbers, found {len(pads)}")
     return tuple(pads) or (0,) * (2 * ndim)
@@ -160,11 +125,7 @@ def compute_padding(
     pads: Sequence[int],
     auto_pad: AutoPad,
 ) -> tuple[int, ...]:
-    """Return explicit pads, all before the axes first, of a window over the spatial axes.
-
-    Raises:
-        Unsupported: They depend on a length that is not known.
-    """
+    """Return explicit pads, all before the axes first, of a window over the spatial axes."""
     ndim = len(kernel)
     if auto_pad == "VALID":
         return (0,) * (2 * ndim)

@@ -158,20 +158,12 @@ def scalar_like(ctx: Import, x: Expr, value: float) -> Expr:
 
 
 def const_int64(value: int) -> Expr:
-    """Return a scalar constant of int64.
-
-    Raises:
-        Unsupported: The value is beyond int64.
-    """
+    """Return a scalar constant of int64."""
     return _const_integer(value, np.int64)
 
 
 def const_int32(value: int) -> Expr:
-    """Return a scalar constant of int32.
-
-    Raises:
-        Unsupported: The value is beyond int32.
-    """
+    """Return a scalar constant of int32."""
     return _const_integer(value, np.int32)
 
 

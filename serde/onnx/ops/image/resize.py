@@ -83,11 +83,7 @@ SHIFTED: Final = MappingProxyType(
 
 
 def choose_coordinates(version: int, mode: str, method: str, rounding: str) -> tuple[str, str]:
-    """Return coordinates and rounding as a version of ONNX has them.
-
-    Raises:
-        Unsupported: It has none that mean the same.
-    """
+    """Return coordinates and rounding as a version of ONNX has them."""
     if mode != DROPPED or version < 13:
         return mode, rounding
     if (method, rounding) not in SHIFTED:
@@ -119,11 +115,7 @@ class RelayResize:
         return METHODS[self.method]
 
     def to_onnx(self, version: int) -> dict[str, AnyValue]:
-        """Return the attributes of Resize.
-
-        Raises:
-            Unsupported: The version has no coordinates that mean the same.
-        """
+        """Return the attributes of Resize."""
         mode, coordinates = self.mode, self.coordinate_transformation_mode
         rounding = ""
         if mode == "nearest":

@@ -94,11 +94,7 @@ def import_bias_softmax(
 
 
 def apply_activation(ctx: Import, x: Expr, name: str, params: tuple[float, ...]) -> Expr:
-    """Return the function that a fused layer names.
-
-    Raises:
-        Unsupported: It is unknown, or lacks parameters.
-    """
+    """Return the function that a fused layer names."""
     counts = {"LeakyRelu": 1, "Clip": 2, "HardSigmoid": 2}
     if len(params) != counts.get(name, 0):
         raise Unsupported(f"activation {name!r} with {len(params)} parameters")

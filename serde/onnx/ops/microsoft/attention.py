@@ -42,11 +42,7 @@ class ProjectedAttributes(AttentionAttributes):
     past_present_share_buffer: bool = False
 
     def require_own_buffer(self, past_sequence_length: Expr | None = None) -> None:
-        """Refuse what is left to kernels of graphics processors.
-
-        Raises:
-            Unsupported: The past and the present share a buffer, or positions are embedded.
-        """
+        """Refuse what is left to kernels of graphics processors."""
         shared = self.past_present_share_buffer or past_sequence_length is not None
         if self.do_rotary or shared:
             raise Unsupported("do_rotary, or a buffer that past and present share")

@@ -53,11 +53,7 @@ class LabelAttributes:
     default_string: str = "_Unused"
 
     def keys(self) -> Array:
-        """Return the keys.
-
-        Raises:
-            Unsupported: Keys or values are strings.
-        """
+        """Return the keys."""
         if self.keys_strings or self.values_strings:
             raise Unsupported(_STRINGS)
         return _to_array(self.keys_int64s, self.keys_floats)

@@ -73,12 +73,7 @@ class Leaves:
         return found
 
     def scores(self, ctx: Import, x: Expr, aggregate: str) -> Expr:
-        """Return what the reached leaves give each target, put together.
-
-        Raises:
-            Unsupported: There is no such function, or a target may get nothing of which it
-                would be the least or the greatest.
-        """
+        """Return what the reached leaves give each target, put together."""
         if aggregate not in ("SUM", "AVERAGE", "MIN", "MAX"):
             raise Unsupported(f"aggregate_function {aggregate!r} is unknown")
         indices = find_leaves(ctx, x, self.forest)

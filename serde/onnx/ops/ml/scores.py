@@ -23,11 +23,7 @@ _ERF_INV = 0.147
 
 
 def to_feature_rows(ctx: ImportContext, x: Expr, dtype: str = "float32") -> Expr:
-    """Return the features as floats, one row a sample; a vector is one sample.
-
-    Raises:
-        Unsupported: There are more than two axes.
-    """
+    """Return the features as floats, one row a sample; a vector is one sample."""
     rank = ctx.type(x).rank
     if rank not in (1, 2):
         raise Unsupported(f"features of rank {rank}; one row a sample is expected")
@@ -41,22 +37,14 @@ def cast_to_float32(ctx: ImportContext, x: Expr) -> Expr:
 
 
 def transform(ctx: ImportContext, scores: Expr, name: str) -> Expr:
-    """Return scores after a transformation that `post_transform` names, along the last axis.
-
-    Raises:
-        Unsupported: There is no such transformation.
-    """
+    """Return scores after a transformation that `post_transform` names, along the last axis."""
     if name not in _TRANSFORMS:
         raise Unsupported(f"post_transform {name!r} is unknown")
     return _TRANSFORMS[name](ctx, scores)
 
 
 def refuse_transform(name: str, what: str) -> None:
-    """Refuse a transformation of a single score, which ONNX Runtime leaves out.
-
-    Raises:
-        Unsupported: `name` is another than NONE.
-    """
+    """Refuse a transformation of a single score, which ONNX Runtime leaves out."""
     if name != "NONE":
         raise Unsupported(f"post_transform {name!r} of {what}, which runtimes read differently")
 
@@ -100,11 +88,7 @@ _TRANSFORMS: Mapping[str, Callable[[ImportContext, Expr], Expr]] = MappingProxyT
 def read_labels(
     ctx: ImportContext, integers: Sequence[int], strings: Sequence[str]
 ) -> tuple[int, ...]:
-    """Return the labels of the classes; indices stand for strings that nothing reads.
-
-    Raises:
-        Unsupported: There are none or both kinds, or strings are read.
-    """
+    """Return the labels of the classes; indices stand for strings that nothing reads."""
     if bool(integers) == bool(strings):
         raise Unsupported("expected the labels of the classes as integers or as strings")
     if strings and ctx.wants(0):

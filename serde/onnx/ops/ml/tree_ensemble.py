@@ -61,11 +61,7 @@ class EnsembleAttributes:
         return _read_numbers(ctx, self.nodes_values, self.nodes_values_as_tensor)
 
     def forest(self, thresholds: Array) -> Forest:
-        """Return the nodes as a table.
-
-        Raises:
-            Unsupported: The lists do not fit together, or a mode is unknown.
-        """
+        """Return the nodes as a table."""
         count, missing = len(self.nodes_nodeids), self.nodes_missing_value_tracks_true
         next_nodes = (self.nodes_truenodeids, self.nodes_falsenodeids)
         lists = (

@@ -69,11 +69,7 @@ class Forest:
         children: Array,
         roots: Array,
     ) -> Forest:
-        """Return a forest, its depth and trees found by walking down.
-
-        Raises:
-            Unsupported: The lengths do not fit, trees share nodes, or a node is below itself.
-        """
+        """Return a forest, its depth and trees found by walking down."""
         count = len(features)
         if not count or not len(roots):
             raise Unsupported("the ensemble has no nodes")
@@ -124,9 +120,6 @@ def find_nodes(trees: Sequence[int], nodes: Sequence[int], wanted: tuple[Array, 
         trees: Tree of each node of the table.
         nodes: Its number there.
         wanted: Trees and numbers of those that are sought.
-
-    Raises:
-        Unsupported: A node is there twice, or one that is sought is not there.
     """
     known = {pair: position for position, pair in enumerate(zip(trees, nodes, strict=True))}
     if len(known) < len(trees):
@@ -145,9 +138,6 @@ def find_leaves(ctx: ImportContext, x: Expr, forest: Forest) -> Expr:
         ctx: The context of the node.
         x: One row of features a sample.
         forest: The trees.
-
-    Raises:
-        Unsupported: A node compares a feature that is not there.
     """
     columns = ctx.type(x).shape[1]
     if isinstance(columns, int) and forest.features.max() >= columns:

@@ -74,11 +74,7 @@ class RelayPool(Pooling):
     """Attributes of Relay's poolings."""
 
     def geometry(self) -> Geometry:
-        """Return the geometry of the windows.
-
-        Raises:
-            Unsupported: A length is symbolic.
-        """
+        """Return the geometry of the windows."""
         return Geometry(
             require_fixed(self.pool_size, "pool_size"),
             require_fixed(self.strides, "strides"),

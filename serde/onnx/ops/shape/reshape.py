@@ -275,11 +275,7 @@ def _build_reshape(ctx: Import, x: Expr, shape: Expr, allowzero: bool = False) -
 
 
 def to_attribute(dims: Sequence[Dim]) -> list[Dim]:
-    """Return dimensions as an attribute.
-
-    Raises:
-        Unsupported: More than one is without a length or a name.
-    """
+    """Return dimensions as an attribute."""
     if sum(isinstance(dim, Any) for dim in dims) > 1:
         raise Unsupported(f"several axes without a length or a name: {list(dims)}")
     return [-1 if isinstance(dim, Any) else dim for dim in dims]

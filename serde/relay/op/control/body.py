@@ -24,11 +24,7 @@ SCALAR_BOOL = TensorType((), "bool")
 
 
 def enter(body: Function, given: Sequence[tuple[str, Type]]) -> dict[str, Dim]:
-    """Check what a body is called with first, and return what its symbols stand for.
-
-    Raises:
-        TypeInferenceError: The body has not these parameters, or takes variables from around it.
-    """
+    """Check what a body is called with first, and return what its symbols stand for."""
     if not isinstance(body.type, FuncType):
         raise TypeInferenceError("the body has no type; its parameters need theirs")
     if len(body.params) != len(given):
@@ -55,11 +51,7 @@ def _lengths(type_: Type) -> tuple[Dim, ...]:
 
 
 def results(body: Function) -> tuple[TensorType | SequenceType, ...]:
-    """Return the types of what a body yields, in its own symbols.
-
-    Raises:
-        TypeInferenceError: It yields no tuple of tensors and sequences.
-    """
+    """Return the types of what a body yields, in its own symbols."""
     type_ = body.type.ret_type if isinstance(body.type, FuncType) else None
     if not isinstance(type_, TupleType):
         raise TypeInferenceError(f"body: expected a tuple as its result, found {type_!r}")
@@ -78,11 +70,7 @@ def substitute_results(
 
 
 def tensors(what: str, types: Sequence[Type]) -> list[TensorType]:
-    """Return types of which all are to be tensors.
-
-    Raises:
-        TypeInferenceError: One is not.
-    """
+    """Return types of which all are to be tensors."""
     for type_ in types:
         if not isinstance(type_, TensorType):
             raise TypeInferenceError(f"{what}: expected a tensor, found {type_!r}")
@@ -90,11 +78,7 @@ def tensors(what: str, types: Sequence[Type]) -> list[TensorType]:
 
 
 def leave(param: Type, yielded: Type, index: int) -> None:
-    """Check that what a body yields as a state may enter it again.
-
-    Raises:
-        TypeInferenceError: It may not, or a length that changes has a name.
-    """
+    """Check that what a body yields as a state may enter it again."""
     if not accepts(param, yielded):
         raise TypeInferenceError(f"body: state {index}: enters as {param!r}, leaves as {yielded!r}")
     for before, after in zip(_lengths(param), _lengths(yielded), strict=True):
@@ -106,11 +90,7 @@ def leave(param: Type, yielded: Type, index: int) -> None:
 
 
 def join(first: Type, later: Type) -> TensorType | SequenceType:
-    """Return the type of a state that is either; a length they do not share is anonymous.
-
-    Raises:
-        TypeInferenceError: No type is both.
-    """
+    """Return the type of a state that is either; a length they do not share is anonymous."""
     joined = join_types(first, later)
     if not isinstance(joined, (TensorType, SequenceType)):
         raise TypeInferenceError(f"a state enters as {first!r} and leaves as {later!r}")

@@ -33,11 +33,7 @@ __all__ = ["complete_conv", "convolution_type", "run_convolution"]
 def convolution_type(
     data: TensorType, weight: TensorType, *, rank: int, conv: Convolution
 ) -> TensorType:
-    """Return the type of a convolution over `rank` spatial axes.
-
-    Raises:
-        TypeInferenceError: The operands, the window or the groups do not fit together.
-    """
+    """Return the type of a convolution over `rank` spatial axes."""
     dtype = product_dtype(data, weight, conv.out_dtype)
     require_window(rank, strides=conv.strides, dilation=conv.dilation)
     before, after = split_padding(conv.padding, rank)

@@ -96,11 +96,7 @@ _COLUMN_BYTES = 64 << 20
 
 
 def data_shape(data: TensorType, layout: str, rank: int) -> tuple[Dim, ...]:
-    """Return the shape of `data`, channel-first.
-
-    Raises:
-        TypeInferenceError: The layout is none of this rank, or the data has another rank.
-    """
+    """Return the shape of `data`, channel-first."""
     if is_blocked(layout):
         return tuple(LayoutPlan(data.shape, layout, "NC" + SPATIAL[rank]).shape)
     axes = layout_axes(layout, "NC" + SPATIAL[rank])
@@ -118,11 +114,7 @@ def data_array(data: Array, layout: str, rank: int) -> Array:
 
 
 def result_shape(shape: Sequence[Dim], layout: str, rank: int) -> Sequence[Dim]:
-    """Return a channel-first shape in a layout.
-
-    Raises:
-        TypeInferenceError: The layout is none of this rank.
-    """
+    """Return a channel-first shape in a layout."""
     if is_blocked(layout):
         return LayoutPlan(shape, "NC" + SPATIAL[rank], layout, filled=True).shape
     return at(shape, to_layout(layout, rank))
@@ -139,9 +131,6 @@ def weight_shape(weight: TensorType, layout: str, rank: int, first: str = "O") -
     """Return the shape of `weight` with the axes `first`, the other channel axis, then space.
 
     A layout with a G has the groups as an axis of their own; they are merged into the first.
-
-    Raises:
-        TypeInferenceError: The layout is none of this rank, or the weight has another rank.
     """
     wanted = first + ("I" if first == "O" else "O") + SPATIAL[rank]
     if is_blocked(layout):
@@ -178,11 +167,7 @@ def to_layout(layout: str, rank: int) -> tuple[int, ...]:
 
 
 def kernel_size_of(shape: Sequence[Dim], declared: Sequence[int] | None) -> tuple[Dim, ...]:
-    """Return the spatial lengths of a weight, which must be those declared.
-
-    Raises:
-        TypeInferenceError: They differ, or one is 0.
-    """
+    """Return the spatial lengths of a weight, which must be those declared."""
     found = tuple(shape[2:])
     if 0 in found:
         raise TypeInferenceError(f"a kernel has the lengths {list(map(str, found))}")
@@ -268,9 +253,6 @@ def convolve(
 
     Returns:
         ``(N, O, *space)`` in the dtype that :func:`exact_operand` computes in.
-
-    Raises:
-        TypeInferenceError: The window is longer than an axis.
     """
     kernel = weight.shape[2:]
     depth = int(np.prod(weight.shape[1:]))

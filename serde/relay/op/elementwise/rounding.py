@@ -21,9 +21,6 @@ def round_even_of(data: Expr) -> Expr:
 
     Relay rounds a half away from zero. Of a half the even neighbour is twice the rounded half
     of it, for that one ends in a quarter or three quarters and is never a tie itself.
-
-    Raises:
-        TypeInferenceError: `data` has no type.
     """
     type_ = tensor_type(data)
     half = const(0.5, type_.dtype)

@@ -131,11 +131,7 @@ def widen_for_method(data: Array, method: str) -> Array:
 
 
 def require_lengths(name: str, lengths: Sequence[Dim] | None, rank: int) -> tuple[Dim, ...]:
-    """Return the lengths that an attribute gives for `rank` axes.
-
-    Raises:
-        TypeInferenceError: There is another number of them, or one is not positive.
-    """
+    """Return the lengths that an attribute gives for `rank` axes."""
     given = tuple(lengths or ())
     if len(given) != rank or any(type(length) is int and length < 1 for length in given):
         raise TypeInferenceError(f"{name}: expected {rank} positive numbers, found {lengths}")
@@ -143,11 +139,7 @@ def require_lengths(name: str, lengths: Sequence[Dim] | None, rank: int) -> tupl
 
 
 def with_lengths(data: TensorType, layout: str, lengths: Sequence[Dim]) -> list[Dim]:
-    """Return the shape of `data` with other spatial lengths.
-
-    Raises:
-        TypeInferenceError: The layout does not fit, or there is nothing to resize.
-    """
+    """Return the shape of `data` with other spatial lengths."""
     axes = spatial_axes(layout, "NC" + SPATIAL[len(lengths)])
     if data.rank != layout_rank(layout):
         raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")

@@ -18,11 +18,7 @@ __all__ = ["index_depth", "require_integers"]
 
 
 def require_integers(*operands: TensorType) -> None:
-    """Refuse indices that are not integers.
-
-    Raises:
-        TypeInferenceError: One is of another dtype.
-    """
+    """Refuse indices that are not integers."""
     for operand in operands:
         if is_float(operand.dtype) or operand.dtype == "bool":
             raise TypeInferenceError(f"expected integer indices, found {operand.dtype}")
@@ -130,11 +126,7 @@ def build_gather(data: Expr, axis: int, indices: Expr) -> Expr:
 
 
 def index_depth(indices: TensorType, hint: int | None = None) -> int:
-    """Return how many axes an index in the first axis of `indices` names.
-
-    Raises:
-        TypeInferenceError: It is not known.
-    """
+    """Return how many axes an index in the first axis of `indices` names."""
     if not indices.rank:
         raise TypeInferenceError("expected indices with the index in the first axis")
     depth = indices.shape[0]

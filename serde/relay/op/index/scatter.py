@@ -142,11 +142,7 @@ def scatter_nd(
 def require_coordinates(
     sparse_indices: TensorType, sparse_values: TensorType, default_value: TensorType
 ) -> None:
-    """Refuse what are no indices, one a row, with a value for each or one for all.
-
-    Raises:
-        TypeInferenceError: They are something else.
-    """
+    """Refuse what are no indices, one a row, with a value for each or one for all."""
     require_integers(sparse_indices)
     require_same_dtype(sparse_values, default_value)
     if default_value.rank or sparse_values.rank > 1 or sparse_indices.rank > 2:

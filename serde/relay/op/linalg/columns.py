@@ -18,11 +18,7 @@ Step = Callable[..., tuple[Sequence[Expr], Sequence[Expr]]]
 
 
 def square_type(data: TensorType) -> TensorType:
-    """Return the type of floating-point matrices of as many rows as columns.
-
-    Raises:
-        TypeInferenceError: They are not such.
-    """
+    """Return the type of floating-point matrices of as many rows as columns."""
     require_float(data)
     if data.rank < 2:
         raise TypeInferenceError(f"expected matrices, found {data!r}")

@@ -37,11 +37,7 @@ class MatMul:
 
 
 def product_dtype(a: TensorType, b: TensorType, out_dtype: np.dtype[AnyValue] | None) -> str:
-    """Return the dtype of a sum of products: `out_dtype` if given, else that of `a`.
-
-    Raises:
-        TypeInferenceError: The operands are not both integers nor of one floating-point dtype.
-    """
+    """Return the dtype of a sum of products: `out_dtype` if given, else that of `a`."""
     if is_float(a.dtype) or is_float(b.dtype):
         require_same_dtype(a, b)
     return a.dtype if out_dtype is None else dtype_name(out_dtype)

@@ -74,11 +74,7 @@ def cholesky(data: Array) -> Array:
 
 
 def system(a: TensorType, b: TensorType) -> TensorType:
-    """Return the type of the solution of a x = b, whose right sides are columns.
-
-    Raises:
-        TypeInferenceError: The matrices do not fit each other.
-    """
+    """Return the type of the solution of a x = b, whose right sides are columns."""
     require_same_dtype(a, b)
     square_type(a)
     if a.rank != b.rank:

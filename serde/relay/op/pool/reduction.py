@@ -138,11 +138,7 @@ class Pooling:
 
 
 def window_type(data: TensorType, rank: int, pool: Pooling) -> TensorType:
-    """Return the type of a pooling over sliding windows.
-
-    Raises:
-        TypeInferenceError: The window does not fit the data.
-    """
+    """Return the type of a pooling over sliding windows."""
     require_window(rank, pool_size=pool.pool_size, strides=pool.strides, dilation=pool.dilation)
     window = pool.window
     axes = spatial_axes(data.rank, pool.layout, rank)
@@ -153,11 +149,7 @@ def window_type(data: TensorType, rank: int, pool: Pooling) -> TensorType:
 
 
 def spatial_axes(data_rank: int, layout: str, rank: int) -> tuple[int, ...]:
-    """Return where the spatial axes are.
-
-    Raises:
-        TypeInferenceError: The layout is none of this rank, or the data has another rank.
-    """
+    """Return where the spatial axes are."""
     axes = image_axes(layout, "NC" + LETTERS[rank])
     if layout_rank(layout) != data_rank:
         raise TypeInferenceError(f"expected data of layout {layout}, found rank {data_rank}")
@@ -165,11 +157,7 @@ def spatial_axes(data_rank: int, layout: str, rank: int) -> tuple[int, ...]:
 
 
 def relayout(layout: str, out_layout: str) -> tuple[int, ...]:
-    """Return the permutation from `layout` to `out_layout`, which if empty is the same.
-
-    Raises:
-        TypeInferenceError: They do not have the same axes.
-    """
+    """Return the permutation from `layout` to `out_layout`, which if empty is the same."""
     if is_blocked(layout) and out_layout in ("", layout):
         return tuple(range(layout_rank(layout)))
     return layout_axes(layout, out_layout or layout)

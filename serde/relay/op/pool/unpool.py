@@ -34,11 +34,7 @@ class MaxUnpool:
 
 
 def unpooled_shape(shape: tuple[Dim, ...], window: MaxUnpool) -> tuple[Dim, ...]:
-    """Return the shape that was pooled to `shape`.
-
-    Raises:
-        TypeInferenceError: The window does not have a length for each axis after the second.
-    """
+    """Return the shape that was pooled to `shape`."""
     pool_size, output_shape = window.pool_size, window.output_shape
     rank = len(pool_size)
     if len(shape) != rank + 2:

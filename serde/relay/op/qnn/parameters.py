@@ -25,11 +25,7 @@ SMALLEST_EXPONENT = -31
 
 
 def require_dtype(type_: TensorType, allowed: Sequence[str], what: str) -> None:
-    """Refuse a tensor of another dtype.
-
-    Raises:
-        TypeInferenceError: The dtype is none of those allowed.
-    """
+    """Refuse a tensor of another dtype."""
     if type_.dtype not in allowed:
         raise TypeInferenceError(f"{what}: expected {', '.join(allowed)}, found {type_.dtype}")
 
@@ -44,9 +40,6 @@ def require_parameters(
         zero_point: Type of the zero point.
         length: Length of the axis that they may belong to; None where they must be scalars.
         name: Prefix of the operands, for messages.
-
-    Raises:
-        TypeInferenceError: The dtype is not float32 or int32, or the shape is another.
     """
     for type_, dtype, what in ((scale, "float32", "scale"), (zero_point, "int32", "zero_point")):
         require_dtype(type_, (dtype,), f"{name}{what}")
@@ -64,11 +57,7 @@ def require_parameters(
 
 
 def require_scalars(*pairs: tuple[TensorType, TensorType]) -> None:
-    """Refuse scales and zero points that are not of rank 0.
-
-    Raises:
-        TypeInferenceError: One is not, or has another dtype.
-    """
+    """Refuse scales and zero points that are not of rank 0."""
     for scale, zero_point in pairs:
         require_parameters(scale, zero_point, None)
         if scale.rank or zero_point.rank:
@@ -81,9 +70,6 @@ def parameter_axis(data: TensorType, axis: int, *parameters: TensorType) -> Dim 
     """Return the length of the axis that scales and zero points belong to.
 
     The axis counts only where one of them is a vector.
-
-    Raises:
-        TypeInferenceError: The axis is outside the tensor.
     """
     if all(type_.rank == 0 for type_ in parameters):
         return None

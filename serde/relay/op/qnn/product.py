@@ -69,9 +69,6 @@ def require_kernel(
     """Refuse parameters of a weight that are neither scalars nor one for each output channel.
 
     Those of the data are scalars.
-
-    Raises:
-        TypeInferenceError: They are others.
     """
     length = None if scale.rank == zero_point.rank == 0 else channels
     require_parameters(scale, zero_point, length, "kernel_")
@@ -79,11 +76,7 @@ def require_kernel(
 
 
 def require_out_dtype(out_dtype: np.dtype[AnyValue] | None, allowed: tuple[str, ...]) -> None:
-    """Refuse a dtype of the sums that is not allowed.
-
-    Raises:
-        TypeInferenceError: It is another, or none is given.
-    """
+    """Refuse a dtype of the sums that is not allowed."""
     if out_dtype is None or dtype_name(out_dtype) not in allowed:
         raise TypeInferenceError(f"out_dtype: expected {', '.join(allowed)}, found {out_dtype}")
 

@@ -120,9 +120,6 @@ def sum_products(
         out_dtype: Dtype of the sums; int32 by default, of which narrower ones are cut.
         floats: Whether to multiply in float64.
         attrs: Further attributes of the operator.
-
-    Raises:
-        TypeInferenceError: float64 does not hold all sums.
     """
     dtype = "int32" if out_dtype is None else dtype_name(out_dtype)
     work = "int64" if dtype == "int64" else "int32"

@@ -127,9 +127,6 @@ def threefry_key(seed: int) -> Constant:
 
     Args:
         seed: Number of at most 256 bits.
-
-    Raises:
-        TypeInferenceError: It is negative or larger.
     """
     seed = int(seed)
     if not 0 <= seed < 1 << 256:

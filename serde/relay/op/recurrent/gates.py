@@ -154,11 +154,7 @@ class RecurrentLayer:
     layout: Layout = "TNC"
 
     def gates(self, defaults: Sequence[str]) -> list[list[Gate]]:
-        """Return the functions of each direction; `defaults` are the usual ones of one.
-
-        Raises:
-            TypeInferenceError: There are not as many as there must be, or `clip` is negative.
-        """
+        """Return the functions of each direction; `defaults` are the usual ones of one."""
         if self.clip is not None and self.clip < 0:
             raise TypeInferenceError(f"clip {self.clip} is negative")
         alphas, betas = self.activation_alpha, self.activation_beta

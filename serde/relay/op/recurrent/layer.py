@@ -27,11 +27,7 @@ states; returns the next states, of which the first is the output."""
 def require_shape(
     name: str, type_: TensorType | None, shape: Sequence[Dim], like: TensorType
 ) -> None:
-    """Refuse an operand that has another shape, or another dtype than `like`.
-
-    Raises:
-        TypeInferenceError: It does.
-    """
+    """Refuse an operand that has another shape, or another dtype than `like`."""
     if type_ is None:
         return
     require_same_dtype(like, type_)
@@ -67,9 +63,6 @@ def layer_types(
         states: Name, initial value and width of each state; the first is the output.
         gates: Number of gates.
         recurrent: The attributes.
-
-    Raises:
-        TypeInferenceError: An operand has another rank, shape or dtype.
     """
     require_float(data)
     hidden_size, layout = recurrent.hidden_size, recurrent.layout

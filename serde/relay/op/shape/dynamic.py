@@ -25,11 +25,7 @@ def integers_of(operand: Array) -> tuple[int, ...]:
 
 
 def count_of(operand: Given) -> int:
-    """Return how many integers a vector holds.
-
-    Raises:
-        TypeInferenceError: It is no vector of integers, or its length is not known.
-    """
+    """Return how many integers a vector holds."""
     kind = np.dtype(operand.dtype).kind
     shape = tuple(operand.shape)
     if kind not in "iu" or len(shape) != 1 or not isinstance(shape[0], int):
@@ -40,11 +36,7 @@ def count_of(operand: Given) -> int:
 
 
 def scalar_of(operand: Given) -> int | None:
-    """Return the value of a constant scalar, None for one that is computed.
-
-    Raises:
-        TypeInferenceError: It is no scalar, nor a vector of one.
-    """
+    """Return the value of a constant scalar, None for one that is computed."""
     if tuple(operand.shape) not in ((), (1,)):
         raise TypeInferenceError(f"expected a scalar, found {operand!r}")
     return int(operand.item()) if isinstance(operand, np.ndarray) else None

@@ -36,11 +36,7 @@ def integers(value: AnyValue) -> AnyValue:
 
 
 def lengths(shape: Sequence[Dim]) -> tuple[int, ...]:
-    """Return the dimensions of an attribute as integers.
-
-    Raises:
-        TypeInferenceError: One is a symbol.
-    """
+    """Return the dimensions of an attribute as integers."""
     for dim in shape:
         if not isinstance(dim, int):
             raise TypeInferenceError(f"dimension {dim} has no value yet")
@@ -139,9 +135,6 @@ def new_shape(
 
     0 copies a dimension (`allowzero`: is the length 0), -1 is what remains, -2
     copies all that follow, -3 joins two, -4 splits one into the two that follow.
-
-    Raises:
-        TypeInferenceError: The codes do not fit.
     """
     return tuple(_Reader(shape, newshape, allowzero).read())
 

@@ -95,11 +95,7 @@ def suppress(
 
 
 def require_scalars(*operands: TensorType) -> None:
-    """Refuse what is no scalar.
-
-    Raises:
-        TypeInferenceError: One has axes.
-    """
+    """Refuse what is no scalar."""
     for operand in operands:
         if operand.rank:
             raise TypeInferenceError(f"expected a scalar, found {operand!r}")

@@ -26,11 +26,7 @@ ResultT = TypeVar("ResultT", Expr, tuple[Expr, ...])
 
 
 def per_axis(ctx: Import, given: Sizes, ndim: int, name: str) -> tuple[int, ...]:
-    """Return one number for each spatial axis.
-
-    Raises:
-        Unsupported: There are not as many as axes, or one is computed.
-    """
+    """Return one number for each spatial axis."""
     values = given if isinstance(given, tuple) else (given,)
     if len(values) not in (1, ndim):
         raise Unsupported(f"{name}: expected {ndim} numbers, found {len(values)}")
@@ -39,11 +35,7 @@ def per_axis(ctx: Import, given: Sizes, ndim: int, name: str) -> tuple[int, ...]
 
 
 def over_batch(ctx: Import, x: Expr, ndim: int, build: Callable[[Expr], ResultT]) -> ResultT:
-    """Return what is built of data with a batch axis; without one it is a batch of one.
-
-    Raises:
-        Unsupported: The data have another rank.
-    """
+    """Return what is built of data with a batch axis; without one it is a batch of one."""
     rank = ctx.type(x).rank
     if rank == ndim + 2:
         return build(x)
@@ -67,11 +59,7 @@ class ConvAttributes:
     def pads(
         self, ctx: Import, kernel: tuple[int, ...], dilation: tuple[int, ...]
     ) -> tuple[int, ...]:
-        """Return pads, all before the axes first; of an odd number more is behind.
-
-        Raises:
-            Unsupported: The padding has an unknown name.
-        """
+        """Return pads, all before the axes first; of an odd number more is behind."""
         ndim = len(kernel)
         if not isinstance(self.padding, str):
             return per_axis(ctx, self.padding, ndim, "padding") * 2
@@ -84,11 +72,7 @@ class ConvAttributes:
 
 
 def kernel_size(ctx: Import, weight: Expr) -> tuple[int, ...]:
-    """Return the spatial lengths of a weight.
-
-    Raises:
-        Unsupported: They are not known, or Relay lacks the rank.
-    """
+    """Return the spatial lengths of a weight."""
     ndim = ctx.type(weight).rank - 2
     if ndim not in SPATIAL:
         raise Unsupported(f"a convolution over {ndim} axes")
@@ -96,11 +80,7 @@ def kernel_size(ctx: Import, weight: Expr) -> tuple[int, ...]:
 
 
 def require_real(ctx: Import, x: Expr) -> None:
-    """Refuse complex numbers, which Relay does not convolve.
-
-    Raises:
-        Unsupported: The tensor is complex.
-    """
+    """Refuse complex numbers, which Relay does not convolve."""
     if ctx.dtype(x).startswith("complex"):
         raise Unsupported("a convolution of complex numbers")
 

@@ -74,11 +74,7 @@ def import_identity(ctx: Import, self: Expr) -> Expr:
 
 
 def as_float(number: Scalar) -> float:
-    """Return a number that must be known as a float.
-
-    Raises:
-        Unsupported: It is computed when the model runs, or complex.
-    """
+    """Return a number that must be known as a float."""
     if isinstance(number, (Expr, complex)):
         raise Unsupported("needs a fixed number, found one that is computed or complex")
     return float(number)

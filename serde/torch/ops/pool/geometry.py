@@ -55,11 +55,7 @@ class Window:
         }
 
     def rounded(self, ctx: ImportContext, x: Expr) -> Window:
-        """Return the same windows without rounding up: padding behind the axes makes them.
-
-        Raises:
-            Unsupported: A length is not known.
-        """
+        """Return the same windows without rounding up: padding behind the axes makes them."""
         if not self.ceil_mode:
             return self
         ndim, past = len(self.size), []
@@ -87,9 +83,6 @@ class PoolAttributes:
         PyTorch leaves out a window that would start behind the data, which Relay's ``ceil_mode``
         does not; where that matters the windows have the padding that makes as many. A window
         longer than the padded data, which rounding up lets be, is as long as these.
-
-        Raises:
-            Unsupported: That depends on lengths that are not known.
         """
         size = per_axis(ctx, self.kernel_size, ndim, "kernel_size")
         strides = size if self.stride == () else per_axis(ctx, self.stride, ndim, "stride")

@@ -117,11 +117,7 @@ class QuantizedStack:
     batch_first: bool
 
     def cells(self) -> list[tuple[PackedCell, ...]]:
-        """Return the cells of each layer.
-
-        Raises:
-            Unsupported: There are not as many as the layers have, or dropout bears on the result.
-        """
+        """Return the cells of each layer."""
         if self.dropout and self.train and self.num_layers > 1:
             raise Unsupported("dropout of a module in training", hint="call its eval() before")
         count = 2 if self.bidirectional else 1

@@ -40,11 +40,7 @@ class Input:
 
 
 def read_input(ctx: Import, x: Expr) -> Input:
-    """Return a quantised tensor as what enters a layer.
-
-    Raises:
-        Unsupported: It has a scale for each channel.
-    """
+    """Return a quantised tensor as what enters a layer."""
     given = ctx.quantization(x)
     if given.axis is not None:
         raise Unsupported("a layer over data that are quantised channel by channel")
@@ -53,11 +49,7 @@ def read_input(ctx: Import, x: Expr) -> Input:
 
 
 def sum_products(ctx: Import, given: Input, packed: PackedParams) -> Expr:
-    """Return sums of products of integers, less their zero points, in int32.
-
-    Raises:
-        Unsupported: The weight is not quantised, or a rank that Relay lacks.
-    """
+    """Return sums of products of integers, less their zero points, in int32."""
     if packed.scale is None or packed.zero_point is None:
         raise Unsupported("a quantised layer whose weight is not quantised")
     zero = scale_array(ctx, packed.zero_point).astype(np.int32)

@@ -42,11 +42,7 @@ _INTEGERS: Final = {"qint8": "int8", "quint8": "uint8", "qint32": "int32"}
 
 
 def integer_dtype(dtype: str | int) -> str:
-    """Return the dtype of the integers of a quantised dtype.
-
-    Raises:
-        Unsupported: It is packed in parts of bytes, or unknown.
-    """
+    """Return the dtype of the integers of a quantised dtype."""
     coded = isinstance(dtype, int) and 0 <= dtype < len(DTYPE_CODES)
     name = DTYPE_CODES[dtype] if coded and isinstance(dtype, int) else dtype
     if name not in _INTEGERS:
@@ -55,11 +51,7 @@ def integer_dtype(dtype: str | int) -> str:
 
 
 def scale_array(ctx: Import, value: AnyValue) -> Array:
-    """Return scales or zero points as they are stored, doubles or integers.
-
-    Raises:
-        Unsupported: They are computed when the model runs.
-    """
+    """Return scales or zero points as they are stored, doubles or integers."""
     return ctx.constant(value) if isinstance(value, Expr) else np.array(value)
 
 
@@ -83,11 +75,7 @@ def broadcast_shape(ctx: Import, x: Expr, axis: int | None) -> tuple[int, ...]:
 
 
 def single(quantization: Quantization) -> tuple[float, int]:
-    """Return scale and zero point of a tensor that has one of each.
-
-    Raises:
-        Unsupported: It is quantised channel by channel, or they are computed.
-    """
+    """Return scale and zero point of a tensor that has one of each."""
     scale, zero = quantization.scale, quantization.zero_point
     if isinstance(scale, Expr) or isinstance(zero, Expr):
         raise Unsupported("needs a tensor of one known scale, found one of a scale a channel")
@@ -95,11 +83,7 @@ def single(quantization: Quantization) -> tuple[float, int]:
 
 
 def fixed_number(ctx: Import, value: Scalar) -> float:
-    """Return a number that must be known, which a tensor may tell.
-
-    Raises:
-        Unsupported: It is computed when the model runs, or complex.
-    """
+    """Return a number that must be known, which a tensor may tell."""
     return as_float(ctx.as_number(value) if isinstance(value, Expr) else value)
 
 
@@ -137,11 +121,7 @@ def _is_power_of_two(scale: Array) -> bool:
 def quantize(
     ctx: Import, x: Expr, quantization: Quantization, dtype: str, rounding: Rounding = "fused"
 ) -> Expr:
-    """Return data quantised, saturated to the range of the dtype.
-
-    Raises:
-        Unsupported: The parameters are computed when the model runs.
-    """
+    """Return data quantised, saturated to the range of the dtype."""
     axis = quantization.axis
     scale = scale_array(ctx, quantization.scale).astype(np.float32)
     zero = scale_array(ctx, quantization.zero_point).astype(np.int64)
@@ -192,11 +172,7 @@ def _saturate_wide(ctx: Import, level: Expr, late: bool, zero: Array) -> Expr:
 
 
 def quantize_number(value: float, quantization: Quantization, dtype: str) -> int:
-    """Return one number quantised.
-
-    Raises:
-        Unsupported: The parameters are not one known number each.
-    """
+    """Return one number quantised."""
     scale, zero = single(quantization)
     if math.isinf(value):
         return int(limits(dtype).max if value > 0 else limits(dtype).min)

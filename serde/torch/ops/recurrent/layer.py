@@ -60,11 +60,7 @@ class Stack:
         return 2 if self.bidirectional else 1
 
     def layers(self) -> list[list[tuple[Expr, ...]]]:
-        """Return the parameters of each direction of each layer.
-
-        Raises:
-            Unsupported: There are not as many as the layers have, or dropout bears on the result.
-        """
+        """Return the parameters of each direction of each layer."""
         if self.dropout and self.train and self.num_layers > 1:
             raise Unsupported("dropout of a module in training", hint="call its eval() before")
         if self.num_layers < 1:

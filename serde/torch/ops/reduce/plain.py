@@ -30,11 +30,7 @@ def as_summed(ctx: Import, x: Expr, dtype: DType) -> Expr:
 
 
 def as_floats(ctx: Import, x: Expr, dtype: DType, what: str) -> Expr:
-    """Return a tensor in the dtype that is asked for, if any, which must be one of floats.
-
-    Raises:
-        Unsupported: It is not, and PyTorch refuses it likewise.
-    """
+    """Return a tensor in the dtype that is asked for, if any, which must be one of floats."""
     found = x if dtype is None else ctx.cast(x, dtype.name)
     if not is_float(ctx.dtype(found)):
         raise Unsupported(f"{what} of {ctx.dtype(found)}", hint="name a dtype of floats")

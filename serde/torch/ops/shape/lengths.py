@@ -54,11 +54,7 @@ def _compute(ctx: ImportContext, name: str, one: SymInt, other: SymInt) -> SymIn
 
 
 def divide_length(ctx: ImportContext, length: SymInt, factor: int) -> SymInt:
-    """Return a length divided by a number, rounded down.
-
-    Raises:
-        Unsupported: The number is not above 0.
-    """
+    """Return a length divided by a number, rounded down."""
     if factor < 1:
         raise Unsupported(f"a length divided by {factor}")
     if not isinstance(length, Expr):
@@ -117,11 +113,7 @@ def restore(ctx: ImportContext, x: Expr, dims: Sequence[Dim]) -> Expr:
 
 
 def broadcast(ctx: ImportContext, x: Expr, sizes: Sequence[SymInt]) -> Expr:
-    """Return `x` spread over a shape, lengths of -1 being its own.
-
-    Raises:
-        Unsupported: It does not broadcast to that shape.
-    """
+    """Return `x` spread over a shape, lengths of -1 being its own."""
     own = ctx.type(x).shape
     offset = len(sizes) - len(own)
     if offset < 0:

@@ -205,9 +205,6 @@ def write_reshape(ctx: Export, x: Value, dims: Sequence[Dim]) -> Value:
         x: The data.
         dims: Its new shape, in which its own lengths are what :func:`_named` calls them; of
             others that are unknown there may be one.
-
-    Raises:
-        Unsupported: There are several.
     """
     own = _named(ctx.type(x).shape)
     if own == tuple(dims):

@@ -44,11 +44,7 @@ class Region:
 
     @classmethod
     def of(cls, shape: Sequence[Dim], cuts: dict[int, tuple[int, int, int]]) -> Region:
-        """Return the region that cuts, (begin, end, stride) by axis, leave of a shape.
-
-        Raises:
-            Unsupported: It has no elements.
-        """
+        """Return the region that cuts, (begin, end, stride) by axis, leave of a shape."""
         found = cls([], [], [], [], [])
         for axis, length in enumerate(shape):
             begin, end, stride = cuts.get(axis, (0, FAR, 1))
