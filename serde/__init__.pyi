@@ -432,6 +432,7 @@ class _GluonOwn(TypedDict, total=False):
     report: Report | None
 
 class _BisectOwn(TypedDict, total=False):
+    runtime: bool
     params: object
     target_format: str | None
     dims: Mapping[str, int] | None
@@ -1061,36 +1062,68 @@ def to_relay(
     source: object, params: object = None, *, format: str, **options: Unpack[_ToRelay]
 ) -> RelayModel: ...
 @overload
-def bisect(source: object, target: _Path, **options: Unpack[_BisectCoreml]) -> Bisection: ...
-@overload
-def bisect(source: object, target: _Path, **options: Unpack[_BisectMxnet]) -> Bisection: ...
-@overload
-def bisect(source: object, target: _Path, **options: Unpack[_BisectNnef]) -> Bisection: ...
-@overload
-def bisect(source: object, target: _Path, **options: Unpack[_BisectOnnx]) -> Bisection: ...
-@overload
-def bisect(source: object, target: _Path, **options: Unpack[_BisectRelax]) -> Bisection: ...
-@overload
-def bisect(source: object, target: _Path, **options: Unpack[_BisectRelay]) -> Bisection: ...
-@overload
-def bisect(source: object, target: _Path, **options: Unpack[_BisectTflite]) -> Bisection: ...
-@overload
-def bisect(source: object, target: _Path, **options: Unpack[_BisectTorch]) -> Bisection: ...
-@overload
 def bisect(
-    source: object, target: _Path, *, source_format: None = None, **options: Unpack[_BisectAny]
+    source: object, target: str | PathLike[str] | None = None, **options: Unpack[_BisectCoreml]
 ) -> Bisection: ...
 @overload
 def bisect(
-    source: object, target: _Path, *, source_format: FormatName, **options: AnyValue
+    source: object, target: str | PathLike[str] | None = None, **options: Unpack[_BisectMxnet]
 ) -> Bisection: ...
 @overload
 def bisect(
-    source: object, target: _Path, *, target_format: FormatName, **options: AnyValue
+    source: object, target: str | PathLike[str] | None = None, **options: Unpack[_BisectNnef]
 ) -> Bisection: ...
 @overload
 def bisect(
-    source: object, target: _Path, *, source_format: str, **options: Unpack[_Bisect]
+    source: object, target: str | PathLike[str] | None = None, **options: Unpack[_BisectOnnx]
+) -> Bisection: ...
+@overload
+def bisect(
+    source: object, target: str | PathLike[str] | None = None, **options: Unpack[_BisectRelax]
+) -> Bisection: ...
+@overload
+def bisect(
+    source: object, target: str | PathLike[str] | None = None, **options: Unpack[_BisectRelay]
+) -> Bisection: ...
+@overload
+def bisect(
+    source: object, target: str | PathLike[str] | None = None, **options: Unpack[_BisectTflite]
+) -> Bisection: ...
+@overload
+def bisect(
+    source: object, target: str | PathLike[str] | None = None, **options: Unpack[_BisectTorch]
+) -> Bisection: ...
+@overload
+def bisect(
+    source: object,
+    target: str | PathLike[str] | None = None,
+    *,
+    source_format: None = None,
+    **options: Unpack[_BisectAny],
+) -> Bisection: ...
+@overload
+def bisect(
+    source: object,
+    target: str | PathLike[str] | None = None,
+    *,
+    source_format: FormatName,
+    **options: AnyValue,
+) -> Bisection: ...
+@overload
+def bisect(
+    source: object,
+    target: str | PathLike[str] | None = None,
+    *,
+    target_format: FormatName,
+    **options: AnyValue,
+) -> Bisection: ...
+@overload
+def bisect(
+    source: object,
+    target: str | PathLike[str] | None = None,
+    *,
+    source_format: str,
+    **options: Unpack[_Bisect],
 ) -> Bisection: ...
 @overload
 def check(source: object, target: _Path, **options: Unpack[_CheckCoreml]) -> Report: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -176,6 +176,19 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         Raises:
             CheckError: The framework is there but refuses the model.
         """
+
+    def inner_names(self, model: ModelT) -> Iterable[str]:
+        """Return the names of inner values that :meth:`with_outputs` can make outputs."""
+        return ()
+
+    def with_outputs(self, model: ModelT, names: Sequence[str]) -> ModelT | None:
+        """Return a model that gives inner values behind its outputs; None if the format has no way.
+
+        Args:
+            model: The model as :meth:`load` returned it.
+            names: Some of :meth:`inner_names`.
+        """
+        return None
 
     def run_foreign(self, node: Foreign, inputs: Sequence[Array | None]) -> Sequence[Array]:
         """Return what the format's framework computes for an operator that Relay does not know.

@@ -33,7 +33,9 @@ from serde.relay.ir.leaves import leaves
 from serde.relay.run.arithmetic import Arithmetic, Exact, WeightsRounded
 from serde.relay.run.interpreter import run_with
 
-__all__ = ["Bisection", "InnerValue", "bisect_models", "normalize_name"]
+__all__ = [
+    "Bisection", "InnerValue", "Inside", "bisect_models", "measured_limit", "normalize_name",
+]  # fmt: skip
 
 _WEIGHTS: Final = 1e-7
 """Part of a value's deviation by which the last bits of float32 weights move it."""
@@ -150,7 +152,7 @@ def bisect_models(
     Raises:
         CheckError: The models have no value in common, or one cannot be run.
     """
-    left, right = _Inside(source), _Inside(target)
+    left, right = Inside(source), Inside(target)
     pairs = [*_inner_pairs(left, right), *_output_pairs(left, right, recorded)]
     if all(pair.other is None for pair in pairs if pair.is_output):
         raise CheckError("the models have no output in common")
@@ -181,7 +183,7 @@ class _Figures:
     remark: str = ""
 
 
-class _Inside:
+class Inside:
     """A model and the values inside it by name.
 
     Attributes:
@@ -217,6 +219,12 @@ class _Inside:
         dtypes = {weight.dtype for weight in self.model.params.values()}
         return [dtype for dtype in _NARROW if dtype in dtypes]
 
+    @staticmethod
+    def operator(value: Expr) -> str:
+        """Return the operator that yields a value."""
+        node = value.tuple_value if isinstance(value, TupleGetItem) else value
+        return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
+
     def run(
         self, wanted: Sequence[Expr], inputs: Mapping[str, Array], arithmetic: Arithmetic
     ) -> list[Array]:
@@ -231,13 +239,12 @@ class _Inside:
         return leaves(run_with(arithmetic, function, arguments, mod=model.mod))
 
 
-def _operator(value: Expr) -> str:
-    """Return the operator that yields a value."""
-    node = value.tuple_value if isinstance(value, TupleGetItem) else value
-    return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
+def measured_limit(noise: float, own: Array, exact: Array) -> float:
+    """Return the distance up to which a value agrees, given what its own dtypes make of it."""
+    return max(_SURELY * noise, _MEASURED * ratio(distance(own, exact).mean, deviation(exact)))
 
 
-def _inner_pairs(left: _Inside, right: _Inside) -> Iterator[_Pair]:
+def _inner_pairs(left: Inside, right: Inside) -> Iterator[_Pair]:
     """Yield the values that both models have by name, each once, but for the source's outputs."""
     others: dict[str, str] = {}
     for name in right.values:
@@ -250,7 +257,7 @@ def _inner_pairs(left: _Inside, right: _Inside) -> Iterator[_Pair]:
             yield _Pair(name, value, other, right.values[other])
 
 
-def _output_pairs(left: _Inside, right: _Inside, recorded: Sequence[str] | None) -> Iterator[_Pair]:
+def _output_pairs(left: Inside, right: Inside, recorded: Sequence[str] | None) -> Iterator[_Pair]:
     """Yield the outputs of the source, each with the target's by its place."""
     names, others = ([name for name, _ in side.outputs] for side in (left, right))
     places = match_outputs(names, others, recorded)
@@ -265,8 +272,8 @@ def normalize_name(name: str) -> str:
 
 
 def _compare(
-    left: _Inside,
-    right: _Inside,
+    left: Inside,
+    right: Inside,
     pairs: Sequence[_Pair],
     inputs: Mapping[str, Array],
     *,
@@ -299,7 +306,7 @@ def _compare(
         agrees = not figures.remark and figures.distance <= limit
         found.append(
             InnerValue(
-                pair.name, pair.target, _operator(own), figures.shape, figures.distance, agrees,
+                pair.name, pair.target, left.operator(own), figures.shape, figures.distance, agrees,
                 own in suspects and not agrees, limit, figures.remark,
             )
         )  # fmt: skip
@@ -313,11 +320,7 @@ def _limit(worst: float, rounding: float) -> float:
 
 
 def _measure(
-    left: _Inside,
-    right: _Inside,
-    pairs: Sequence[_Pair],
-    inputs: Mapping[str, Array],
-    exactly: bool,
+    left: Inside, right: Inside, pairs: Sequence[_Pair], inputs: Mapping[str, Array], exactly: bool
 ) -> list[_Figures]:
     """Return how far the values of each pair are apart, and how far rounding takes them."""
     arithmetic = Exact() if exactly else Arithmetic()
@@ -373,7 +376,7 @@ def _groups(pairs: Sequence[_Pair]) -> Iterator[list[_Pair]]:
         yield group
 
 
-def _suspects(inside: _Inside, agreeing: Mapping[Expr, bool]) -> set[Expr]:
+def _suspects(inside: Inside, agreeing: Mapping[Expr, bool]) -> set[Expr]:
     """Return the values at fault, by two walks over the source: down to outputs, and up.
 
     Args:

@@ -14,6 +14,7 @@ from serde.bridge.formats import source_bridge, target_bridge
 from serde.bridge.summary import TensorSummary
 from serde.checking.bisection import Bisection, bisect_models
 from serde.checking.data import CheckData, as_check_data
+from serde.checking.departing import Departure, find_departure
 from serde.checking.engines import KEPT, engine_for_path, read_target, source_engine
 from serde.checking.generating import compare_as_used
 from serde.checking.inputs import InputSets
@@ -125,8 +126,9 @@ def check(
 @takes_options(reads="source_format", locations=_BOTH)
 def bisect(
     source: AnyValue,
-    target: PathLike,
+    target: PathLike | None = None,
     *,
+    runtime: bool = False,
     params: AnyValue = None,
     source_format: str | None = None,
     target_format: str | None = None,
@@ -141,6 +143,8 @@ def bisect(
     Args:
         source: The model to be matched: a path or URL, several of these, bytes or a live object.
         target: Path or URL of the model that must match it.
+        runtime: Look in one model instead, for where what runs it departs from the exact result;
+            a :class:`~serde.checking.departing.Departure` is returned.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
@@ -167,11 +171,37 @@ def bisect(
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)
     bound = reader.bind_import(options)
+    if runtime == (target is not None):
+        raise OptionError("bisect: a target, or else runtime=True")
+    data = None if check_data is None else as_check_data(check_data)
+    if target is None:
+        loaded, model = read_model(reader, source, params, bound, report)
+        with report.stage("bisect"):
+            return _depart(reader, loaded, model, dims, data)
     writer = _existing_target(target, target_format)
     _, model = read_model(reader, source, params, bound, report)
     with report.stage("bisect"):
-        data = None if check_data is None else as_check_data(check_data)
         return bisect_read(model, _read(model, writer, Path(target)), dims, data)
+
+
+def _depart(
+    bridge: AnyBridge,
+    native: AnyValue,
+    model: RelayModel,
+    dims: Mapping[str, int] | None,
+    data: CheckData | None,
+) -> Departure:
+    """Return where what runs a model departs from it, on the first inputs on which it does."""
+    exact, found = RelayEngine(model), None
+    for inputs in islice(
+        InputSets(model, exact, exact, report=Report(), dims=dims, data=data), _MOST_SETS
+    ):
+        found = find_departure(bridge, native, model, inputs)
+        if found.first is not None:
+            break
+    if found is None:
+        raise CheckError("there are no inputs to run the model with")
+    return found
 
 
 def _differing_inputs(model: RelayModel, told: Sequence[TensorSummary]) -> list[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.contract import Bridge
 from serde.bridge.parts import Parts
 from serde.bridge.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
-from serde.core import Array, Report
+from serde.core import Array, Report, replace
 from serde.core.texts import weights_text
 from serde.engine.base import Engine, Samples
 from serde.errors import CheckError, OptionError
@@ -107,6 +107,18 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         if options.link_weights:
             native.to_link = linkable_weights(native.weights, report)
         return native
+
+    def inner_names(self, model: OnnxModel) -> Iterable[str]:
+        """Return the names of tensors that nodes give, those of branches and bodies left out."""
+        return (name for node in model.proto.graph.node for name in node.output if name)
+
+    def with_outputs(self, model: OnnxModel, names: Sequence[str]) -> OnnxModel:
+        """Return the model with further outputs, of types that ONNX Runtime infers."""
+        proto = type(model.proto)()
+        proto.CopyFrom(model.proto)
+        for name in names:
+            proto.graph.output.add().name = name
+        return replace(model, proto=proto)
 
     def engine(self, model: OnnxModel, relay_model: RelayModel) -> Engine:
         """Return ONNX Runtime where it is installed, else ONNX's reference implementation.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.contract import Bridge
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
-from serde.core import Report
+from serde.core import Report, replace
 from serde.engine.base import Engine, Samples
 from serde.errors import OptionError, Unsupported
 from serde.relay.ir import RelayModel
@@ -115,6 +115,24 @@ class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOption
         from serde.tflite.apps import with_channels_last
 
         return with_channels_last(model, options)
+
+    def inner_names(self, model: TfliteModel) -> Iterable[str]:
+        """Return the names of tensors that operators of the main graph give."""
+        main = model.subgraphs[0]
+        return (main.tensors[i].name for each in main.operators for i in each.outputs)
+
+    def with_outputs(self, model: TfliteModel, names: Sequence[str]) -> TfliteModel:
+        """Return the model with further outputs of its main graph."""
+        main = model.subgraphs[0]
+        numbers = {each.name: number for number, each in enumerate(main.tensors)}
+        added = {name: numbers[name] for name in names}
+        whole = replace(main, outputs=(*main.outputs, *added.values()))
+        signatures = [
+            each if each.subgraph else replace(each, outputs={**each.outputs, **added})
+            for each in model.signatures
+        ]
+        graphs = [whole, *model.subgraphs[1:]]
+        return replace(model, subgraphs=graphs, signatures=signatures, path=None)
 
     def engine(self, model: TfliteModel, relay_model: RelayModel) -> Engine:
         """Return LiteRT's interpreter; Relay's where there are states, which that one hides."""

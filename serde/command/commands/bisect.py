@@ -42,9 +42,10 @@ def _properties() -> dict[str, Any]:
     examples=[
         "serde bisect net-symbol.json net.onnx --input-shape data:1,3,224,224",
         "serde bisect net.onnx net.mlpackage --check-data cat.png",
+        "serde bisect net.onnx --runtime --shrink bug.onnx",
     ],
 )
-@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET", shell_complete=complete_paths)
+@click.argument("paths", nargs=-1, metavar="SOURCE... [TARGET]", shell_complete=complete_paths)
 @reading_flags("source_format")
 @writing_flag
 @flag(
@@ -55,6 +56,14 @@ def _properties() -> dict[str, Any]:
     "--check-data", type=click.Path(path_type=Path), metavar="FILE|DIR",
     help="Inputs to run with instead of seeded ones.",
 )  # fmt: skip
+@click.option(
+    "--runtime", is_flag=True,
+    help="Show where what runs one model departs from its exact result.",
+)  # fmt: skip
+@click.option(
+    "--shrink", type=click.Path(path_type=Path), metavar="FILE",
+    help="Write the part that departs as a model, and its inputs beside it as .npz.",
+)  # fmt: skip
 @store_flag
 @printing_flags
 @click.pass_context
@@ -62,17 +71,27 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """Show where two models begin to differ, by the values inside that both have by name."""
     run: Invocation = ctx.obj
     run.configure(options)
-    source, target = source_and_target(options["paths"])
+    runtime, shrink = options["runtime"], options["shrink"]
+    if shrink is not None and not runtime:
+        raise click.UsageError("--shrink goes with --runtime")
+    paths = list(options["paths"])
+    if runtime and not paths:
+        raise click.UsageError("expected a model")
+    source, target = (
+        (paths if len(paths) > 1 else paths[0], None) if runtime else source_and_target(paths)
+    )
     from serde.checking.checks import bisect as bisect_models
     from serde.command.flags import parse_lengths
     from serde.command.render import bisection_table
 
     found = bisect_models(
-        source, target, source_format=options["source_format"],
+        source, target, runtime=runtime, source_format=options["source_format"],
         target_format=options["target_format"], dims=parse_lengths(options["check_dim"]),
         check_data=options["check_data"], storage_options=storage_options(options),
         report=run.report, **reading_options(options), **given_options(ctx, options),
     )  # fmt: skip
+    if shrink is not None and found.first is not None:
+        _write_part(source, shrink, found, options)
     code, outcome = (0, "done") if found.agrees else (4, "different")
     if run.as_json:
         values = [asdict(value) for value in found.values]
@@ -81,3 +100,14 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         run.terminal.table(bisection_table(found, run.terminal.ticks()))
         run.terminal.line(found.sentence)
     ctx.exit(code)
+
+
+def _write_part(source: Any, path: Path, found: Any, options: dict[str, Any]) -> None:
+    """Write what departs as a model of its own, with what it was given."""
+    import numpy as np
+
+    from serde.api import convert
+
+    read = {"source_format": options["source_format"], **reading_options(options)}
+    convert(source, path, inputs=list(found.given), outputs=[found.first.name], **read)
+    np.savez(path.with_suffix(".npz"), **found.given)
