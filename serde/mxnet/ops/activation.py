@@ -44,15 +44,10 @@ def import_activation(
 
 @OPS.imports("LeakyReLU")
 def import_leaky_relu(
-    ctx: Import,
-    data: Expr,
-    gamma: Expr | None = None,
-    *,
-    act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky",
-    slope: float = 0.25,
-    lower_bound: float = 0.125,
-    upper_bound: float = 0.334,
-) -> Expr:
+    ctx: Import, data: Expr, gamma: Expr | None = None,
+    *, act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky",
+    slope: float = 0.25, lower_bound: float = 0.125, upper_bound: float = 0.334,
+) -> Expr:  # fmt: skip
     """At inference the random slope of rrelu is the mean of its bounds."""
     if act_type == "prelu":
         return _prelu(ctx, data, gamma)

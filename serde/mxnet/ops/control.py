@@ -86,15 +86,10 @@ def _inputs(
 
 
 def _foreach(
-    ctx: Export,
-    data: Sequence[Value],
-    states: Sequence[Value],
-    captures: Sequence[Value],
+    ctx: Export, data: Sequence[Value], states: Sequence[Value], captures: Sequence[Value],
     body: Function,
-    *,
-    stacks: Sequence[TensorType],
-    numbered: bool,
-) -> Writing[tuple[Value, ...]]:
+    *, stacks: Sequence[TensorType], numbered: bool,
+) -> Writing[tuple[Value, ...]]:  # fmt: skip
     """Emit a ``_foreach`` over axis 0 and return the last states and the stacks.
 
     Args:
@@ -152,17 +147,10 @@ def _foreach(
 
 @OPS.exports("serde.scan")
 def export_scan(
-    ctx: Export,
-    state: tuple[Value, ...],
-    scanned: tuple[Value, ...],
-    captures: tuple[Value, ...],
-    *,
-    body: Function,
-    axes: tuple[int, ...],
-    reverse: tuple[bool, ...],
-    out_axes: tuple[int, ...],
+    ctx: Export, state: tuple[Value, ...], scanned: tuple[Value, ...], captures: tuple[Value, ...],
+    *, body: Function, axes: tuple[int, ...], reverse: tuple[bool, ...], out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
-) -> Writing[tuple[Value, ...]]:
+) -> Writing[tuple[Value, ...]]:  # fmt: skip
     """MXNet walks along axis 0 forwards; other axes and directions are changed outside."""
     results = ctx.result_types()
     stacks = results[len(state) :]
@@ -269,14 +257,9 @@ def export_loop(
 
 
 def _while_loop(
-    ctx: Export,
-    most: int,
-    going: Value,
-    states: Sequence[Value],
-    captures: Sequence[Value],
-    body: Function,
-    elements: Sequence[TensorType],
-) -> Writing[tuple[Value, ...]]:
+    ctx: Export, most: int, going: Value, states: Sequence[Value], captures: Sequence[Value],
+    body: Function, elements: Sequence[TensorType],
+) -> Writing[tuple[Value, ...]]:  # fmt: skip
     """Emit a ``_while_loop`` of number, condition and states; stacks are cut by the number."""
     kinds = [ctx.type(each) for each in states]
     _require_fixed([*kinds, *elements], "a state or stack")

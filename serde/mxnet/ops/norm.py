@@ -34,15 +34,9 @@ TRAINING = ("momentum", "use_global_stats", "cudnn_off", "min_calib_range", "max
     "BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm", ignored=(*TRAINING, "ndev", "key")
 )
 def import_batch_norm(
-    ctx: Import,
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    moving_mean: Expr,
-    moving_var: Expr,
-    *,
-    norm: BatchNormAttributes,
-) -> list[Expr]:
+    ctx: Import, data: Expr, gamma: Expr, beta: Expr, moving_mean: Expr, moving_var: Expr,
+    *, norm: BatchNormAttributes,
+) -> list[Expr]:  # fmt: skip
     """``fix_gamma`` makes gamma ones, whatever the file holds.
 
     Statistics stay float32 when the data is float16. The further outputs are
@@ -67,30 +61,18 @@ def import_batch_norm(
 
 @OPS.imports("_contrib_BatchNormWithReLU", ignored=TRAINING)
 def import_batch_norm_with_relu(
-    ctx: Import,
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    moving_mean: Expr,
-    moving_var: Expr,
-    *,
-    norm: BatchNormAttributes,
-) -> list[Expr]:
+    ctx: Import, data: Expr, gamma: Expr, beta: Expr, moving_mean: Expr, moving_var: Expr,
+    *, norm: BatchNormAttributes,
+) -> list[Expr]:  # fmt: skip
     result, *others = import_batch_norm(ctx, data, gamma, beta, moving_mean, moving_var, norm=norm)
     return [relay.nn.relu(result), *others]
 
 
 @OPS.imports("LayerNorm")
 def import_layer_norm(
-    ctx: Import,
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    *,
-    axis: int = -1,
-    eps: float = 1e-5,
-    output_mean_var: bool = False,
-) -> AnyValue:
+    ctx: Import, data: Expr, gamma: Expr, beta: Expr,
+    *, axis: int = -1, eps: float = 1e-5, output_mean_var: bool = False,
+) -> AnyValue:  # fmt: skip
     """The further outputs are the mean and the standard deviation, their axis kept."""
     result = relay.nn.layer_norm(data, gamma, beta, axis=axis, epsilon=eps)
     if not output_mean_var:
@@ -102,15 +84,9 @@ def import_layer_norm(
 
 @OPS.imports("GroupNorm")
 def import_group_norm(
-    ctx: Import,
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    *,
-    num_groups: int = 1,
-    eps: float = 1e-5,
-    output_mean_var: bool = False,
-) -> Expr:
+    ctx: Import, data: Expr, gamma: Expr, beta: Expr,
+    *, num_groups: int = 1, eps: float = 1e-5, output_mean_var: bool = False,
+) -> Expr:  # fmt: skip
     """MXNet 1.x has one gamma and beta a group, 2.0 one a channel, as Relay has."""
     if output_mean_var:
         raise Unsupported("output_mean_var=True")
@@ -165,15 +141,9 @@ class RelayNorm(ChannelNorm):
 
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
-    ctx: Export,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    moving_mean: Value,
-    moving_var: Value,
-    *,
-    norm: RelayNorm,
-) -> list[Value]:
+    ctx: Export, data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value,
+    *, norm: RelayNorm,
+) -> list[Value]:  # fmt: skip
     """Statistics that are no weights cannot be states of MXNet's; they are computed with."""
     axis = normalize_axis(norm.axis, ctx.type(data).rank)
     if not (ctx.is_weight(moving_mean) and ctx.is_weight(moving_var)):

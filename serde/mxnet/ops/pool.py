@@ -71,15 +71,9 @@ class _Window:
     """
 
     def __init__(
-        self,
-        ctx: Import,
-        data: Expr,
-        kernel: Sequence[int],
-        strides: Sequence[int],
-        pad: Sequence[int],
-        ceil_mode: bool,
-        layout: str,
-    ) -> None:
+        self, ctx: Import, data: Expr, kernel: Sequence[int], strides: Sequence[int],
+        pad: Sequence[int], ceil_mode: bool, layout: str,
+    ) -> None:  # fmt: skip
         self.ctx = ctx
         self.data = data
         self.kernel = tuple(kernel)

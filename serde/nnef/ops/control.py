@@ -29,16 +29,10 @@ def _fields(body: Function, args: Sequence[Expr]) -> list[Expr]:
 
 @OPS.expands("serde.scan")
 def expand_scan(
-    state: Sequence[Expr],
-    scanned: Sequence[Expr],
-    captures: Sequence[Expr],
-    *,
-    body: Function,
-    axes: tuple[int, ...],
-    reverse: tuple[bool, ...],
-    out_axes: tuple[int, ...],
+    state: Sequence[Expr], scanned: Sequence[Expr], captures: Sequence[Expr],
+    *, body: Function, axes: tuple[int, ...], reverse: tuple[bool, ...], out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Slices are taken one by one, and what is stacked is joined behind the last."""
     places = axes or (0,) * len(scanned)
     places = tuple(

@@ -19,15 +19,9 @@ __all__ = ["RelayNorm"]
 
 @OPS.imports("batch_normalization")
 def import_batch_normalization(
-    ctx: Import,
-    input: Expr,
-    mean: Expr,
-    variance: Expr,
-    offset: Expr,
-    scale: Expr,
-    *,
-    epsilon: float,
-) -> Expr:
+    ctx: Import, input: Expr, mean: Expr, variance: Expr, offset: Expr, scale: Expr,
+    *, epsilon: float,
+) -> Expr:  # fmt: skip
     """Statistics along one axis are a layer of Relay; others broadcast."""
     given = [scale, offset, mean, variance]
     axis = _channel_axis(ctx, input, given)
@@ -83,15 +77,9 @@ def _repeat(ctx: Export, value: float, like: Value) -> Value:
 
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
-    ctx: Export,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    moving_mean: Value,
-    moving_var: Value,
-    *,
-    norm: RelayNorm,
-) -> tuple[Value, ...]:
+    ctx: Export, data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value,
+    *, norm: RelayNorm,
+) -> tuple[Value, ...]:  # fmt: skip
     mean, variance = (norm.spread(ctx, data, each) for each in (moving_mean, moving_var))
     dtype = ctx.type(data).dtype
     if not is_exact(dtype, norm.epsilon):

@@ -54,16 +54,9 @@ def expand_matmul_integer(
 
 @OPS.expands("serde.conv_integer")
 def expand_conv_integer(
-    data: Expr,
-    weight: Expr,
-    data_zero_point: Expr | None,
-    weight_zero_point: Expr | None,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-) -> Expr:
+    data: Expr, weight: Expr, data_zero_point: Expr | None, weight_zero_point: Expr | None,
+    *, strides: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...], groups: int,
+) -> Expr:  # fmt: skip
     lengths = fixed_shape(weight)
     _require_exact(prod(lengths[1:]))
     point = weight_zero_point
@@ -209,15 +202,9 @@ def export_dequantize(
 
 @OPS.exports("serde.dequantize_linear", takes=Takes(scale=_SINGLE, block_size=0, out_dtype=_SINGLE))
 def export_dequantize_linear(
-    ctx: Export,
-    data: Value,
-    scale: Value,
-    zero_point: Value | None,
-    *,
-    axis: int,
-    block_size: int,
-    out_dtype: np.dtype[AnyValue] | None,
-) -> Value:
+    ctx: Export, data: Value, scale: Value, zero_point: Value | None,
+    *, axis: int, block_size: int, out_dtype: np.dtype[AnyValue] | None,
+) -> Value:  # fmt: skip
     zero = ctx.const(np.zeros((), np.int32)) if zero_point is None else zero_point
     return _dequantize(ctx, data, scale, zero, axis)
 

@@ -189,15 +189,10 @@ def _import_align(pool: Callable[..., Expr]) -> Callable[..., Expr]:
     """
 
     def import_align(
-        ctx: Import,
-        input: Expr,
-        rois: Expr,
-        batch_index: Expr,
-        *,
-        output_size: tuple[int, ...],
-        sampling_rate: tuple[int, ...],
+        ctx: Import, input: Expr, rois: Expr, batch_index: Expr,
+        *, output_size: tuple[int, ...], sampling_rate: tuple[int, ...],
         resize_method: str = "symmetric",
-    ) -> Expr:
+    ) -> Expr:  # fmt: skip
         _require_images(ctx, input, rois, batch_index, output_size, sampling_rate)
         size = tuple(n * rate for n, rate in zip(output_size, sampling_rate, strict=True))
         samples = import_roi_resample(

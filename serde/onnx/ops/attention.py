@@ -105,16 +105,9 @@ def combine_masks(ctx: Import, mask: Expr | None, allowed: Expr | None) -> Expr 
 
 
 def attend(
-    ctx: Import,
-    query: Expr,
-    key: Expr,
-    value: Expr,
-    mask: Expr | None,
-    implicit: ImplicitMask,
-    *,
-    scale: float | None = None,
-    softcap: float | None = None,
-) -> Expr:
+    ctx: Import, query: Expr, key: Expr, value: Expr, mask: Expr | None, implicit: ImplicitMask,
+    *, scale: float | None = None, softcap: float | None = None,
+) -> Expr:  # fmt: skip
     """Return attention over heads; arguments as of the operator ``serde.attention``."""
     whole = mask
     if not implicit.is_causal_only:
@@ -146,18 +139,10 @@ UpdateRule = Literal["linear", "gated", "delta", "gated_delta"]
 
 @OPS.exports("serde.linear_attention", since=27)
 def export_linear_attention(
-    ctx: Export,
-    query: Value,
-    key: Value,
-    value: Value,
-    decay: Value | None,
-    beta: Value | None,
+    ctx: Export, query: Value, key: Value, value: Value, decay: Value | None, beta: Value | None,
     state: Value | None,
-    *,
-    num_heads: int,
-    num_key_heads: int,
-    scale: float | None,
-) -> tuple[Value, ...]:
+    *, num_heads: int, num_key_heads: int, scale: float | None,
+) -> tuple[Value, ...]:  # fmt: skip
     """The rule that ONNX names follows from what is given."""
     names = [name for name, x in (("gated", decay), ("delta", beta)) if x is not None]
     return ctx.emit_tuple(
@@ -168,19 +153,11 @@ def export_linear_attention(
 
 @OPS.imports("LinearAttention", since=27, ignored=("chunk_size",))
 def import_linear_attention(
-    ctx: Import,
-    query: Expr,
-    key: Expr,
-    value: Expr,
-    past_state: Expr | None = None,
-    decay: Expr | None = None,
-    beta: Expr | None = None,
-    *,
-    kv_num_heads: int,
-    q_num_heads: int,
-    scale: float = 0.0,
+    ctx: Import, query: Expr, key: Expr, value: Expr, past_state: Expr | None = None,
+    decay: Expr | None = None, beta: Expr | None = None,
+    *, kv_num_heads: int, q_num_heads: int, scale: float = 0.0,
     update_rule: UpdateRule = "gated_delta",
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     """The size of a chunk bears on speed alone."""
     if (decay is not None) != ("gated" in update_rule):
         raise Unsupported(f"update_rule {update_rule!r} and decay do not go together")
@@ -226,16 +203,9 @@ def rotate(ctx: Import, x: Expr, cos: Expr, sin: Expr, *, width: int, interleave
 
 @OPS.exports("serde.rotary_embedding", since=23)
 def export_rotary_embedding(
-    ctx: Export,
-    data: Value,
-    cos: Value,
-    sin: Value,
-    positions: Value | None,
-    *,
-    num_heads: int,
-    rotary_dim: int,
-    interleaved: bool,
-) -> Value:
+    ctx: Export, data: Value, cos: Value, sin: Value, positions: Value | None,
+    *, num_heads: int, rotary_dim: int, interleaved: bool,
+) -> Value:  # fmt: skip
     if positions is not None and ctx.type(positions).dtype != "int64":
         positions = cast(ctx, positions, "int64")
     return ctx.emit(
@@ -246,16 +216,9 @@ def export_rotary_embedding(
 
 @OPS.imports("RotaryEmbedding", since=23)
 def import_rotary_embedding(
-    ctx: Import,
-    x: Expr,
-    cos_cache: Expr,
-    sin_cache: Expr,
-    position_ids: Expr | None = None,
-    *,
-    interleaved: bool = False,
-    num_heads: int = 0,
-    rotary_embedding_dim: int = 0,
-) -> Expr:
+    ctx: Import, x: Expr, cos_cache: Expr, sin_cache: Expr, position_ids: Expr | None = None,
+    *, interleaved: bool = False, num_heads: int = 0, rotary_embedding_dim: int = 0,
+) -> Expr:  # fmt: skip
     return call(
         "serde.rotary_embedding", x, cos_cache, sin_cache, position_ids, num_heads=num_heads,
         rotary_dim=rotary_embedding_dim, interleaved=interleaved,
@@ -283,16 +246,9 @@ def _expand_mask(ctx: Export, query: Value, key: Value, mask: Value | None) -> V
 
 @OPS.exports("serde.attention", since=23, when=_has_known_lengths)
 def export_attention(
-    ctx: Export,
-    query: Value,
-    key: Value,
-    value: Value,
-    mask: Value | None,
-    *,
-    scale: float | None,
-    is_causal: bool,
-    softcap: float | None,
-) -> Value:
+    ctx: Export, query: Value, key: Value, value: Value, mask: Value | None,
+    *, scale: float | None, is_causal: bool, softcap: float | None,
+) -> Value:  # fmt: skip
     return ctx.emit(
         "Attention", query, key, value, _expand_mask(ctx, query, key, mask), scale=scale,
         is_causal=int(is_causal) or None, softcap=softcap,
@@ -301,24 +257,13 @@ def export_attention(
 
 @OPS.imports("Attention", since=(23, 24, 25), ignored=("softmax_precision",))
 def import_attention(
-    ctx: Import,
-    q: Expr,
-    k: Expr,
-    v: Expr,
-    attn_mask: Expr | None = None,
-    past_key: Expr | None = None,
-    past_value: Expr | None = None,
+    ctx: Import, q: Expr, k: Expr, v: Expr, attn_mask: Expr | None = None,
+    past_key: Expr | None = None, past_value: Expr | None = None,
     nonpad_kv_seqlen: Expr | None = None,
-    *,
-    is_causal: bool = False,
-    kv_num_heads: int = 0,
-    q_num_heads: int = 0,
-    qk_matmul_output_mode: int = 0,
-    scale: float | None = None,
-    softcap: float = 0.0,
-    left_window_size: int = -1,
-    right_window_size: int = -1,
-) -> list[Expr]:
+    *, is_causal: bool = False, kv_num_heads: int = 0, q_num_heads: int = 0,
+    qk_matmul_output_mode: int = 0, scale: float | None = None, softcap: float = 0.0,
+    left_window_size: int = -1, right_window_size: int = -1,
+) -> list[Expr]:  # fmt: skip
     """Tensors of rank 3 have their heads on the last axis; what is cached comes first."""
     flat = ctx.type(q).rank == 3
     if flat and not (q_num_heads and kv_num_heads):

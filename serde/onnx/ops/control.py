@@ -126,17 +126,10 @@ def _has_slices(call: Call) -> bool:
 
 @OPS.exports("serde.scan", when=_has_slices)
 def export_scan(
-    ctx: Export,
-    state: tuple[Value, ...],
-    scanned: tuple[Value, ...],
-    captures: tuple[Value, ...],
-    *,
-    body: Function,
-    axes: tuple[int, ...],
-    reverse: tuple[bool, ...],
-    out_axes: tuple[int, ...],
+    ctx: Export, state: tuple[Value, ...], scanned: tuple[Value, ...], captures: tuple[Value, ...],
+    *, body: Function, axes: tuple[int, ...], reverse: tuple[bool, ...], out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
-) -> Writing[tuple[Value, ...]]:
+) -> Writing[tuple[Value, ...]]:  # fmt: skip
     """Slices and stacked results lose the axis that is scanned or stacked along."""
     inner = yield from ctx.subgraph(body, captures)
     results = ctx.result_types()
@@ -168,15 +161,10 @@ def export_scan(
 
 @OPS.imports("Scan", since=(9, 11, 16, 19, 21, 23, 24, 25))
 def import_scan(
-    ctx: Import,
-    *inputs: Expr,
-    body: onnx.GraphProto,
-    num_scan_inputs: int,
-    scan_input_axes: tuple[int, ...] = (),
-    scan_input_directions: tuple[int, ...] = (),
-    scan_output_axes: tuple[int, ...] = (),
-    scan_output_directions: tuple[int, ...] = (),
-) -> list[Expr]:
+    ctx: Import, *inputs: Expr, body: onnx.GraphProto, num_scan_inputs: int,
+    scan_input_axes: tuple[int, ...] = (), scan_input_directions: tuple[int, ...] = (),
+    scan_output_axes: tuple[int, ...] = (), scan_output_directions: tuple[int, ...] = (),
+) -> list[Expr]:  # fmt: skip
     """States have the types that join those before and behind the body, found by iterating."""
     count = len(inputs) - num_scan_inputs
     outputs = len(body.output) - count

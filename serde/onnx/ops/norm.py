@@ -31,15 +31,9 @@ def export_serde_layer_norm(
 
 @OPS.imports("LayerNormalization", since=17)
 def import_layer_norm(
-    ctx: Import,
-    x: Expr,
-    scale: Expr,
-    b: Expr | None = None,
-    *,
-    axis: int = -1,
-    epsilon: float = 1e-5,
-    stash_type: int = onnx.TensorProto.FLOAT,
-) -> list[Expr]:
+    ctx: Import, x: Expr, scale: Expr, b: Expr | None = None,
+    *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = onnx.TensorProto.FLOAT,
+) -> list[Expr]:  # fmt: skip
     found = call(
         "serde.layer_norm",
         x,
@@ -143,17 +137,9 @@ def _require_inference(ctx: Import) -> None:
 
 @OPS.imports("BatchNormalization", since=(1, 6, 7), ignored=("consumed_inputs", "momentum"))
 def import_batch_norm_v1(
-    ctx: Import,
-    x: Expr,
-    scale: Expr,
-    b: Expr,
-    mean: Expr,
-    var: Expr,
-    *,
-    epsilon: float = 1e-5,
-    is_test: bool = False,
-    spatial: bool = True,
-) -> Expr:
+    ctx: Import, x: Expr, scale: Expr, b: Expr, mean: Expr, var: Expr,
+    *, epsilon: float = 1e-5, is_test: bool = False, spatial: bool = True,
+) -> Expr:  # fmt: skip
     """Before 9 statistics may belong to every element of a sample (``spatial`` 0)."""
     if not is_test and ctx.version < 7:
         raise Unsupported("a batch normalisation that trains", hint="set is_test=1")
@@ -175,17 +161,9 @@ def import_batch_norm_v9(
 
 @OPS.imports("BatchNormalization", since=(14, 15))
 def import_batch_norm(
-    ctx: Import,
-    x: Expr,
-    scale: Expr,
-    b: Expr,
-    mean: Expr,
-    var: Expr,
-    *,
-    epsilon: float = 1e-5,
-    momentum: float = 0.9,
-    training_mode: bool = False,
-) -> list[Expr]:
+    ctx: Import, x: Expr, scale: Expr, b: Expr, mean: Expr, var: Expr,
+    *, epsilon: float = 1e-5, momentum: float = 0.9, training_mode: bool = False,
+) -> list[Expr]:  # fmt: skip
     """In training, ``running = running * momentum + batch * (1 - momentum)``."""
     if not training_mode:
         return [_build_batch_norm(ctx, x, scale, b, mean, var, epsilon)]
@@ -239,15 +217,9 @@ def export_group_norm(
 
 @OPS.imports("GroupNormalization", since=21)
 def import_group_norm(
-    ctx: Import,
-    x: Expr,
-    scale: Expr,
-    bias: Expr,
-    *,
-    num_groups: int,
-    epsilon: float = 1e-5,
-    stash_type: int = onnx.TensorProto.FLOAT,
-) -> Expr:
+    ctx: Import, x: Expr, scale: Expr, bias: Expr,
+    *, num_groups: int, epsilon: float = 1e-5, stash_type: int = onnx.TensorProto.FLOAT,
+) -> Expr:  # fmt: skip
     """Relay computes in float64 what is float64, and all else in float32."""
     dtype, stash = ctx.type(x).dtype, ctx.dtype(stash_type)
     norm = partial(relay.nn.group_norm, num_groups=num_groups, axis=1, epsilon=epsilon)

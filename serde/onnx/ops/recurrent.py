@@ -151,20 +151,10 @@ _RNN = ("tanh",)
 
 @OPS.exports("serde.lstm", takes=Takes(projection=None, cell_clip=None))
 def export_lstm(
-    ctx: Export,
-    x: Value,
-    w: Value,
-    r: Value,
-    b: Value | None,
-    sequence_lens: Value | None,
-    initial_h: Value | None,
-    initial_c: Value | None,
-    p: Value | None,
-    projection: Value | None,
-    *,
-    layer: RelayLayer,
-    input_forget: bool,
-) -> tuple[Value, ...]:
+    ctx: Export, x: Value, w: Value, r: Value, b: Value | None, sequence_lens: Value | None,
+    initial_h: Value | None, initial_c: Value | None, p: Value | None, projection: Value | None,
+    *, layer: RelayLayer, input_forget: bool,
+) -> tuple[Value, ...]:  # fmt: skip
     operands, states = (x, w, r, b, sequence_lens), (initial_h, initial_c)
     forget = int(input_forget) or None
     return layer.emit(ctx, "LSTM", _LSTM, operands, states, p, input_forget=forget)
@@ -172,19 +162,11 @@ def export_lstm(
 
 @OPS.imports("LSTM", since=(1, 7, 14, 22), ignored=("output_sequence",))
 def import_lstm(
-    ctx: Import,
-    x: Expr,
-    w: Expr,
-    r: Expr,
-    b: Expr | None = None,
-    sequence_lens: Expr | None = None,
-    initial_h: Expr | None = None,
-    initial_c: Expr | None = None,
+    ctx: Import, x: Expr, w: Expr, r: Expr, b: Expr | None = None,
+    sequence_lens: Expr | None = None, initial_h: Expr | None = None, initial_c: Expr | None = None,
     p: Expr | None = None,
-    *,
-    layer: LayerAttributes,
-    input_forget: bool = False,
-) -> list[Expr]:
+    *, layer: LayerAttributes, input_forget: bool = False,
+) -> list[Expr]:  # fmt: skip
     operands = (x, w, r, b, sequence_lens, initial_h, initial_c, p)
     attrs = layer.to_relay(ctx, r, _LSTM)
     found = call("serde.lstm", *operands, input_forget=input_forget, **attrs)
@@ -193,34 +175,20 @@ def import_lstm(
 
 @OPS.exports("serde.gru")
 def export_gru(
-    ctx: Export,
-    x: Value,
-    w: Value,
-    r: Value,
-    b: Value | None,
-    sequence_lens: Value | None,
+    ctx: Export, x: Value, w: Value, r: Value, b: Value | None, sequence_lens: Value | None,
     initial_h: Value | None,
-    *,
-    layer: RelayLayer,
-    linear_before_reset: bool,
-) -> tuple[Value, ...]:
+    *, layer: RelayLayer, linear_before_reset: bool,
+) -> tuple[Value, ...]:  # fmt: skip
     operands, last = (x, w, r, b, sequence_lens), int(linear_before_reset) or None
     return layer.emit(ctx, "GRU", _GRU, operands, [initial_h], linear_before_reset=last)
 
 
 @OPS.imports("GRU", since=(1, 3, 7, 14, 22), ignored=("output_sequence",))
 def import_gru(
-    ctx: Import,
-    x: Expr,
-    w: Expr,
-    r: Expr,
-    b: Expr | None = None,
-    sequence_lens: Expr | None = None,
-    initial_h: Expr | None = None,
-    *,
-    layer: LayerAttributes,
-    linear_before_reset: bool = False,
-) -> list[Expr]:
+    ctx: Import, x: Expr, w: Expr, r: Expr, b: Expr | None = None,
+    sequence_lens: Expr | None = None, initial_h: Expr | None = None,
+    *, layer: LayerAttributes, linear_before_reset: bool = False,
+) -> list[Expr]:  # fmt: skip
     operands = (x, w, r, b, sequence_lens, initial_h)
     attrs = layer.to_relay(ctx, r, _GRU)
     found = call("serde.gru", *operands, linear_before_reset=linear_before_reset, **attrs)
@@ -229,31 +197,19 @@ def import_gru(
 
 @OPS.exports("serde.rnn")
 def export_rnn(
-    ctx: Export,
-    x: Value,
-    w: Value,
-    r: Value,
-    b: Value | None,
-    sequence_lens: Value | None,
+    ctx: Export, x: Value, w: Value, r: Value, b: Value | None, sequence_lens: Value | None,
     initial_h: Value | None,
-    *,
-    layer: RelayLayer,
-) -> tuple[Value, ...]:
+    *, layer: RelayLayer,
+) -> tuple[Value, ...]:  # fmt: skip
     return layer.emit(ctx, "RNN", _RNN, (x, w, r, b, sequence_lens), [initial_h])
 
 
 @OPS.imports("RNN", since=(1, 7, 14, 22), ignored=("output_sequence",))
 def import_rnn(
-    ctx: Import,
-    x: Expr,
-    w: Expr,
-    r: Expr,
-    b: Expr | None = None,
-    sequence_lens: Expr | None = None,
-    initial_h: Expr | None = None,
-    *,
-    layer: LayerAttributes,
-) -> list[Expr]:
+    ctx: Import, x: Expr, w: Expr, r: Expr, b: Expr | None = None,
+    sequence_lens: Expr | None = None, initial_h: Expr | None = None,
+    *, layer: LayerAttributes,
+) -> list[Expr]:  # fmt: skip
     """Outputs that nothing reads need not be declared, so ``output_sequence`` says nothing."""
     operands = (x, w, r, b, sequence_lens, initial_h)
     found = call("serde.rnn", *operands, **layer.to_relay(ctx, r, _RNN))

@@ -239,15 +239,10 @@ _NARROW = dtypes("float16", "float32")
 
 @OPS.exports("serde.non_max_suppression", takes=Takes(boxes=_NARROW, scores=_NARROW))
 def export_serde_non_max_suppression(
-    ctx: Export,
-    boxes: Value,
-    scores: Value,
-    limit: Value | None,
-    overlap: Value | None,
+    ctx: Export, boxes: Value, scores: Value, limit: Value | None, overlap: Value | None,
     least: Value | None,
-    *,
-    center_point_box: bool,
-) -> Value:
+    *, center_point_box: bool,
+) -> Value:  # fmt: skip
     """All but the number of boxes are float32."""
     given = [
         None if limit is None else as_dtype(ctx, limit, "int64"),

@@ -54,16 +54,9 @@ def export_attention(
 
 @OPS.imports("relax.nn.attention", "relax.nn.attention_bias")
 def import_attention(
-    ctx: Import,
-    query: Expr,
-    key: Expr,
-    value: Expr,
-    bias: Expr | None = None,
-    *,
-    scale: AnyValue,
-    causal_mask: str | None,
-    window_size: AnyValue,
-) -> Expr:
+    ctx: Import, query: Expr, key: Expr, value: Expr, bias: Expr | None = None,
+    *, scale: AnyValue, causal_mask: str | None, window_size: AnyValue,
+) -> Expr:  # fmt: skip
     """Heads are on axis 2, in Relay on axis 1."""
     if window_size is not None:
         raise Unsupported("attention within a window has no counterpart")

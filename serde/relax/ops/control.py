@@ -119,15 +119,10 @@ def _as(ctx: ExportContext, x: Value, type_: TensorType) -> Value:
 
 
 def _repeat(
-    ctx: ExportContext,
-    loop: _Loop,
-    turn: PrivateFunction,
-    limit: Value | None,
-    going: Value | None,
-    state: Sequence[Value],
-    captures: Sequence[Value],
+    ctx: ExportContext, loop: _Loop, turn: PrivateFunction, limit: Value | None,
+    going: Value | None, state: Sequence[Value], captures: Sequence[Value],
     stacked: Sequence[TensorType],
-) -> tuple[Value, ...]:
+) -> tuple[Value, ...]:  # fmt: skip
     """Write turns and return the last states and the stacks, along the first axis."""
     count = None if limit is None or limit.data is None else max(int(limit.data), 0)
     begin = ctx.const(0, "int64")
@@ -141,14 +136,9 @@ def _repeat(
 
 
 def _repeat_times(
-    ctx: ExportContext,
-    loop: _Loop,
-    turn: PrivateFunction,
-    count: int,
-    values: list[Value],
-    fixed: Sequence[Value],
-    stacked: Sequence[TensorType],
-) -> tuple[Value, ...]:
+    ctx: ExportContext, loop: _Loop, turn: PrivateFunction, count: int, values: list[Value],
+    fixed: Sequence[Value], stacked: Sequence[TensorType],
+) -> tuple[Value, ...]:  # fmt: skip
     """Write as many turns as are known."""
     if not count:
         return (*values[1:], *(_no_rows(ctx, each) for each in stacked))
@@ -205,14 +195,9 @@ def _know(ctx: ExportContext, rows: Value, lengths: Sequence[AnyValue]) -> Value
 
 
 def _repeat_while(
-    ctx: ExportContext,
-    loop: _Loop,
-    turn: PrivateFunction,
-    count: int | None,
-    values: list[Value],
-    fixed: Sequence[Value],
-    stacked: Sequence[TensorType],
-) -> tuple[Value, ...]:
+    ctx: ExportContext, loop: _Loop, turn: PrivateFunction, count: int | None, values: list[Value],
+    fixed: Sequence[Value], stacked: Sequence[TensorType],
+) -> tuple[Value, ...]:  # fmt: skip
     """Write turns until one says to stop.
 
     Without a bound, one turn is followed by two, these by four, and so on.

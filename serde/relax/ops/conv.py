@@ -68,17 +68,10 @@ def _read_between(
 
 @OPS.exports("nn.deformable_conv2d", ignored=("channels", "kernel_size", "out_dtype"))
 def export_deformable_conv2d(
-    ctx: Export,
-    data: Value,
-    offset: Value,
-    weight: Value,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    deformable_groups: int,
-    groups: int,
-) -> Value:
+    ctx: Export, data: Value, offset: Value, weight: Value,
+    *, strides: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...],
+    deformable_groups: int, groups: int,
+) -> Value:  # fmt: skip
     """What all taps read is a stage of its own."""
     framework, dtype = ctx.framework, ctx.type(data).dtype
     te, tir = framework.te, framework.tir
@@ -223,15 +216,9 @@ def export_conv_transpose(
 
 
 def conv_transpose(
-    framework: Framework,
-    strides: Sequence[int],
-    before: Sequence[int],
-    after: Sequence[int],
-    output_padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-    dtype: str,
-) -> Callable[..., AnyValue]:
+    framework: Framework, strides: Sequence[int], before: Sequence[int], after: Sequence[int],
+    output_padding: Sequence[int], dilation: Sequence[int], groups: int, dtype: str,
+) -> Callable[..., AnyValue]:  # fmt: skip
     """Return what computes a transposed convolution: one of data spread out by its strides."""
     te, tir = framework.te, framework.tir
     rank = len(strides)

@@ -43,15 +43,9 @@ def vectors(
 
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
-    ctx: Export,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    moving_mean: Value,
-    moving_var: Value,
-    *,
-    norm: ChannelNorm,
-) -> tuple[Value, Value, Value]:
+    ctx: Export, data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value,
+    *, norm: ChannelNorm,
+) -> tuple[Value, Value, Value]:  # fmt: skip
     """Relax's operands are of one dtype; what is recorded is returned as it is."""
     dtype = ctx.type(data).dtype
     wide = sum_dtype(dtype, None)
@@ -150,20 +144,9 @@ def _through(ctx: Export, x: Value, before: str, dtype: str, wide: str) -> Value
 
 @OPS.imports("relax.nn.batch_norm")
 def import_batch_norm(
-    ctx: Import,
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    moving_mean: Expr,
-    moving_var: Expr,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
-    momentum: float,
-    training: bool,
-) -> list[Expr]:
+    ctx: Import, data: Expr, gamma: Expr, beta: Expr, moving_mean: Expr, moving_var: Expr,
+    *, axis: int, epsilon: float, center: bool, scale: bool, momentum: float, training: bool,
+) -> list[Expr]:  # fmt: skip
     """In training, the mean and the variance are those of the batch, and the others follow."""
     if not training:
         found = relay.nn.batch_norm(
@@ -187,16 +170,9 @@ def import_batch_norm(
 
 @OPS.imports("relax.nn.layer_norm")
 def import_layer_norm(
-    ctx: Import,
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    *,
-    axes: tuple[int, ...],
-    epsilon: float,
-    center: bool,
-    scale: bool,
-) -> Expr:
+    ctx: Import, data: Expr, gamma: Expr, beta: Expr,
+    *, axes: tuple[int, ...], epsilon: float, center: bool, scale: bool,
+) -> Expr:  # fmt: skip
     rank = ctx.rank(data)
     axes = tuple(axis % rank for axis in axes)
     if len(axes) == 1:
@@ -225,18 +201,10 @@ def import_rms_norm(
 
 @OPS.imports("relax.nn.group_norm")
 def import_group_norm(
-    ctx: Import,
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    *,
-    num_groups: int,
-    channel_axis: int,
-    axes: tuple[int, ...],
-    epsilon: float,
-    center: bool,
+    ctx: Import, data: Expr, gamma: Expr, beta: Expr,
+    *, num_groups: int, channel_axis: int, axes: tuple[int, ...], epsilon: float, center: bool,
     scale: bool,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Relay takes all axes but that of samples, which is the first one."""
     rank = ctx.rank(data)
     channel, axes = channel_axis % rank, tuple(sorted(axis % rank for axis in axes))
@@ -257,17 +225,9 @@ def import_group_norm(
 
 @OPS.imports("relax.nn.instance_norm")
 def import_instance_norm(
-    ctx: Import,
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    *,
-    channel_axis: int,
-    axes: tuple[int, ...],
-    epsilon: float,
-    center: bool,
-    scale: bool,
-) -> Expr:
+    ctx: Import, data: Expr, gamma: Expr, beta: Expr,
+    *, channel_axis: int, axes: tuple[int, ...], epsilon: float, center: bool, scale: bool,
+) -> Expr:  # fmt: skip
     """Relay takes all axes but that of samples, which is the first one."""
     rank = ctx.rank(data)
     channel, axes = channel_axis % rank, tuple(sorted(axis % rank for axis in axes))

@@ -127,15 +127,9 @@ def export_mean(ctx: Export, data: Value, *, axis: Axes, keepdims: bool, exclude
 
 
 def _export_place(
-    ctx: Export,
-    data: Value,
-    *,
-    op: str,
-    axis: Axes,
-    keepdims: bool,
-    select_last_index: bool,
-    exclude: bool,
-) -> Value:
+    ctx: Export, data: Value,
+    *, op: str, axis: Axes, keepdims: bool, select_last_index: bool, exclude: bool,
+) -> Value:  # fmt: skip
     """Relax reduces one axis, or all, and takes the first of equals.
 
     TVM begins with the least number of the dtype, or the greatest, at place -1, where it stays

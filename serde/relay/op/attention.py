@@ -114,16 +114,10 @@ def has_any(scores: Expr, never: Expr) -> Expr:
 
 
 def decompose_attention(
-    query: Expr,
-    key: Expr,
-    value: Expr,
-    mask: Expr | None,
-    *,
-    scale: float | None,
-    is_causal: bool,
-    softcap: float | None,
+    query: Expr, key: Expr, value: Expr, mask: Expr | None,
+    *, scale: float | None, is_causal: bool, softcap: float | None,
     find_alive: Callable[[Expr, Expr], Expr] = _has_greatest,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Return attention in plain Relay.
 
     Heads that share a key are joined with the rows of its batch matrix product.
@@ -196,15 +190,9 @@ def scale_of(width: Dim, scale: float | None) -> float:
     ],
 )
 def attention(
-    query: Array,
-    key: Array,
-    value: Array,
-    mask: Array | None,
-    *,
-    scale: float | None = None,
-    is_causal: bool = False,
-    softcap: float | None = None,
-) -> Array:
+    query: Array, key: Array, value: Array, mask: Array | None,
+    *, scale: float | None = None, is_causal: bool = False, softcap: float | None = None,
+) -> Array:  # fmt: skip
     """``y = softmax(scale * query @ key.T + mask) @ value`` (Vaswani, 2017).
 
     A query that may attend to nothing yields zeros, as in PyTorch and ONNX.

@@ -18,15 +18,10 @@ Mode = Literal["sum", "mean", "max"]
 
 
 def _bag_type(
-    weight: TensorType,
-    indices: TensorType,
-    offsets: TensorType | None,
+    weight: TensorType, indices: TensorType, offsets: TensorType | None,
     sample_weights: TensorType | None,
-    *,
-    mode: str,
-    include_last_offset: bool,
-    padding_idx: int | None,
-) -> TensorType:
+    *, mode: str, include_last_offset: bool, padding_idx: int | None,
+) -> TensorType:  # fmt: skip
     """Bags are rows of `indices`, or begin in them where `offsets` says."""
     require_float(weight)
     if weight.rank != 2:
@@ -100,15 +95,9 @@ def _within(indices: Expr, offsets: Expr, include_last_offset: bool) -> Expr:
 
 
 def _decompose_bag(
-    weight: Expr,
-    indices: Expr,
-    offsets: Expr | None,
-    sample_weights: Expr | None,
-    *,
-    mode: Mode,
-    include_last_offset: bool,
-    padding_idx: int | None,
-) -> Expr:
+    weight: Expr, indices: Expr, offsets: Expr | None, sample_weights: Expr | None,
+    *, mode: Mode, include_last_offset: bool, padding_idx: int | None,
+) -> Expr:  # fmt: skip
     """Every bag looks at every row, so that no loop is needed: what is no row of it is left out."""
     rows = call("take", weight, indices, axis=0, mode="fast")
     if sample_weights is not None:
@@ -178,15 +167,10 @@ _OFFSETS = np.array([0, 3, 3, 6], np.int64)
     ],
 )
 def embedding_bag(
-    weight: Array,
-    indices: Array,
-    offsets: Array | None,
-    sample_weights: Array | None,
-    *,
-    mode: Literal["sum", "mean", "max"] = "mean",
-    include_last_offset: bool = False,
+    weight: Array, indices: Array, offsets: Array | None, sample_weights: Array | None,
+    *, mode: Literal["sum", "mean", "max"] = "mean", include_last_offset: bool = False,
     padding_idx: int | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """Sums, means or maxima of the rows of a table that the indices of each bag name.
 
     A bag of none yields zeros. Source: ``torch.nn.functional.embedding_bag``.

@@ -91,16 +91,10 @@ def _sample_attributes(**attributes: AnyValue) -> dict[str, AnyValue]:
 )
 def foreign(
     inputs: tuple[Array, ...],
-    *,
-    framework: str,
-    name: str,
-    domain: str = "",
-    version: int = 0,
-    attributes: str = "{}",
-    absent: tuple[int, ...] = (),
-    result_types: tuple[tuple[tuple[Dim, ...], str], ...],
+    *, framework: str, name: str, domain: str = "", version: int = 0, attributes: str = "{}",
+    absent: tuple[int, ...] = (), result_types: tuple[tuple[tuple[Dim, ...], str], ...],
     body: Function | None = None,
-) -> Generator[Apply | Blank, AnyValue, Array | tuple[Array, ...]]:
+) -> Generator[Apply | Blank, AnyValue, Array | tuple[Array, ...]]:  # fmt: skip
     """What an operator gives that Relay does not know, computed by the framework it comes from.
 
     Args:

@@ -24,17 +24,10 @@ def _width(x: TensorType, heads: int) -> Dim:
 
 
 def _linear_type(
-    query: TensorType,
-    key: TensorType,
-    value: TensorType,
-    decay: TensorType | None,
-    beta: TensorType | None,
-    state: TensorType | None,
-    *,
-    num_heads: int,
-    num_key_heads: int,
-    scale: float | None,
-) -> tuple[TensorType, TensorType]:
+    query: TensorType, key: TensorType, value: TensorType, decay: TensorType | None,
+    beta: TensorType | None, state: TensorType | None,
+    *, num_heads: int, num_key_heads: int, scale: float | None,
+) -> tuple[TensorType, TensorType]:  # fmt: skip
     """Heads must be a multiple of key heads; rows, width and batch must agree."""
     require_float(query)
     rows = [x for x in (query, key, value, decay, beta) if x is not None]
@@ -78,17 +71,9 @@ def _step(state: Expr, rows: Mapping[str, Expr]) -> tuple[Expr, Expr]:
 
 
 def _decompose_linear(
-    query: Expr,
-    key: Expr,
-    value: Expr,
-    decay: Expr | None,
-    beta: Expr | None,
-    state: Expr | None,
-    *,
-    num_heads: int,
-    num_key_heads: int,
-    scale: float | None,
-) -> Expr:
+    query: Expr, key: Expr, value: Expr, decay: Expr | None, beta: Expr | None, state: Expr | None,
+    *, num_heads: int, num_key_heads: int, scale: float | None,
+) -> Expr:  # fmt: skip
     """One place after another, in float32 at least: a few of them unrolled, or else a scan."""
     dtype = tensor_type(query).dtype
     wide = "float64" if dtype == "float64" else "float32"
@@ -169,17 +154,10 @@ def _decompose_linear(
     ],
 )  # fmt: skip
 def linear_attention(
-    query: Array,
-    key: Array,
-    value: Array,
-    decay: Array | None,
-    beta: Array | None,
+    query: Array, key: Array, value: Array, decay: Array | None, beta: Array | None,
     state: Array | None,
-    *,
-    num_heads: int,
-    num_key_heads: int,
-    scale: float | None = None,
-) -> tuple[Array, Array]:
+    *, num_heads: int, num_key_heads: int, scale: float | None = None,
+) -> tuple[Array, Array]:  # fmt: skip
     """``S = exp(g) * S + b * outer(k, v - (exp(g) * S).T @ k)``, ``y = scale * S.T @ q``.
 
     Without `beta` what a key has read already is not taken from its value, and without `decay`

@@ -21,15 +21,9 @@ def _head_size(data: TensorType, num_heads: int) -> Dim:
 
 
 def _rotary_type(
-    data: TensorType,
-    cos: TensorType,
-    sin: TensorType,
-    positions: TensorType | None,
-    *,
-    num_heads: int,
-    rotary_dim: int,
-    interleaved: bool,
-) -> TensorType:
+    data: TensorType, cos: TensorType, sin: TensorType, positions: TensorType | None,
+    *, num_heads: int, rotary_dim: int, interleaved: bool,
+) -> TensorType:  # fmt: skip
     """The number of rotated features is even, and twice the pairs of the tables."""
     require_float(data)
     require_same_dtype(data, cos, sin)
@@ -59,15 +53,9 @@ def _rotary_type(
 
 
 def _decompose_rotary(
-    data: Expr,
-    cos: Expr,
-    sin: Expr,
-    positions: Expr | None,
-    *,
-    num_heads: int,
-    rotary_dim: int,
-    interleaved: bool,
-) -> Expr:
+    data: Expr, cos: Expr, sin: Expr, positions: Expr | None,
+    *, num_heads: int, rotary_dim: int, interleaved: bool,
+) -> Expr:  # fmt: skip
     """Pairs are the entries of an axis of two, before or behind the features."""
     type_ = tensor_type(data)
     size = _head_size(type_, num_heads)
@@ -130,15 +118,9 @@ _POSITIONS = tensor((2, 3), "int64", low=0, high=6)
     ],
 )
 def rotary_embedding(
-    data: Array,
-    cos: Array,
-    sin: Array,
-    positions: Array | None,
-    *,
-    num_heads: int = 0,
-    rotary_dim: int = 0,
-    interleaved: bool = False,
-) -> Array:
+    data: Array, cos: Array, sin: Array, positions: Array | None,
+    *, num_heads: int = 0, rotary_dim: int = 0, interleaved: bool = False,
+) -> Array:  # fmt: skip
     """``y1 = cos * x1 - sin * x2``, ``y2 = sin * x1 + cos * x2`` for pairs of features (Su, 2021).
 
     Source: RotaryEmbedding of ONNX 23.

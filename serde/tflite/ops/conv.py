@@ -259,27 +259,15 @@ def import_conv_3d_transpose(
 
 @OPS.imports("STABLEHLO_CONVOLUTION", ignored=("precision_config",))
 def import_convolution(
-    ctx: Import,
-    x: Expr,
-    filter_: Expr,
-    *,
-    window_strides: AnyValue = None,
-    padding: AnyValue = None,
-    lhs_dilation: AnyValue = None,
-    rhs_dilation: AnyValue = None,
-    window_reversal: AnyValue = None,
-    input_batch_dimension: int = 0,
-    input_feature_dimension: int = 0,
-    input_spatial_dimensions: AnyValue = None,
-    kernel_input_feature_dimension: int = 0,
-    kernel_output_feature_dimension: int = 0,
-    kernel_spatial_dimensions: AnyValue = None,
-    output_batch_dimension: int = 0,
-    output_feature_dimension: int = 0,
-    output_spatial_dimensions: AnyValue = None,
-    feature_group_count: int = 1,
-    batch_group_count: int = 1,
-) -> Expr:
+    ctx: Import, x: Expr, filter_: Expr,
+    *, window_strides: AnyValue = None, padding: AnyValue = None, lhs_dilation: AnyValue = None,
+    rhs_dilation: AnyValue = None, window_reversal: AnyValue = None, input_batch_dimension: int = 0,
+    input_feature_dimension: int = 0, input_spatial_dimensions: AnyValue = None,
+    kernel_input_feature_dimension: int = 0, kernel_output_feature_dimension: int = 0,
+    kernel_spatial_dimensions: AnyValue = None, output_batch_dimension: int = 0,
+    output_feature_dimension: int = 0, output_spatial_dimensions: AnyValue = None,
+    feature_group_count: int = 1, batch_group_count: int = 1,
+) -> Expr:  # fmt: skip
     """Options say which axis is which."""
     rank = ctx.rank(x)
     spatial = [
@@ -320,14 +308,9 @@ def _is_written(node: Call) -> bool:
 
 
 def padded(
-    ctx: Export,
-    data: Value,
-    padding: Sequence[int],
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int] = (1, 1, 1),
-    value: float = 0.0,
-) -> tuple[Value, int]:
+    ctx: Export, data: Value, padding: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
+    dilation: Sequence[int] = (1, 1, 1), value: float = 0.0,
+) -> tuple[Value, int]:  # fmt: skip
     """Return data and the kind of padding; what is neither kind is padded beforehand."""
     count = len(kernel)
     before, after = split_padding(padding, count)

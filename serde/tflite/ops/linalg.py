@@ -20,15 +20,9 @@ from serde.walk.takes import ANY
 
 def _dense_reader(*, on_codes: bool) -> Callable[..., Expr]:
     def read(
-        ctx: Import,
-        x: Expr,
-        weights: Expr,
-        bias: Expr | None = None,
-        *,
-        weights_format: int = 0,
-        keep_num_dims: bool = False,
-        fused_activation_function: int = 0,
-    ) -> Expr:
+        ctx: Import, x: Expr, weights: Expr, bias: Expr | None = None,
+        *, weights_format: int = 0, keep_num_dims: bool = False, fused_activation_function: int = 0,
+    ) -> Expr:  # fmt: skip
         """Weights are [outputs, inputs]; the input is made a matrix of so many columns."""
         if weights_format != 0:
             raise Unsupported("weights whose bytes are shuffled")
@@ -119,15 +113,10 @@ OPS.pairs(
 
 @OPS.imports("STABLEHLO_DOT_GENERAL", ignored=("precision_config",))
 def import_dot_general(
-    ctx: Import,
-    x: Expr,
-    y: Expr,
-    *,
-    lhs_batching_dimensions: AnyValue = None,
-    rhs_batching_dimensions: AnyValue = None,
-    lhs_contracting_dimensions: AnyValue = None,
-    rhs_contracting_dimensions: AnyValue = None,
-) -> Expr:
+    ctx: Import, x: Expr, y: Expr,
+    *, lhs_batching_dimensions: AnyValue = None, rhs_batching_dimensions: AnyValue = None,
+    lhs_contracting_dimensions: AnyValue = None, rhs_contracting_dimensions: AnyValue = None,
+) -> Expr:  # fmt: skip
     """Batch axes come first, then what is left of either."""
     rows, shapes = [], []
     for value, batch, summed in (

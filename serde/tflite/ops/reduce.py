@@ -92,15 +92,9 @@ def _windows(x: Expr, size: Sequence[int], strides: Sequence[int], dilation: Seq
 
 @OPS.imports("REDUCE_WINDOW")
 def import_reduce_window(
-    ctx: Import,
-    x: Expr,
-    start: Expr,
-    size: Expr,
-    strides: Expr,
-    dilation: Expr,
-    *,
-    reduce_function: int = 0,
-) -> Expr:
+    ctx: Import, x: Expr, start: Expr, size: Expr, strides: Expr, dilation: Expr,
+    *, reduce_function: int = 0,
+) -> Expr:  # fmt: skip
     rank, name = ctx.rank(x), _WINDOWED.get(reduce_function)
     if name is None or not rank:
         raise Unsupported(f"windows of the function {reduce_function}")
@@ -110,17 +104,11 @@ def import_reduce_window(
 
 @OPS.imports("STABLEHLO_REDUCE_WINDOW")
 def import_stablehlo_reduce_window(
-    ctx: Import,
-    x: Expr,
-    start: Expr,
-    *,
-    window_dimensions: AnyValue = None,
-    window_strides: AnyValue = None,
-    base_dilations: AnyValue = None,
-    window_dilations: AnyValue = None,
-    padding: AnyValue = None,
+    ctx: Import, x: Expr, start: Expr,
+    *, window_dimensions: AnyValue = None, window_strides: AnyValue = None,
+    base_dilations: AnyValue = None, window_dilations: AnyValue = None, padding: AnyValue = None,
     body_subgraph_index: int = 0,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Padding, between elements too, has the value that the reduction begins with."""
     rank = ctx.rank(x)
     name = ctx.combination(body_subgraph_index, ctx.type(x).dtype)

@@ -34,14 +34,9 @@ def _selected(
 
 @OPS.imports("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
 def import_non_max_suppression(
-    ctx: Import,
-    boxes: Expr,
-    scores: Expr,
-    limit: Expr,
-    overlap: Expr,
-    least: Expr,
+    ctx: Import, boxes: Expr, scores: Expr, limit: Expr, overlap: Expr, least: Expr,
     sigma: Expr | None = None,
-) -> Sequence[Expr]:
+) -> Sequence[Expr]:  # fmt: skip
     """The fifth version gives scores as well."""
     most = int(ctx.item(limit))
     places, stays, number = _selected(ctx, boxes, scores, most, overlap, least)

@@ -73,22 +73,11 @@ def _weigh(ctx: Import, query: Expr, key: Expr, seen: Expr | None) -> Expr:
 
 @OPS.imports("aten::_native_multi_head_attention")
 def import_native_attention(
-    ctx: Import,
-    query: Expr,
-    key: Expr,
-    value: Expr,
-    qkv_weight: Expr,
-    qkv_bias: Expr,
-    proj_weight: Expr,
-    proj_bias: Expr,
-    mask: Expr | None = None,
-    *,
-    embed_dim: int,
-    num_head: int,
-    need_weights: bool = True,
-    average_attn_weights: bool = True,
+    ctx: Import, query: Expr, key: Expr, value: Expr, qkv_weight: Expr, qkv_bias: Expr,
+    proj_weight: Expr, proj_bias: Expr, mask: Expr | None = None,
+    *, embed_dim: int, num_head: int, need_weights: bool = True, average_attn_weights: bool = True,
     mask_type: int | None = None,
-) -> tuple[Expr, Expr]:
+) -> tuple[Expr, Expr]:  # fmt: skip
     """A mask of floats hides what is not zero; there are weights only where they are asked for."""
     queries, keys, values = _project(ctx, (query, key, value), qkv_weight, qkv_bias, num_head)
     seen = None if mask is None else _seen(ctx, mask, mask_type)
@@ -109,29 +98,13 @@ def import_native_attention(
 
 @OPS.imports("aten::_transformer_encoder_layer_fwd")
 def import_encoder_layer(
-    ctx: Import,
-    src: Expr,
-    qkv_weight: Expr,
-    qkv_bias: Expr,
-    proj_weight: Expr,
-    proj_bias: Expr,
-    norm_weight_1: Expr,
-    norm_bias_1: Expr,
-    norm_weight_2: Expr,
-    norm_bias_2: Expr,
-    ffn_weight_1: Expr,
-    ffn_bias_1: Expr,
-    ffn_weight_2: Expr,
-    ffn_bias_2: Expr,
+    ctx: Import, src: Expr, qkv_weight: Expr, qkv_bias: Expr, proj_weight: Expr, proj_bias: Expr,
+    norm_weight_1: Expr, norm_bias_1: Expr, norm_weight_2: Expr, norm_bias_2: Expr,
+    ffn_weight_1: Expr, ffn_bias_1: Expr, ffn_weight_2: Expr, ffn_bias_2: Expr,
     mask: Expr | None = None,
-    *,
-    embed_dim: int,
-    num_heads: int,
-    use_gelu: bool,
-    norm_first: bool,
-    eps: float,
+    *, embed_dim: int, num_heads: int, use_gelu: bool, norm_first: bool, eps: float,
     mask_type: int | None = None,
-) -> Expr:
+) -> Expr:  # fmt: skip
     def normalise(x: Expr, weight: Expr, bias: Expr) -> Expr:
         return import_layer_norm(ctx, x, weight, bias, normalized_shape=(embed_dim,), eps=eps)
 
@@ -176,16 +149,9 @@ def _broadcast_front(ctx: Import, x: Expr, front: list[int]) -> Expr:
 
 
 def attend(
-    ctx: Import,
-    query: Expr,
-    key: Expr,
-    value: Expr,
-    mask: Expr | None,
-    *,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-) -> Expr:
+    ctx: Import, query: Expr, key: Expr, value: Expr, mask: Expr | None,
+    *, dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+) -> Expr:  # fmt: skip
     """Return attention; all axes before the last two are batches, the last of them heads."""
     if dropout_p:
         raise Unsupported("attention that drops weights", hint="call eval() before")
@@ -264,17 +230,9 @@ def _log_sum(
 
 
 def _import_attention(
-    ctx: Import,
-    query: Expr,
-    key: Expr,
-    value: Expr,
-    attn_mask: Expr | None = None,
-    *,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    sums: bool,
-) -> Expr | tuple[Expr, Expr]:
+    ctx: Import, query: Expr, key: Expr, value: Expr, attn_mask: Expr | None = None,
+    *, dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None, sums: bool,
+) -> Expr | tuple[Expr, Expr]:  # fmt: skip
     """A kernel gives the logarithms of the sums, too."""
     found = attend(
         ctx, query, key, value, attn_mask, dropout_p=dropout_p, is_causal=is_causal, scale=scale
@@ -299,16 +257,9 @@ OPS.imports("aten::_scaled_dot_product_flash_attention_for_cpu")(
     ignored=("return_debug_mask", "compute_log_sumexp"),
 )  # fmt: skip
 def import_fused_attention(
-    ctx: Import,
-    query: Expr,
-    key: Expr,
-    value: Expr,
-    attn_bias: Expr | None = None,
-    *,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-) -> tuple[Expr, ...]:
+    ctx: Import, query: Expr, key: Expr, value: Expr, attn_bias: Expr | None = None,
+    *, dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+) -> tuple[Expr, ...]:  # fmt: skip
     """What follows the logarithms of the sums only training reads."""
     found = attend(
         ctx, query, key, value, attn_bias, dropout_p=dropout_p, is_causal=is_causal, scale=scale
@@ -319,17 +270,10 @@ def import_fused_attention(
 
 @OPS.imports("aten::_scaled_dot_product_attention_math", ignored=("enable_gqa",))
 def import_attention_math(
-    ctx: Import,
-    query: Expr,
-    key: Expr,
-    value: Expr,
-    attn_mask: Expr | None = None,
+    ctx: Import, query: Expr, key: Expr, value: Expr, attn_mask: Expr | None = None,
     dropout_mask: Expr | None = None,
-    *,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-) -> tuple[Expr, Expr]:
+    *, dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+) -> tuple[Expr, Expr]:  # fmt: skip
     """The weights beside the result."""
     if dropout_mask is not None:
         raise Unsupported("attention that drops weights", hint="call eval() before")
@@ -345,15 +289,9 @@ def import_attention_math(
 
 @OPS.exports("serde.attention")
 def export_attention(
-    ctx: Export,
-    query: Value,
-    key: Value,
-    value: Value,
-    mask: Value | None,
-    *,
-    scale: float | None,
-    is_causal: bool,
-) -> Value:
+    ctx: Export, query: Value, key: Value, value: Value, mask: Value | None,
+    *, scale: float | None, is_causal: bool,
+) -> Value:  # fmt: skip
     """PyTorch takes a mask or is causal; both become one mask."""
     options: dict[str, object] = {}
     if mask is not None and is_causal:

@@ -20,15 +20,9 @@ def import_embedding(ctx: Import, weight: Expr, indices: Expr) -> Expr:
 
 
 def build_bags(
-    ctx: Import,
-    weight: Expr,
-    indices: Expr,
-    offsets: Expr | None,
-    factors: Expr | None,
-    mode: int,
-    include_last_offset: bool,
-    padding_idx: int | None,
-) -> Expr:
+    ctx: Import, weight: Expr, indices: Expr, offsets: Expr | None, factors: Expr | None, mode: int,
+    include_last_offset: bool, padding_idx: int | None,
+) -> Expr:  # fmt: skip
     """Return bags of rows; indices with two axes have a bag in each row."""
     if not 0 <= mode < len(_MODES):
         raise Unsupported(f"mode {mode} of bags is unknown")
@@ -43,16 +37,9 @@ def build_bags(
 
 @OPS.imports("aten::embedding_bag", ignored=("scale_grad_by_freq", "sparse"))
 def import_embedding_bag(
-    ctx: Import,
-    weight: Expr,
-    indices: Expr,
-    offsets: Expr,
-    per_sample_weights: Expr | None = None,
-    *,
-    mode: int = 0,
-    include_last_offset: bool = False,
-    padding_idx: SymInt | None = None,
-) -> tuple[Expr, ...]:
+    ctx: Import, weight: Expr, indices: Expr, offsets: Expr, per_sample_weights: Expr | None = None,
+    *, mode: int = 0, include_last_offset: bool = False, padding_idx: SymInt | None = None,
+) -> tuple[Expr, ...]:  # fmt: skip
     """What stands beside the bags only the gradient reads."""
     row = None if padding_idx is None else ctx.fixed(padding_idx)
     bags = build_bags(
@@ -66,16 +53,9 @@ def import_embedding_bag(
     ignored=("scale_grad_by_freq", "sparse"),
 )  # fmt: skip
 def import_inner_embedding_bag(
-    ctx: Import,
-    weight: Expr,
-    indices: Expr,
-    offsets: Expr,
-    per_sample_weights: Expr | None = None,
-    *,
-    mode: int = 0,
-    include_last_offset: bool = False,
-    padding_idx: int = -1,
-) -> tuple[Expr, ...]:
+    ctx: Import, weight: Expr, indices: Expr, offsets: Expr, per_sample_weights: Expr | None = None,
+    *, mode: int = 0, include_last_offset: bool = False, padding_idx: int = -1,
+) -> tuple[Expr, ...]:  # fmt: skip
     """Here a negative row of padding is none, while above it counts from the end."""
     row = None if padding_idx < 0 else padding_idx
     bags = build_bags(

@@ -41,15 +41,10 @@ def _images(ctx: Import, rois: Expr) -> Expr:
 
 
 def _align(
-    ctx: Import,
-    x: Expr,
-    rois: Expr,
-    pooled_size: tuple[int, int],
-    spatial_scale: float,
+    ctx: Import, x: Expr, rois: Expr, pooled_size: tuple[int, int], spatial_scale: float,
     sampling_ratio: int,
-    *,
-    aligned: bool,
-) -> Expr:
+    *, aligned: bool,
+) -> Expr:  # fmt: skip
     return call(
         "serde.roi_align", x, cut(ctx, rois, 1, 1), _images(ctx, rois), pooled_size=pooled_size,
         spatial_scale=spatial_scale, sample_ratio=max(sampling_ratio, 0), half_pixel=aligned,
@@ -58,16 +53,10 @@ def _align(
 
 @OPS.imports("torchvision::roi_align")
 def import_roi_align(
-    ctx: Import,
-    input: Expr,
-    rois: Expr,
-    *,
-    spatial_scale: float,
-    pooled_height: SymInt,
-    pooled_width: SymInt,
-    sampling_ratio: int,
+    ctx: Import, input: Expr, rois: Expr,
+    *, spatial_scale: float, pooled_height: SymInt, pooled_width: SymInt, sampling_ratio: int,
     aligned: bool,
-) -> Expr:
+) -> Expr:  # fmt: skip
     size = ctx.fixed(pooled_height), ctx.fixed(pooled_width)
     return _align(ctx, input, rois, size, spatial_scale, sampling_ratio, aligned=aligned)
 
@@ -146,15 +135,9 @@ def _channel_mapping(ctx: Import, rois: Expr, channels: int, size: tuple[int, in
 
 @OPS.imports("torchvision::ps_roi_align")
 def import_ps_roi_align(
-    ctx: Import,
-    input: Expr,
-    rois: Expr,
-    *,
-    spatial_scale: float,
-    pooled_height: SymInt,
-    pooled_width: SymInt,
-    sampling_ratio: int,
-) -> tuple[Expr, Expr]:
+    ctx: Import, input: Expr, rois: Expr,
+    *, spatial_scale: float, pooled_height: SymInt, pooled_width: SymInt, sampling_ratio: int,
+) -> tuple[Expr, Expr]:  # fmt: skip
     """Each bin has channels of its own; of all channels at all bins, these are taken."""
     rows, columns = ctx.fixed(pooled_height), ctx.fixed(pooled_width)
     (channels,) = ctx.static_lengths(input, [1])
@@ -197,23 +180,10 @@ def import_ps_roi_pool(
 
 @OPS.imports("torchvision::deform_conv2d")
 def import_deform_conv2d(
-    ctx: Import,
-    input: Expr,
-    weight: Expr,
-    offset: Expr,
-    mask: Expr,
-    bias: Expr,
-    *,
-    stride_h: SymInt,
-    stride_w: SymInt,
-    pad_h: SymInt,
-    pad_w: SymInt,
-    dilation_h: SymInt,
-    dilation_w: SymInt,
-    groups: SymInt,
-    offset_groups: SymInt,
-    use_mask: bool,
-) -> Expr:
+    ctx: Import, input: Expr, weight: Expr, offset: Expr, mask: Expr, bias: Expr,
+    *, stride_h: SymInt, stride_w: SymInt, pad_h: SymInt, pad_w: SymInt, dilation_h: SymInt,
+    dilation_w: SymInt, groups: SymInt, offset_groups: SymInt, use_mask: bool,
+) -> Expr:  # fmt: skip
     pads = ctx.fixed(pad_h), ctx.fixed(pad_w)
     return call(
         "serde.deform_conv2d", input, weight, offset, bias, mask if use_mask else None,
@@ -225,15 +195,10 @@ def import_deform_conv2d(
 
 @OPS.exports("vision.all_class_non_max_suppression")
 def export_all_class_non_max_suppression(
-    ctx: Export,
-    boxes: Value,
-    scores: Value,
-    max_output_boxes_per_class: Value,
-    iou_threshold: Value,
-    score_threshold: Value,
-    *,
-    output_format: str,
-) -> tuple[Value, ...]:
+    ctx: Export, boxes: Value, scores: Value, max_output_boxes_per_class: Value,
+    iou_threshold: Value, score_threshold: Value,
+    *, output_format: str,
+) -> tuple[Value, ...]:  # fmt: skip
     given = boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold
     if output_format == "tensorflow":
         return ctx.call_tuple(ctx.helper("all_class_images"), *given, outputs=3)

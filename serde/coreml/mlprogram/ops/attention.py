@@ -62,16 +62,9 @@ def _says(node: Call) -> bool:
 
 @OPS.exports("serde.attention", since=18, takes=Takes(query=HALVES, softcap=None), when=_says)
 def export_attention(
-    ctx: Export,
-    query: Value,
-    key: Value,
-    value: Value,
-    mask: Value | None = None,
-    *,
-    scale: float | None,
-    is_causal: bool,
-    softcap: float | None,
-) -> Value:
+    ctx: Export, query: Value, key: Value, value: Value, mask: Value | None = None,
+    *, scale: float | None, is_causal: bool, softcap: float | None,
+) -> Value:  # fmt: skip
     """MIL scales by the root of the width; it knows no groups of heads and no causal mask."""
     _, heads, rows, width = ctx.type(query).shape
     groups, keys = ctx.type(key).shape[1:3]

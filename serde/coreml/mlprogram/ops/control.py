@@ -201,17 +201,10 @@ def _as_length(limit: Expr) -> Expr:
 
 @OPS.exports("serde.scan")
 def export_scan(
-    ctx: Export,
-    state: tuple[Value, ...],
-    scanned: tuple[Value, ...],
-    captures: tuple[Value, ...],
-    *,
-    body: Function,
-    axes: tuple[int, ...],
-    reverse: tuple[bool, ...],
-    out_axes: tuple[int, ...],
+    ctx: Export, state: tuple[Value, ...], scanned: tuple[Value, ...], captures: tuple[Value, ...],
+    *, body: Function, axes: tuple[int, ...], reverse: tuple[bool, ...], out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
-) -> Writing[tuple[Value, ...]]:
+) -> Writing[tuple[Value, ...]]:  # fmt: skip
     """A loop over the number of a slice, into stacks that have their full length from the first.
 
     Rows are placed by their number, so that a stack that begins at its end needs no turning.

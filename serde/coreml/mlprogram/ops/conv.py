@@ -126,17 +126,9 @@ def import_conv(
 
 @OPS.imports("conv_quantized")
 def import_conv_quantized(
-    ctx: Import,
-    x: Expr,
-    weight: Expr,
-    bias: Expr | None,
-    quant_scale: Expr,
-    quant_bias: Expr,
-    *,
-    quantization_type: Literal["linear", "lut"],
-    nbits: int = 8,
-    conv: ConvAttributes,
-) -> Expr:
+    ctx: Import, x: Expr, weight: Expr, bias: Expr | None, quant_scale: Expr, quant_bias: Expr,
+    *, quantization_type: Literal["linear", "lut"], nbits: int = 8, conv: ConvAttributes,
+) -> Expr:  # fmt: skip
     """The weight is its integers times a scale, plus an offset: of all, or of each filter."""
     if quantization_type == "lut" or nbits != 8:
         raise Unsupported(f"a weight of {nbits} bits in {quantization_type} quantisation")

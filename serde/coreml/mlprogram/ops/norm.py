@@ -30,15 +30,10 @@ def _zeros(ctx: Import, like_: Expr, shape: Sequence[int]) -> Expr:
 
 @OPS.imports("batch_norm", since=(1, 17))
 def import_batch_norm(
-    ctx: Import,
-    x: Expr,
-    mean: Expr,
-    variance: Expr,
-    gamma: Expr | None = None,
+    ctx: Import, x: Expr, mean: Expr, variance: Expr, gamma: Expr | None = None,
     beta: Expr | None = None,
-    *,
-    epsilon: float = 1e-5,
-) -> Expr:
+    *, epsilon: float = 1e-5,
+) -> Expr:  # fmt: skip
     shape = ctx.static_shape(mean)
     gamma = _ones(ctx, mean, shape) if gamma is None else gamma
     beta = _zeros(ctx, mean, shape) if beta is None else beta
@@ -60,15 +55,9 @@ def _epsilon(ctx: Export, epsilon: float, like_: Value) -> Value:
 
 @OPS.exports("nn.batch_norm", takes=Takes(data=ranks(3, 5), axis=at(1)))
 def export_batch_norm(
-    ctx: Export,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    moving_mean: Value,
-    moving_var: Value,
-    *,
-    norm: ChannelNorm,
-) -> list[Value]:
+    ctx: Export, data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value,
+    *, norm: ChannelNorm,
+) -> list[Value]:  # fmt: skip
     """Statistics that are computed are spelled out: MIL wants constants."""
     factors = norm.affine(gamma, beta)
     used = [moving_mean, moving_var, *(each for each in factors if each is not None)]

@@ -65,22 +65,13 @@ class Window:
 
 @LAYERS.imports("convolution")
 def import_convolution(
-    ctx: Import,
-    x: Expr,
-    w: Expr | None = None,
-    *,
-    output_channels: int = 0,
-    kernel_channels: int = 0,
-    n_groups: int = 1,
-    kernel_size: tuple[int, ...] = (3, 3),
-    stride: tuple[int, ...] = (1, 1),
-    dilation_factor: tuple[int, ...] = (1, 1),
-    valid: MessageView | None = None,
-    same: MessageView | None = None,
-    is_deconvolution: bool = False,
-    parameters: LayerWeights,
+    ctx: Import, x: Expr, w: Expr | None = None,
+    *, output_channels: int = 0, kernel_channels: int = 0, n_groups: int = 1,
+    kernel_size: tuple[int, ...] = (3, 3), stride: tuple[int, ...] = (1, 1),
+    dilation_factor: tuple[int, ...] = (1, 1), valid: MessageView | None = None,
+    same: MessageView | None = None, is_deconvolution: bool = False, parameters: LayerWeights,
     output_shape: tuple[int, ...] = (),
-) -> Expr:
+) -> Expr:  # fmt: skip
     """A deconvolution has no dilation, whatever is written; a second input is the weight."""
     if len(kernel_size) != 2:
         raise Unsupported(f"a convolution of images along {len(kernel_size)} axes")
@@ -104,14 +95,9 @@ def import_convolution(
 
 
 def _convolve(
-    ctx: Import,
-    x: Expr,
-    weight: Expr,
-    window: Window,
-    groups: int,
-    channels: int,
+    ctx: Import, x: Expr, weight: Expr, window: Window, groups: int, channels: int,
     output_shape: tuple[int, ...] | None,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Return a convolution, or a transposed one where an output shape, maybe empty, is given."""
     name = f"nn.conv{len(window.kernel)}d"
     attrs: dict[str, AnyValue] = {"strides": window.stride}
@@ -189,20 +175,12 @@ class WindowAttributes3d:
 
 @LAYERS.imports("convolution3d")
 def import_convolution3d(
-    ctx: Import,
-    x: Expr,
-    *,
-    output_channels: int = 0,
-    input_channels: int = 0,
-    n_groups: int = 1,
-    spatial: WindowAttributes3d,
-    dilation_depth: int = 1,
-    dilation_height: int = 1,
-    dilation_width: int = 1,
-    parameters: LayerWeights,
-    is_deconvolution: bool = False,
+    ctx: Import, x: Expr,
+    *, output_channels: int = 0, input_channels: int = 0, n_groups: int = 1,
+    spatial: WindowAttributes3d, dilation_depth: int = 1, dilation_height: int = 1,
+    dilation_width: int = 1, parameters: LayerWeights, is_deconvolution: bool = False,
     output_shape: tuple[int, ...] = (),
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Axes are batch, channel, depth, height and width."""
     window = spatial.window((dilation_depth, dilation_height, dilation_width))
     shape = (output_channels, input_channels // n_groups, *window.kernel)

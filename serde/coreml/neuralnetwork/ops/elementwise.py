@@ -119,15 +119,10 @@ EPSILON = 1e-6
 
 @LAYERS.imports("unary")
 def import_unary_function(
-    ctx: Import,
-    x: Expr,
-    *,
-    type: Function = "SQRT",
-    alpha: float = 0.0,
-    epsilon: float | None = None,
-    shift: float = 0.0,
-    scale: float = 1.0,
-) -> Expr:
+    ctx: Import, x: Expr,
+    *, type: Function = "SQRT", alpha: float = 0.0, epsilon: float | None = None,
+    shift: float = 0.0, scale: float = 1.0,
+) -> Expr:  # fmt: skip
     """A logarithm has an epsilon where one is written, which is how coremltools has log1p."""
     if scale != 1:
         x = relay.multiply(x, number(scale))
@@ -194,15 +189,10 @@ def _align_parameters(
 
 @LAYERS.imports("scale")
 def import_scale(
-    ctx: Import,
-    x: Expr,
-    *,
-    shape_scale: tuple[int, ...] = (),
-    scale: MessageView | None = None,
-    has_bias: bool = False,
-    shape_bias: tuple[int, ...] = (),
-    bias: MessageView | None = None,
-) -> Expr:
+    ctx: Import, x: Expr,
+    *, shape_scale: tuple[int, ...] = (), scale: MessageView | None = None, has_bias: bool = False,
+    shape_bias: tuple[int, ...] = (), bias: MessageView | None = None,
+) -> Expr:  # fmt: skip
     result = relay.multiply(x, _align_parameters(ctx, x, scale, shape_scale))
     if has_bias:
         result = relay.add(result, _align_parameters(ctx, x, bias, shape_bias))

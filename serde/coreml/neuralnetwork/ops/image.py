@@ -215,16 +215,11 @@ BOXES = (
 
 @LAYERS.imports("cropResize")
 def import_crop_resize(
-    ctx: Import,
-    x: Expr,
-    boxes: Expr,
-    *,
-    target_size: tuple[int, ...] = (1, 1),
-    normalized_coordinates: bool = False,
-    mode: MessageView | None = None,
-    box_indices_mode: MessageView | None = None,
+    ctx: Import, x: Expr, boxes: Expr,
+    *, target_size: tuple[int, ...] = (1, 1), normalized_coordinates: bool = False,
+    mode: MessageView | None = None, box_indices_mode: MessageView | None = None,
     spatial_scale: float = 1.0,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """A box without the number of its image is cut out of all of them."""
     batch, _, height, width = ctx.static_lengths(x, range(1, 5))
     count = ctx.static_lengths(boxes, [2])[0]
@@ -355,17 +350,10 @@ def export_upsample_nearest_neighbor(
 
 @LAYERS.exports("crop_resize")
 def export_crop_resize(
-    ctx: Export,
-    x: Value,
-    roi: Value,
-    *,
-    target_height: int,
-    target_width: int,
-    normalized_coordinates: bool,
-    spatial_scale: float,
-    box_coordinate_mode: str,
-    sampling_mode: str,
-) -> Value:
+    ctx: Export, x: Value, roi: Value,
+    *, target_height: int, target_width: int, normalized_coordinates: bool, spatial_scale: float,
+    box_coordinate_mode: str, sampling_mode: str,
+) -> Value:  # fmt: skip
     """Images have five axes here."""
     shape = TensorType((1, *x.type.shape), x.type.dtype)
     return ctx.layer(

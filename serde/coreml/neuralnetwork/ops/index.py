@@ -177,17 +177,10 @@ def _slice(ctx: Import, x: Expr, begins: tuple[int, ...], cut: SliceAttributes) 
 
 @LAYERS.imports("sliceDynamic")
 def import_slice_dynamic(
-    ctx: Import,
-    x: Expr,
-    begin: Expr,
-    end: Expr | None = None,
-    stride: Expr | None = None,
-    begin_mask: Expr | None = None,
-    end_mask: Expr | None = None,
-    squeeze_mask: Expr | None = None,
-    *,
-    cut: SliceAttributes,
-) -> Expr:
+    ctx: Import, x: Expr, begin: Expr, end: Expr | None = None, stride: Expr | None = None,
+    begin_mask: Expr | None = None, end_mask: Expr | None = None, squeeze_mask: Expr | None = None,
+    *, cut: SliceAttributes,
+) -> Expr:  # fmt: skip
     """What an input gives goes before what the layer says."""
     rank = ctx.type(x).rank
     given = {"begin_masks": begin_mask, "end_masks": end_mask, "squeeze_masks": squeeze_mask}
@@ -271,15 +264,9 @@ def import_arg_sort(ctx: Import, x: Expr, *, axis: int = 0, descending: bool = F
 
 @LAYERS.imports("oneHot")
 def import_one_hot(
-    ctx: Import,
-    indices: Expr,
-    size: Expr | None = None,
-    *,
-    one_hot_vector_size: int = 0,
-    axis: int = 0,
-    on_value: float = 0.0,
-    off_value: float = 0.0,
-) -> Expr:
+    ctx: Import, indices: Expr, size: Expr | None = None,
+    *, one_hot_vector_size: int = 0, axis: int = 0, on_value: float = 0.0, off_value: float = 0.0,
+) -> Expr:  # fmt: skip
     if size is not None:
         (one_hot_vector_size,) = ctx.whole(size)
     values = relay.const(np.array([off_value, on_value], np.float32))
@@ -363,15 +350,10 @@ def export_scatter_nd(
 
 @LAYERS.exports("slice_by_index")
 def export_slice_by_index(
-    ctx: Export,
-    x: Value,
-    begin: Value,
-    end: Value,
-    *,
-    stride: tuple[int, ...] = (),
-    begin_mask: tuple[bool, ...] = (),
+    ctx: Export, x: Value, begin: Value, end: Value,
+    *, stride: tuple[int, ...] = (), begin_mask: tuple[bool, ...] = (),
     end_mask: tuple[bool, ...] = (),
-) -> Value:
+) -> Value:  # fmt: skip
     rank = x.type.rank
     fields: dict[str, AnyValue] = {
         "begin_masks": [*begin_mask] or [False] * rank,

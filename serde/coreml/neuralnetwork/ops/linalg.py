@@ -77,16 +77,10 @@ def import_embedding_nd(
 
 @LAYERS.imports("batchedMatmul", ignored=["int8_dynamic_quantize"])
 def import_batched_matmul(
-    ctx: Import,
-    a: Expr,
-    b: Expr | None = None,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    weight_matrix_first_dimension: int = 0,
-    weight_matrix_second_dimension: int = 0,
-    parameters: LayerWeights,
-) -> Expr:
+    ctx: Import, a: Expr, b: Expr | None = None,
+    *, transpose_a: bool = False, transpose_b: bool = False, weight_matrix_first_dimension: int = 0,
+    weight_matrix_second_dimension: int = 0, parameters: LayerWeights,
+) -> Expr:  # fmt: skip
     """A vector becomes a matrix of one row on the left, of one column on the right, and stays so.
 
     The matrix of a layer with one input lies transposed in the file.

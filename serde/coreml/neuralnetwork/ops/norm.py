@@ -14,18 +14,11 @@ from serde.relay.ir import Expr, TensorType
 
 @LAYERS.imports("batchnorm")
 def import_batchnorm(
-    ctx: Import,
-    x: Expr,
-    *,
-    channels: int = 0,
-    compute_mean_var: bool = False,
-    instance_normalization: bool = False,
-    epsilon: float = 1e-5,
-    gamma: MessageView | None = None,
-    beta: MessageView | None = None,
-    mean: MessageView | None = None,
-    variance: MessageView | None = None,
-) -> Expr:
+    ctx: Import, x: Expr,
+    *, channels: int = 0, compute_mean_var: bool = False, instance_normalization: bool = False,
+    epsilon: float = 1e-5, gamma: MessageView | None = None, beta: MessageView | None = None,
+    mean: MessageView | None = None, variance: MessageView | None = None,
+) -> Expr:  # fmt: skip
     """Channels are the third axis from the last; statistics may be those of the data."""
     rank = len(ctx.at_least(x, 3))
     shape = (channels,)
@@ -127,15 +120,10 @@ def _emit_norm(ctx: Export, x: Value) -> Value:
 
 @LAYERS.exports("batch_norm")
 def export_batch_norm(
-    ctx: Export,
-    x: Value,
-    mean: Value,
-    variance: Value,
-    gamma: Value | None = None,
+    ctx: Export, x: Value, mean: Value, variance: Value, gamma: Value | None = None,
     beta: Value | None = None,
-    *,
-    epsilon: float = 1e-5,
-) -> Value:
+    *, epsilon: float = 1e-5,
+) -> Value:  # fmt: skip
     """Channels are MIL's second axis, and a layer's third from the last."""
     (channels,) = ctx.static_shape(mean, 1)
     data, type_ = _to_images(ctx, x)

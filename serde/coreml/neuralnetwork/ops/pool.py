@@ -39,18 +39,12 @@ def _global_pool(x: Expr, kind: Pool, axes: tuple[int, ...]) -> Expr:
 
 @LAYERS.imports("pooling")
 def import_pooling(
-    ctx: Import,
-    x: Expr,
-    *,
-    type: Pool = "MAX",
-    kernel_size: tuple[int, ...] = (3, 3),
-    stride: tuple[int, ...] = (1, 1),
-    valid: MessageView | None = None,
-    same: MessageView | None = None,
-    include_last_pixel: MessageView | None = None,
-    avg_pool_exclude_padding: bool = False,
+    ctx: Import, x: Expr,
+    *, type: Pool = "MAX", kernel_size: tuple[int, ...] = (3, 3), stride: tuple[int, ...] = (1, 1),
+    valid: MessageView | None = None, same: MessageView | None = None,
+    include_last_pixel: MessageView | None = None, avg_pool_exclude_padding: bool = False,
     global_pooling: bool = False,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Of a window that reaches beyond the padding, only what is in the padding counts."""
     ctx.at_least(x, 4)
     data, restore = images(ctx, x)

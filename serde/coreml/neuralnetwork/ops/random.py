@@ -128,15 +128,10 @@ def import_random_bernoulli_dynamic(
 
 @LAYERS.imports("categoricalDistribution")
 def import_categorical_distribution(
-    ctx: Import,
-    x: Expr,
-    *,
-    seed: int = 0,
-    num_samples: int = 1,
-    is_logits: bool = False,
-    eps: float = 1e-10,
+    ctx: Import, x: Expr,
+    *, seed: int = 0, num_samples: int = 1, is_logits: bool = False, eps: float = 1e-10,
     temperature: float = 1.0,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Chances become logarithms, with a constant added, before the temperature divides them."""
     if ctx.type(x).rank != 2:
         raise Unsupported(f"a tensor of {ctx.type(x).rank} axes")

@@ -85,20 +85,13 @@ def _outputs(found: Expr, last: Expr, sequence: bool) -> Expr:
 
 @LAYERS.imports("simpleRecurrent")
 def import_simple_recurrent(
-    ctx: Import,
-    x: Expr,
-    h: Expr | None = None,
-    *,
-    input_vector_size: int = 0,
-    output_vector_size: int = 0,
-    activation: MessageView | None = None,
-    sequence_output: bool = False,
-    has_bias_vector: bool = False,
-    weight_matrix: MessageView | None = None,
-    recursion_matrix: MessageView | None = None,
-    bias_vector: MessageView | None = None,
+    ctx: Import, x: Expr, h: Expr | None = None,
+    *, input_vector_size: int = 0, output_vector_size: int = 0,
+    activation: MessageView | None = None, sequence_output: bool = False,
+    has_bias_vector: bool = False, weight_matrix: MessageView | None = None,
+    recursion_matrix: MessageView | None = None, bias_vector: MessageView | None = None,
     reverse_input: bool = False,
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     """The state may be (batch, channel, 1, 1, 1), as coremltools writes it."""
     size = output_vector_size
     bias = None
@@ -122,16 +115,10 @@ def import_simple_recurrent(
 
 @LAYERS.imports("gru")
 def import_gru(
-    ctx: Import,
-    x: Expr,
-    h: Expr | None = None,
-    *,
-    input_vector_size: int = 0,
-    output_vector_size: int = 0,
-    activations: tuple[MessageView, ...] = (),
-    sequence_output: bool = False,
-    has_bias_vectors: bool = False,
-    update_gate_weight_matrix: MessageView | None = None,
+    ctx: Import, x: Expr, h: Expr | None = None,
+    *, input_vector_size: int = 0, output_vector_size: int = 0,
+    activations: tuple[MessageView, ...] = (), sequence_output: bool = False,
+    has_bias_vectors: bool = False, update_gate_weight_matrix: MessageView | None = None,
     reset_gate_weight_matrix: MessageView | None = None,
     output_gate_weight_matrix: MessageView | None = None,
     update_gate_recursion_matrix: MessageView | None = None,
@@ -139,9 +126,8 @@ def import_gru(
     output_gate_recursion_matrix: MessageView | None = None,
     update_gate_bias_vector: MessageView | None = None,
     reset_gate_bias_vector: MessageView | None = None,
-    output_gate_bias_vector: MessageView | None = None,
-    reverse_input: bool = False,
-) -> list[Expr]:
+    output_gate_bias_vector: MessageView | None = None, reverse_input: bool = False,
+) -> list[Expr]:  # fmt: skip
     """The reset gate acts on the state, not on what the weights make of it."""
     size = output_vector_size
     inward = update_gate_weight_matrix, reset_gate_weight_matrix, output_gate_weight_matrix
@@ -180,16 +166,10 @@ class LstmAttributes:
 
 
 def _lstm(
-    ctx: Import,
-    x: Expr,
-    h: Expr | None,
-    c: Expr | None,
-    lstm: LstmAttributes,
-    functions: Sequence[MessageView],
-    weights: MessageView | None,
-    *,
-    reverse: bool,
-) -> list[Expr]:
+    ctx: Import, x: Expr, h: Expr | None, c: Expr | None, lstm: LstmAttributes,
+    functions: Sequence[MessageView], weights: MessageView | None,
+    *, reverse: bool,
+) -> list[Expr]:  # fmt: skip
     """Return the results of one direction: of every step or the last one, and both states."""
     if lstm.params is None or weights is None:
         raise Unsupported("its parameters are missing")
@@ -230,33 +210,21 @@ def _lstm(
 
 @LAYERS.imports("uniDirectionalLSTM")
 def import_uni_directional_lstm(
-    ctx: Import,
-    x: Expr,
-    h: Expr | None = None,
-    c: Expr | None = None,
-    *,
-    lstm: LstmAttributes,
-    activations: tuple[MessageView, ...] = (),
-    weight_params: MessageView | None = None,
-    reverse_input: bool = False,
-) -> list[Expr]:
+    ctx: Import, x: Expr, h: Expr | None = None, c: Expr | None = None,
+    *, lstm: LstmAttributes, activations: tuple[MessageView, ...] = (),
+    weight_params: MessageView | None = None, reverse_input: bool = False,
+) -> list[Expr]:  # fmt: skip
     return _lstm(ctx, x, h, c, lstm, activations, weight_params, reverse=reverse_input)
 
 
 @LAYERS.imports("biDirectionalLSTM")
 def import_bi_directional_lstm(
-    ctx: Import,
-    x: Expr,
-    h: Expr | None = None,
-    c: Expr | None = None,
-    h_reverse: Expr | None = None,
-    c_reverse: Expr | None = None,
-    *,
-    lstm: LstmAttributes,
-    activations_forward_lstm: tuple[MessageView, ...] = (),
+    ctx: Import, x: Expr, h: Expr | None = None, c: Expr | None = None,
+    h_reverse: Expr | None = None, c_reverse: Expr | None = None,
+    *, lstm: LstmAttributes, activations_forward_lstm: tuple[MessageView, ...] = (),
     activations_backward_lstm: tuple[MessageView, ...] = (),
     weight_params: tuple[MessageView, ...] = (),
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     """Both directions lie side by side in the channels."""
     if len(weight_params) != 2:
         raise Unsupported(f"expected weights of 2 directions, found {len(weight_params)}")
@@ -352,15 +320,10 @@ def _emit_simple(
 
 @LAYERS.exports("rnn")
 def export_rnn(
-    ctx: Export,
-    x: Value,
-    initial_h: Value,
-    weight_ih: Value,
-    weight_hh: Value,
+    ctx: Export, x: Value, initial_h: Value, weight_ih: Value, weight_hh: Value,
     bias: Value | None = None,
-    *,
-    recurrent: RecurrentAttributes,
-) -> list[Value]:
+    *, recurrent: RecurrentAttributes,
+) -> list[Value]:  # fmt: skip
     """Its functions and weights are fields of their own."""
     size, entering = ctx.static_shape(weight_ih, 2)
     fields = {
@@ -377,16 +340,10 @@ def export_rnn(
 
 @LAYERS.exports("gru")
 def export_gru(
-    ctx: Export,
-    x: Value,
-    initial_h: Value,
-    weight_ih: Value,
-    weight_hh: Value,
+    ctx: Export, x: Value, initial_h: Value, weight_ih: Value, weight_hh: Value,
     bias: Value | None = None,
-    *,
-    recurrent: RecurrentAttributes,
-    recurrent_activation: str = "sigmoid",
-) -> list[Value]:
+    *, recurrent: RecurrentAttributes, recurrent_activation: str = "sigmoid",
+) -> list[Value]:  # fmt: skip
     """Each gate has weights of its own, which lie one after the other in MIL."""
     size, entering = ctx.static_shape(weight_hh)[1], ctx.static_shape(weight_ih)[1]
     fields: dict[str, AnyValue] = {
@@ -416,26 +373,14 @@ def _step_weights(
 
 @LAYERS.exports("lstm")
 def export_lstm(
-    ctx: Export,
-    x: Value,
-    initial_h: Value,
-    initial_c: Value,
-    weight_ih: Value,
-    weight_hh: Value,
-    bias: Value | None = None,
-    peephole: Value | None = None,
-    weight_ih_back: Value | None = None,
-    weight_hh_back: Value | None = None,
-    bias_back: Value | None = None,
+    ctx: Export, x: Value, initial_h: Value, initial_c: Value, weight_ih: Value, weight_hh: Value,
+    bias: Value | None = None, peephole: Value | None = None, weight_ih_back: Value | None = None,
+    weight_hh_back: Value | None = None, bias_back: Value | None = None,
     peephole_back: Value | None = None,
-    *,
-    direction: str = "forward",
-    output_sequence: bool = False,
-    recurrent_activation: str = "sigmoid",
-    cell_activation: str = "tanh",
-    activation: str = "tanh",
+    *, direction: str = "forward", output_sequence: bool = False,
+    recurrent_activation: str = "sigmoid", cell_activation: str = "tanh", activation: str = "tanh",
     clip: float | None = None,
-) -> list[Value]:
+) -> list[Value]:  # fmt: skip
     """States of both directions lie side by side in MIL, and are tensors of their own here."""
     size, entering = ctx.static_shape(weight_hh)[1], ctx.static_shape(weight_ih)[1]
     functions = [_function(each) for each in (recurrent_activation, cell_activation, activation)]

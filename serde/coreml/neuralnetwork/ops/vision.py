@@ -11,18 +11,11 @@ from serde.relay.ir.expr import Expr
 
 @LAYERS.imports("NonMaximumSuppression")
 def import_non_maximum_suppression(
-    ctx: Import,
-    boxes: Expr,
-    scores: Expr,
-    overlap: Expr | None = None,
-    least: Expr | None = None,
+    ctx: Import, boxes: Expr, scores: Expr, overlap: Expr | None = None, least: Expr | None = None,
     most: Expr | None = None,
-    *,
-    iou_threshold: float = 0.0,
-    score_threshold: float = 0.0,
-    max_boxes: int = 0,
+    *, iou_threshold: float = 0.0, score_threshold: float = 0.0, max_boxes: int = 0,
     per_class_suppression: bool = False,
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     """What an input gives goes before what the layer says."""
     known = [
         default if given is None else float(ctx.constant(given).reshape(()))
@@ -43,15 +36,10 @@ def import_non_maximum_suppression(
 
 @LAYERS.exports("non_maximum_suppression")
 def export_non_maximum_suppression(
-    ctx: Export,
-    boxes: Value,
-    scores: Value,
-    *,
-    iou_threshold: float,
-    score_threshold: float,
-    max_boxes: int,
+    ctx: Export, boxes: Value, scores: Value,
+    *, iou_threshold: float, score_threshold: float, max_boxes: int,
     per_class_suppression: bool = False,
-) -> tuple[Value, ...]:
+) -> tuple[Value, ...]:  # fmt: skip
     return ctx.layers(
         "NonMaximumSuppression",
         [boxes, scores],

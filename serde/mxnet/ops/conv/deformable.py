@@ -18,17 +18,10 @@ from serde.relay.op.conv.windows import Convolution
 
 @OPS.imports("Correlation")
 def import_correlation(
-    ctx: Import,
-    data1: Expr,
-    data2: Expr,
-    *,
-    kernel_size: int = 1,
-    max_displacement: int = 1,
-    stride1: int = 1,
-    stride2: int = 1,
-    pad_size: int = 0,
-    is_multiply: bool = True,
-) -> Expr:
+    ctx: Import, data1: Expr, data2: Expr,
+    *, kernel_size: int = 1, max_displacement: int = 1, stride1: int = 1, stride2: int = 1,
+    pad_size: int = 0, is_multiply: bool = True,
+) -> Expr:  # fmt: skip
     return relay.nn.correlation(
         data1, data2, kernel_size, max_displacement, stride1, stride2, pad_size, is_multiply, "NCHW"
     )
@@ -64,15 +57,9 @@ class DeformableAttributes(ConvAttributes):
 
 @OPS.imports("_contrib_ModulatedDeformableConvolution", ignored=("workspace", "im2col_step"))
 def import_modulated_deformable_convolution(
-    ctx: Import,
-    data: Expr,
-    offset: Expr,
-    mask: Expr,
-    weight: Expr,
-    bias: Expr | None = None,
-    *,
-    conv: DeformableAttributes,
-) -> Expr:
+    ctx: Import, data: Expr, offset: Expr, mask: Expr, weight: Expr, bias: Expr | None = None,
+    *, conv: DeformableAttributes,
+) -> Expr:  # fmt: skip
     return call("serde.deform_conv2d", data, weight, offset, bias, mask, **conv.to_relay())
 
 
@@ -122,19 +109,10 @@ def _is_direct_deformed(node: Call) -> bool:
 
 @OPS.exports("serde.deform_conv2d", when=_is_direct_deformed)
 def export_deform_conv2d(
-    ctx: Export,
-    data: Value,
-    weight: Value,
-    offset: Value,
-    bias: Value | None,
-    mask: Value | None,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
+    ctx: Export, data: Value, weight: Value, offset: Value, bias: Value | None, mask: Value | None,
+    *, strides: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...], groups: int,
     offset_groups: int,
-) -> Value:
+) -> Value:  # fmt: skip
     """Taps that are not weighed are weighed by one."""
     outputs, *_ = filters = ctx.static_shape(weight)
     if mask is None:

@@ -26,16 +26,10 @@ from serde.relay.op.conv.windows import TransposedConvolution
 
 @OPS.imports("Deconvolution", ignored=IGNORED)
 def import_deconvolution(
-    ctx: Import,
-    data: Expr,
-    weight: Expr,
-    bias: Expr | None = None,
-    *,
-    conv: ConvAttributes,
-    adj: tuple[int, ...] = (),
-    target_shape: tuple[int, ...] = (),
+    ctx: Import, data: Expr, weight: Expr, bias: Expr | None = None,
+    *, conv: ConvAttributes, adj: tuple[int, ...] = (), target_shape: tuple[int, ...] = (),
     no_bias: bool = True,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """``target_shape`` takes the place of ``pad`` and ``adj``, half of the surplus on each side."""
     ndim, kernel = conv.ndim, conv.kernel
     data_layout, _ = layouts(ndim, conv.layout)

@@ -224,17 +224,10 @@ def _border_indices(kind: int, before: int, length: int, after: int) -> Array:
 
 @OPS.imports("_cvcopyMakeBorder")
 def import_copy_make_border(
-    ctx: Import,
-    src: Expr,
-    *,
-    top: int,
-    bot: int,
-    left: int,
-    right: int,
-    type: int = 0,
-    value: float = 0.0,
+    ctx: Import, src: Expr,
+    *, top: int, bot: int, left: int, right: int, type: int = 0, value: float = 0.0,
     values: tuple[float, ...] = (),
-) -> Expr:
+) -> Expr:  # fmt: skip
     """A border of numbers, or from 1 on of pixels: repeated, mirrored, wrapped, reflected."""
     if not 0 <= type <= 4:
         raise Unsupported(f"type={type} is no border of OpenCV")

@@ -221,15 +221,9 @@ def import_one_hot(
 
 @OPS.exports("one_hot")
 def export_one_hot(
-    ctx: Export,
-    indices: Value,
-    on_value: Value,
-    off_value: Value,
-    *,
-    depth: int,
-    axis: int,
-    dtype: np.dtype[AnyValue],
-) -> Value:
+    ctx: Export, indices: Value, on_value: Value, off_value: Value,
+    *, depth: int, axis: int, dtype: np.dtype[AnyValue],
+) -> Value:  # fmt: skip
     """Values that are no constants, and axes but the last, are chosen and moved behind."""
     rank = ctx.type(indices).rank
     on, off = ctx.scalar(on_value), ctx.scalar(off_value)

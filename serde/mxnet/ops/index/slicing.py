@@ -142,15 +142,10 @@ def export_slice_like(
 
 @OPS.imports("Crop")
 def import_crop(
-    ctx: Import,
-    data: Expr,
-    crop_like: Expr | None = None,
-    *,
-    num_args: int = 1,
-    offset: tuple[int, ...] = (0, 0),
-    h_w: tuple[int, ...] = (0, 0),
+    ctx: Import, data: Expr, crop_like: Expr | None = None,
+    *, num_args: int = 1, offset: tuple[int, ...] = (0, 0), h_w: tuple[int, ...] = (0, 0),
     center_crop: bool = False,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Cuts height and width to ``h_w`` or to those of the second input."""
     if crop_like is not None and not center_crop and not any(offset):
         return relay.slice_like(data, crop_like, (2, 3))

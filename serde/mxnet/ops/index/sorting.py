@@ -96,15 +96,11 @@ def import_argsort(
 
 @OPS.imports("topk")
 def import_topk(
-    ctx: Import,
-    data: Expr,
-    *,
-    axis: int | None = -1,
-    k: int = 1,
-    ret_typ: Literal["both", "indices", "mask", "value"] = "indices",
-    is_ascend: bool = False,
+    ctx: Import, data: Expr,
+    *, axis: int | None = -1, k: int = 1,
+    ret_typ: Literal["both", "indices", "mask", "value"] = "indices", is_ascend: bool = False,
     dtype: np.dtype[AnyValue] = FLOAT32,
-) -> Expr | list[Expr]:
+) -> Expr | list[Expr]:  # fmt: skip
     """A mask has ones, in the data's dtype, at the indices that would be returned."""
     given, along = _flat_if(data, axis)
     if ret_typ == "indices":

@@ -28,15 +28,9 @@ class Transposes:
 
 @OPS.imports("FullyConnected")
 def import_fully_connected(
-    ctx: Import,
-    data: Expr,
-    weight: Expr,
-    bias: Expr | None = None,
-    *,
-    num_hidden: int,
-    no_bias: bool = False,
-    flatten: bool = True,
-) -> Expr:
+    ctx: Import, data: Expr, weight: Expr, bias: Expr | None = None,
+    *, num_hidden: int, no_bias: bool = False, flatten: bool = True,
+) -> Expr:  # fmt: skip
     rank = ctx.type(data).rank
     if flatten and rank == 1:
         data = relay.expand_dims(data, 1)

@@ -60,16 +60,9 @@ def _same(a: Expr, b: Expr) -> bool:
 
 @OPS.imports("_contrib_quantized_elemwise_add")
 def import_quantized_elemwise_add(
-    ctx: Import,
-    lhs: Expr,
-    rhs: Expr,
-    lhs_min: Expr,
-    lhs_max: Expr,
-    rhs_min: Expr,
-    rhs_max: Expr,
-    *,
-    calibration: Calibration,
-) -> Sequence[Expr]:
+    ctx: Import, lhs: Expr, rhs: Expr, lhs_min: Expr, lhs_max: Expr, rhs_min: Expr, rhs_max: Expr,
+    *, calibration: Calibration,
+) -> Sequence[Expr]:  # fmt: skip
     """Of different dtypes, the unsigned one is brought to the steps of the result first."""
     sides = ((lhs, magnitude(lhs_min, lhs_max)), (rhs, magnitude(rhs_min, rhs_max)))
     dtypes = {ctx.type(lhs).dtype, ctx.type(rhs).dtype}
@@ -95,17 +88,9 @@ def import_quantized_elemwise_add(
 
 @OPS.imports("_contrib_quantized_elemwise_mul")
 def import_quantized_elemwise_mul(
-    ctx: Import,
-    lhs: Expr,
-    rhs: Expr,
-    lhs_min: Expr,
-    lhs_max: Expr,
-    rhs_min: Expr,
-    rhs_max: Expr,
-    *,
-    calibration: Calibration,
-    enable_float_output: bool = False,
-) -> Sequence[Expr]:
+    ctx: Import, lhs: Expr, rhs: Expr, lhs_min: Expr, lhs_max: Expr, rhs_min: Expr, rhs_max: Expr,
+    *, calibration: Calibration, enable_float_output: bool = False,
+) -> Sequence[Expr]:  # fmt: skip
     """A calibrated result is cut towards zero and wraps around."""
     if {ctx.type(lhs).dtype, ctx.type(rhs).dtype} != {"int8"}:
         raise Unsupported("a product with uint8: MXNet multiplies int8 only")
@@ -129,19 +114,10 @@ def import_quantized_elemwise_mul(
     ignored=("momentum", "use_global_stats", "output_mean_var", "cudnn_off", "fix_gamma"),
 )
 def import_quantized_batch_norm(
-    ctx: Import,
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    moving_mean: Expr,
-    moving_var: Expr,
-    min_data: Expr,
-    max_data: Expr,
-    *,
-    eps: float = 1e-3,
-    axis: int = 1,
-    calibration: Calibration,
-) -> Sequence[Expr]:
+    ctx: Import, data: Expr, gamma: Expr, beta: Expr, moving_mean: Expr, moving_var: Expr,
+    min_data: Expr, max_data: Expr,
+    *, eps: float = 1e-3, axis: int = 1, calibration: Calibration,
+) -> Sequence[Expr]:  # fmt: skip
     """``eps`` counts twice and ``fix_gamma`` not at all; uint8 is brought to int8 first."""
     ending = calibration.ending("int8")
     if ending is None:
@@ -194,16 +170,9 @@ def import_quantized_act(
 
 @OPS.imports("_contrib_quantized_embedding", ignored=("sparse_grad",))
 def import_quantized_embedding(
-    ctx: Import,
-    data: Expr,
-    weight: Expr,
-    min_weight: Expr,
-    max_weight: Expr,
-    *,
-    input_dim: int,
-    output_dim: int,
-    dtype: np.dtype[AnyValue] = FLOAT32,
-) -> Sequence[Expr]:
+    ctx: Import, data: Expr, weight: Expr, min_weight: Expr, max_weight: Expr,
+    *, input_dim: int, output_dim: int, dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Sequence[Expr]:  # fmt: skip
     rows = import_embedding(ctx, data, weight, input_dim=input_dim, output_dim=output_dim)
     return [rows, min_weight, max_weight]
 

@@ -71,17 +71,10 @@ def import_quantized_conv(
 
 @OPS.imports("_sg_mkldnn_conv")
 def import_sg_mkldnn_conv(
-    ctx: Import,
-    *inputs: Expr,
-    with_bn: bool = False,
-    with_act: bool = False,
-    with_sum: bool = False,
-    with_postsum_act: bool = False,
-    with_relu: bool = False,
-    with_postsum_relu: bool = False,
-    quantized: bool = False,
-    calibration: Calibration,
-) -> Sequence[Expr]:
+    ctx: Import, *inputs: Expr, with_bn: bool = False, with_act: bool = False,
+    with_sum: bool = False, with_postsum_act: bool = False, with_relu: bool = False,
+    with_postsum_relu: bool = False, quantized: bool = False, calibration: Calibration,
+) -> Sequence[Expr]:  # fmt: skip
     """The float form is the graph inside; attributes called ``relu`` are from before 1.6."""
     if not quantized:
         return ctx.subgraph(ctx.graph(0), *inputs)

@@ -20,18 +20,10 @@ from serde.walk.expansion.tensors import fixed_shape
 
 @OPS.exports(STACK)
 def export_stack(
-    ctx: Export,
-    data: Value,
-    parameters: Value,
-    state: Value | None,
-    cell: Value | None,
-    *,
-    mode: Mode,
-    hidden_size: int,
-    num_layers: int,
-    bidirectional: bool,
+    ctx: Export, data: Value, parameters: Value, state: Value | None, cell: Value | None,
+    *, mode: Mode, hidden_size: int, num_layers: int, bidirectional: bool,
     projection_size: int | None,
-) -> tuple[Value, ...]:
+) -> tuple[Value, ...]:  # fmt: skip
     """MXNet crashes on a projection unless the states are asked for."""
     rows = num_layers * (2 if bidirectional else 1)
     widths = [projection_size or hidden_size, hidden_size][: 2 if mode == "lstm" else 1]

@@ -94,21 +94,12 @@ def _is_reshape(node: Expr) -> TypeGuard[Call]:
 
 @OPS.imports("RNN", ignored=("p",))
 def import_rnn(
-    ctx: ImportContext,
-    data: Expr,
-    parameters: Expr,
-    *states: Expr,
-    state_size: int,
-    num_layers: int,
-    mode: Mode,
-    bidirectional: bool = False,
-    state_outputs: bool = False,
-    projection_size: int | None = None,
-    lstm_state_clip_min: float | None = None,
-    lstm_state_clip_max: float | None = None,
-    lstm_state_clip_nan: bool = False,
+    ctx: ImportContext, data: Expr, parameters: Expr, *states: Expr, state_size: int,
+    num_layers: int, mode: Mode, bidirectional: bool = False, state_outputs: bool = False,
+    projection_size: int | None = None, lstm_state_clip_min: float | None = None,
+    lstm_state_clip_max: float | None = None, lstm_state_clip_nan: bool = False,
     use_sequence_length: bool = False,
-) -> tuple[Expr, ...]:
+) -> tuple[Expr, ...]:  # fmt: skip
     """Outputs of the directions are joined; states of layers and directions share an axis."""
     if projection_size is not None and mode != "lstm":
         raise Unsupported(f"projection_size={projection_size} of mode {mode}")

@@ -65,16 +65,9 @@ def export_ctc_loss(
 
 @OPS.imports("_contrib_hawkesll")
 def import_hawkesll(
-    ctx: Import,
-    lda: Expr,
-    alpha: Expr,
-    beta: Expr,
-    state: Expr,
-    lags: Expr,
-    marks: Expr,
-    valid_length: Expr,
-    max_time: Expr,
-) -> tuple[Expr, Expr]:
+    ctx: Import, lda: Expr, alpha: Expr, beta: Expr, state: Expr, lags: Expr, marks: Expr,
+    valid_length: Expr, max_time: Expr,
+) -> tuple[Expr, Expr]:  # fmt: skip
     """One event after another, of all samples at once; those behind a sample's end do nothing."""
     none = relay.zeros_like(max_time)
     carried = [state, relay.zeros_like(state), none, none, relay.const(np.int32(0))]

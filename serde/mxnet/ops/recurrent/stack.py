@@ -21,17 +21,10 @@ __all__ = ["MERGE_STACKS", "STACK", "stack"]
 
 
 def _stack_type(
-    data: TensorType,
-    parameters: TensorType,
-    state: TensorType | None,
-    cell: TensorType | None,
-    *,
-    mode: str,
-    hidden_size: int,
-    num_layers: int,
-    bidirectional: bool,
+    data: TensorType, parameters: TensorType, state: TensorType | None, cell: TensorType | None,
+    *, mode: str, hidden_size: int, num_layers: int, bidirectional: bool,
     projection_size: int | None,
-) -> tuple[TensorType, ...]:
+) -> tuple[TensorType, ...]:  # fmt: skip
     if data.rank != 3 or parameters.rank != 1:
         raise TypeInferenceError(f"expected sequences and a vector, found {data!r}, {parameters!r}")
     time, batch, _ = data.shape
@@ -43,17 +36,10 @@ def _stack_type(
 
 
 def _stack(
-    data: Array,
-    parameters: Array,
-    state: Array | None,
-    cell: Array | None,
-    *,
-    mode: Mode,
-    hidden_size: int,
-    num_layers: int,
-    bidirectional: bool,
+    data: Array, parameters: Array, state: Array | None, cell: Array | None,
+    *, mode: Mode, hidden_size: int, num_layers: int, bidirectional: bool,
     projection_size: int | None,
-) -> tuple[Array, ...]:
+) -> tuple[Array, ...]:  # fmt: skip
     """The outputs of the last layer, and the final states of all layers and directions."""
     from serde.relay.run.interpreter import run
     from serde.walk.import_context import ImportContext

@@ -129,14 +129,9 @@ def export_full_like(ctx: Export, data: Value, fill_value: Value) -> Value:
 @OPS.imports("_arange", "_npi_arange", ignored=("ctx",))
 def import_arange(
     ctx: Import,
-    *,
-    start: float,
-    stop: float | None = None,
-    step: float = 1.0,
-    repeat: int = 1,
-    infer_range: bool = False,
-    dtype: np.dtype[AnyValue] = FLOAT32,
-) -> Expr:
+    *, start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1,
+    infer_range: bool = False, dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:  # fmt: skip
     """Counted in float64; of integers and float16, MXNet cuts start and step to whole numbers."""
     if stop is None and infer_range:
         raise Unsupported("infer_range=True: the length follows from what the result meets")

@@ -128,15 +128,10 @@ def import_npx_reshape(
 
 @OPS.imports("reshape_like")
 def import_reshape_like(
-    ctx: Import,
-    lhs: Expr,
-    rhs: Expr,
-    *,
-    lhs_begin: int | None = None,
-    lhs_end: int | None = None,
-    rhs_begin: int | None = None,
+    ctx: Import, lhs: Expr, rhs: Expr,
+    *, lhs_begin: int | None = None, lhs_end: int | None = None, rhs_begin: int | None = None,
     rhs_end: int | None = None,
-) -> Expr:
+) -> Expr:  # fmt: skip
     return relay.reshape_like(
         lhs,
         rhs,

@@ -15,15 +15,10 @@ from serde.walk.takes import Takes, dtypes
 
 @OPS.imports("_contrib_MultiBoxPrior")
 def import_multibox_prior(
-    ctx: Import,
-    data: Expr,
-    *,
-    sizes: tuple[float, ...] = (1.0,),
-    ratios: tuple[float, ...] = (1.0,),
-    clip: bool = False,
-    steps: tuple[float, ...] = (-1.0, -1.0),
-    offsets: tuple[float, ...] = (0.5, 0.5),
-) -> Expr:
+    ctx: Import, data: Expr,
+    *, sizes: tuple[float, ...] = (1.0,), ratios: tuple[float, ...] = (1.0,), clip: bool = False,
+    steps: tuple[float, ...] = (-1.0, -1.0), offsets: tuple[float, ...] = (0.5, 0.5),
+) -> Expr:  # fmt: skip
     """Boxes of all sizes have the first ratio, in Relay they are square."""
     if not sizes or not ratios:
         raise Unsupported(f"sizes={sizes} and ratios={ratios} make no boxes")

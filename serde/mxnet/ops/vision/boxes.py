@@ -61,17 +61,10 @@ def import_box_iou(ctx: Import, lhs: Expr, rhs: Expr, *, format: Form = "corner"
 
 @OPS.imports("_contrib_box_decode")
 def import_box_decode(
-    ctx: Import,
-    data: Expr,
-    anchors: Expr,
-    *,
-    std0: float = 1.0,
-    std1: float = 1.0,
-    std2: float = 1.0,
-    std3: float = 1.0,
-    clip: float = -1.0,
-    format: Form = "center",
-) -> Expr:
+    ctx: Import, data: Expr, anchors: Expr,
+    *, std0: float = 1.0, std1: float = 1.0, std2: float = 1.0, std3: float = 1.0,
+    clip: float = -1.0, format: Form = "center",
+) -> Expr:  # fmt: skip
     """The form is that of the anchors; the boxes come as corners."""
     centre, size = _to_centres(ctx, anchors) if format == "corner" else _halves(anchors)
     half = relay.multiply(size, _number(ctx, 0.5, data))

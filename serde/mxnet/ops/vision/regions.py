@@ -40,15 +40,10 @@ class OpenRegions:
 
 @OPS.imports("_contrib_ROIAlign")
 def import_roi_align(
-    ctx: Import,
-    data: Expr,
-    rois: Expr,
-    *,
-    regions: Regions,
-    sample_ratio: int = -1,
-    position_sensitive: bool = False,
+    ctx: Import, data: Expr, rois: Expr,
+    *, regions: Regions, sample_ratio: int = -1, position_sensitive: bool = False,
     aligned: bool = False,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Aligned, the centre of a pixel is at one half, and a region may be narrower than one."""
     rows = _clamp_images(ctx, rois)
     if aligned:

@@ -25,20 +25,11 @@ Form = Literal["corner", "center"]
 
 @OPS.imports("_contrib_box_nms")
 def import_box_nms(
-    ctx: Import,
-    data: Expr,
-    *,
-    overlap_thresh: float = 0.5,
-    valid_thresh: float = 0.0,
-    topk: int = -1,
-    coord_start: int = 2,
-    score_index: int = 1,
-    id_index: int = -1,
-    background_id: int = -1,
-    force_suppress: bool = False,
-    in_format: Form = "corner",
-    out_format: Form = "corner",
-) -> Expr:
+    ctx: Import, data: Expr,
+    *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, topk: int = -1, coord_start: int = 2,
+    score_index: int = 1, id_index: int = -1, background_id: int = -1, force_suppress: bool = False,
+    in_format: Form = "corner", out_format: Form = "corner",
+) -> Expr:  # fmt: skip
     """Boxes of more axes are images of one axis; a `topk` of 0 leaves all as it is."""
     if topk == 0:
         return data

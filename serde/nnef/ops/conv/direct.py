@@ -92,15 +92,9 @@ def import_conv(
 
 @OPS.imports("separable_conv")
 def import_separable_conv(
-    ctx: Import,
-    input: Expr,
-    plane_filter: Expr,
-    point_filter: Expr,
-    bias: Expr | None = None,
-    *,
-    window: WindowAttributes,
-    groups: int = 1,
-) -> Expr:
+    ctx: Import, input: Expr, plane_filter: Expr, point_filter: Expr, bias: Expr | None = None,
+    *, window: WindowAttributes, groups: int = 1,
+) -> Expr:  # fmt: skip
     """Each channel by itself, and then points; `groups` are those of the points."""
     filtered = import_conv(ctx, input, plane_filter, window=window, groups=0)
     points = WindowAttributes(padding=((0, 0),) * (ctx.rank(input) - 2))

@@ -58,16 +58,10 @@ def unpooled_geometry(
 
 
 def transpose_windows(
-    ctx: Import,
-    input: Expr,
-    filter: Expr,
-    *,
-    strides: Sequence[int],
-    dilation: Sequence[int],
-    begin: Sequence[int],
-    wanted: Sequence[int],
+    ctx: Import, input: Expr, filter: Expr,
+    *, strides: Sequence[int], dilation: Sequence[int], begin: Sequence[int], wanted: Sequence[int],
     groups: int,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Return a transposed convolution, and of what its windows cover a part.
 
     Args:
@@ -105,14 +99,9 @@ def transpose_windows(
 
 
 def continue_input(
-    ctx: Import,
-    input: Expr,
-    begin: Sequence[int],
-    wanted: Sequence[int],
-    reach: Sequence[int],
-    strides: Sequence[int],
-    border: str,
-) -> tuple[Expr, list[int]]:
+    ctx: Import, input: Expr, begin: Sequence[int], wanted: Sequence[int], reach: Sequence[int],
+    strides: Sequence[int], border: str,
+) -> tuple[Expr, list[int]]:  # fmt: skip
     """Return data continued as far as results take from it, and where results begin then.
 
     Args:
@@ -139,15 +128,9 @@ def continue_input(
 
 @OPS.imports("deconv")
 def import_deconv(
-    ctx: Import,
-    input: Expr,
-    filter: Expr,
-    bias: Expr | None = None,
-    *,
-    window: WindowAttributes,
-    output_shape: tuple[int, ...] = (),
-    groups: int = 1,
-) -> Expr:
+    ctx: Import, input: Expr, filter: Expr, bias: Expr | None = None,
+    *, window: WindowAttributes, output_shape: tuple[int, ...] = (), groups: int = 1,
+) -> Expr:  # fmt: skip
     """No groups are as many as channels of the result. Data continue as their border says."""
     ndim = spatial_rank(ctx, input, filter)
     if len(output_shape) not in (0, ndim + 2):
@@ -179,16 +162,9 @@ def import_deconv(
 
 @OPS.imports("separable_deconv")
 def import_separable_deconv(
-    ctx: Import,
-    input: Expr,
-    plane_filter: Expr,
-    point_filter: Expr,
-    bias: Expr | None = None,
-    *,
-    window: WindowAttributes,
-    output_shape: tuple[int, ...] = (),
-    groups: int = 1,
-) -> Expr:
+    ctx: Import, input: Expr, plane_filter: Expr, point_filter: Expr, bias: Expr | None = None,
+    *, window: WindowAttributes, output_shape: tuple[int, ...] = (), groups: int = 1,
+) -> Expr:  # fmt: skip
     """Points, and then each channel by itself; `groups` are those of the points."""
     points = WindowAttributes(padding=((0, 0),) * (ctx.rank(input) - 2))
     filtered = import_deconv(ctx, input, point_filter, window=points, groups=groups)

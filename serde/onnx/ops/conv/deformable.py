@@ -10,19 +10,10 @@ from serde.relay.ir import Expr, call
 
 @OPS.exports("serde.deform_conv2d", since=19)
 def export_deform_conv2d(
-    ctx: Export,
-    x: Value,
-    weight: Value,
-    offset: Value,
-    bias: Value | None,
-    mask: Value | None,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
+    ctx: Export, x: Value, weight: Value, offset: Value, bias: Value | None, mask: Value | None,
+    *, strides: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...], groups: int,
     offset_groups: int,
-) -> Value:
+) -> Value:  # fmt: skip
     given = (bias, mask) if mask is not None else (bias,)
     return ctx.emit(
         "DeformConv", x, weight, offset, *given,
@@ -33,20 +24,10 @@ def export_deform_conv2d(
 
 @OPS.imports("DeformConv", since=(19, 22))
 def import_deform_conv(
-    ctx: Import,
-    x: Expr,
-    w: Expr,
-    offset: Expr,
-    b: Expr | None = None,
-    mask: Expr | None = None,
-    *,
-    dilations: tuple[int, ...] = (),
-    group: int = 1,
-    kernel_shape: tuple[int, ...] = (),
-    offset_group: int = 1,
-    pads: tuple[int, ...] = (),
-    strides: tuple[int, ...] = (),
-) -> Expr:
+    ctx: Import, x: Expr, w: Expr, offset: Expr, b: Expr | None = None, mask: Expr | None = None,
+    *, dilations: tuple[int, ...] = (), group: int = 1, kernel_shape: tuple[int, ...] = (),
+    offset_group: int = 1, pads: tuple[int, ...] = (), strides: tuple[int, ...] = (),
+) -> Expr:  # fmt: skip
     ndim = ctx.type(x).rank - 2
     if ndim != 2:
         raise Unsupported(f"a deformable convolution over {ndim} axes")

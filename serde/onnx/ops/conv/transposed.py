@@ -56,14 +56,9 @@ def _lengthen(attrs: Mapping[str, AnyValue], longer: Sequence[int]) -> dict[str,
 
 
 def _compute_padding(
-    ctx: Import,
-    x: Expr,
-    reach: Sequence[int],
-    strides: Sequence[int],
-    extra: Sequence[int],
-    wanted: Sequence[int],
-    upper: bool,
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    ctx: Import, x: Expr, reach: Sequence[int], strides: Sequence[int], extra: Sequence[int],
+    wanted: Sequence[int], upper: bool,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:  # fmt: skip
     """Return pads and output padding that give lengths, or the data's times the strides.
 
     What is missing from a length comes behind the axis.
@@ -85,15 +80,10 @@ def _compute_padding(
 
 @OPS.imports("ConvTranspose", since=(1, 11, 22))
 def import_conv_transpose(
-    ctx: Import,
-    x: Expr,
-    w: Expr,
-    b: Expr | None = None,
-    *,
-    conv: ConvAttributes,
-    output_padding: tuple[int, ...] = (),
+    ctx: Import, x: Expr, w: Expr, b: Expr | None = None,
+    *, conv: ConvAttributes, output_padding: tuple[int, ...] = (),
     output_shape: tuple[int, ...] = (),
-) -> Expr:
+) -> Expr:  # fmt: skip
     """A length that is asked for, or SAME, decides the pads: the total is split over both sides."""
     kernel = conv.kernel(ctx, w, "a transposed convolution")
     ndim, pads = len(kernel), conv.pads

@@ -117,14 +117,9 @@ def explicit_pads(pads: Sequence[int], ndim: int) -> tuple[int, ...]:
 
 
 def compute_padding(
-    ctx: Import,
-    x: Expr,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int],
-    auto_pad: AutoPad,
-) -> tuple[int, ...]:
+    ctx: Import, x: Expr, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
+    pads: Sequence[int], auto_pad: AutoPad,
+) -> tuple[int, ...]:  # fmt: skip
     """Return explicit pads, all before the axes first, of a window over the spatial axes."""
     ndim = len(kernel)
     if auto_pad == "VALID":
@@ -144,14 +139,9 @@ def compute_padding(
 
 
 def pad_same(
-    ctx: Import,
-    x: Expr,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    auto_pad: AutoPad,
-    value: AnyValue,
-) -> tuple[Expr, AutoPad]:
+    ctx: Import, x: Expr, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
+    auto_pad: AutoPad, value: AnyValue,
+) -> tuple[Expr, AutoPad]:  # fmt: skip
     """Return `x` padded where open lengths decide how much, and how the rest is to be padded.
 
     With a stride of 1 they do not.

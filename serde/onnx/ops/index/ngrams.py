@@ -16,19 +16,12 @@ from serde.relay.ir.expr import Expr
 
 @OPS.imports("TfIdfVectorizer", since=9)
 def import_tf_idf_vectorizer(
-    ctx: Import,
-    x: Expr,
-    *,
-    max_gram_length: int,
-    max_skip_count: int,
-    min_gram_length: int,
-    mode: str,
-    ngram_counts: tuple[int, ...],
-    ngram_indexes: tuple[int, ...],
-    pool_int64s: tuple[int, ...] = (),
-    pool_strings: tuple[str, ...] = (),
+    ctx: Import, x: Expr,
+    *, max_gram_length: int, max_skip_count: int, min_gram_length: int, mode: str,
+    ngram_counts: tuple[int, ...], ngram_indexes: tuple[int, ...],
+    pool_int64s: tuple[int, ...] = (), pool_strings: tuple[str, ...] = (),
     weights: tuple[float, ...] = (),
-) -> Expr:
+) -> Expr:  # fmt: skip
     """``counts * weights`` (TFIDF), ``counts`` (TF) or ``(counts > 0) * weights`` (IDF)."""
     if pool_strings:
         raise Unsupported("a tensor of strings has no counterpart in Relay")

@@ -86,15 +86,9 @@ def export_slice_like(ctx: Export, x: Value, like: Value, *, axes: tuple[int, ..
 
 @OPS.exports("dyn.strided_slice")
 def export_dyn_strided_slice(
-    ctx: Export,
-    x: Value,
-    begin: Value,
-    end: Value,
-    strides: Value,
-    *,
-    slice_mode: Literal["end", "size"],
-    axes: tuple[int, ...] | None,
-) -> Value:
+    ctx: Export, x: Value, begin: Value, end: Value, strides: Value,
+    *, slice_mode: Literal["end", "size"], axes: tuple[int, ...] | None,
+) -> Value:  # fmt: skip
     """In mode "size" the ends are lengths, and -1 means all that follows."""
     (count,) = ctx.static_shape(begin, 1)
     indices = ctx.ints(range(count) if axes is None else axes)

@@ -266,15 +266,10 @@ def _to_mels(hertz: Expr) -> Expr:
 
 @OPS.imports("MelWeightMatrix", since=17)
 def import_mel_weight_matrix(
-    ctx: Import,
-    num_mel_bins: Expr,
-    dft_length: Expr,
-    sample_rate: Expr,
-    lower_edge_hertz: Expr,
+    ctx: Import, num_mel_bins: Expr, dft_length: Expr, sample_rate: Expr, lower_edge_hertz: Expr,
     upper_edge_hertz: Expr,
-    *,
-    output_datatype: int = onnx.TensorProto.FLOAT,
-) -> Expr:
+    *, output_datatype: int = onnx.TensorProto.FLOAT,
+) -> Expr:  # fmt: skip
     """Triangles over the bins of a spectrum, each from the middle of one to that of the next."""
     bins, length = (_cast_scalar(ctx, each, "int64") for each in (num_mel_bins, dft_length))
     rate, low, high = (

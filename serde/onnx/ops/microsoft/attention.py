@@ -114,14 +114,9 @@ def _split_last(x: Expr, sizes: tuple[int, ...]) -> list[Expr]:
 
 
 def _attend_projection(
-    ctx: Import,
-    projected: Expr,
-    sizes: tuple[int, ...],
-    mask: Expr | None,
-    past: Expr | None,
-    bias: Expr | None,
-    attributes: AttentionAttributes,
-) -> list[Expr]:
+    ctx: Import, projected: Expr, sizes: tuple[int, ...], mask: Expr | None, past: Expr | None,
+    bias: Expr | None, attributes: AttentionAttributes,
+) -> list[Expr]:  # fmt: skip
     """Return attention of a projection to queries, keys and values, and what it keeps."""
     (width,) = ctx.static_lengths(projected, [2])
     sizes = sizes or (width // 3,) * 3
@@ -141,19 +136,12 @@ def _attend_projection(
 
 @MICROSOFT.imports("Attention")
 def import_attention(
-    ctx: Import,
-    x: Expr,
-    weights: Expr,
-    bias: Expr | None = None,
-    mask_index: Expr | None = None,
-    past: Expr | None = None,
-    attention_bias: Expr | None = None,
+    ctx: Import, x: Expr, weights: Expr, bias: Expr | None = None, mask_index: Expr | None = None,
+    past: Expr | None = None, attention_bias: Expr | None = None,
     past_sequence_length: Expr | None = None,
-    *,
-    attention: ProjectedAttributes,
-    qkv_hidden_sizes: tuple[int, ...] = (),
+    *, attention: ProjectedAttributes, qkv_hidden_sizes: tuple[int, ...] = (),
     rotary_embedding_dim: int = 0,
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     attention.require_own_buffer(past_sequence_length)
     projected = build_matmul(ctx, x, weights)
     if bias is not None:
@@ -165,19 +153,11 @@ def import_attention(
 
 @MICROSOFT.imports("QAttention")
 def import_qattention(
-    ctx: Import,
-    x: Expr,
-    weight: Expr,
-    bias: Expr,
-    input_scale: Expr,
-    weight_scale: Expr,
-    mask_index: Expr | None = None,
-    input_zero_point: Expr | None = None,
-    weight_zero_point: Expr | None = None,
-    past: Expr | None = None,
-    *,
-    attention: ProjectedAttributes,
-) -> list[Expr]:
+    ctx: Import, x: Expr, weight: Expr, bias: Expr, input_scale: Expr, weight_scale: Expr,
+    mask_index: Expr | None = None, input_zero_point: Expr | None = None,
+    weight_zero_point: Expr | None = None, past: Expr | None = None,
+    *, attention: ProjectedAttributes,
+) -> list[Expr]:  # fmt: skip
     """The projection is a product of bytes; all else is in floats."""
     attention.require_own_buffer()
     factor = relay.multiply(input_scale, weight_scale)
@@ -194,20 +174,13 @@ def _unpack(x: Expr, count: int) -> list[Expr]:
 
 @MICROSOFT.imports("MultiHeadAttention")
 def import_multi_head_attention(
-    ctx: Import,
-    query: Expr,
-    key: Expr | None = None,
-    value: Expr | None = None,
-    bias: Expr | None = None,
-    key_padding_mask: Expr | None = None,
-    attention_bias: Expr | None = None,
-    past_key: Expr | None = None,
-    past_value: Expr | None = None,
-    past_sequence_length: Expr | None = None,
+    ctx: Import, query: Expr, key: Expr | None = None, value: Expr | None = None,
+    bias: Expr | None = None, key_padding_mask: Expr | None = None,
+    attention_bias: Expr | None = None, past_key: Expr | None = None,
+    past_value: Expr | None = None, past_sequence_length: Expr | None = None,
     cache_indirection: Expr | None = None,
-    *,
-    attention: AttentionAttributes,
-) -> list[Expr]:
+    *, attention: AttentionAttributes,
+) -> list[Expr]:  # fmt: skip
     """Keys and values may be packed with the queries or with each other, or have heads already."""
     if past_sequence_length is not None or cache_indirection is not None:
         raise Unsupported("a buffer that past and present share")
@@ -326,31 +299,14 @@ def _read_step(
 
 @MICROSOFT.imports("GroupQueryAttention")
 def import_group_query_attention(
-    ctx: Import,
-    query: Expr,
-    key: Expr | None,
-    value: Expr | None,
-    past_key: Expr | None,
-    past_value: Expr | None,
-    seqlens_k: Expr,
-    total_sequence_length: Expr,
-    cos_cache: Expr | None = None,
-    sin_cache: Expr | None = None,
-    position_ids: Expr | None = None,
-    attention_bias: Expr | None = None,
-    head_sink: Expr | None = None,
-    *,
-    causal: bool = True,
-    do_rotary: bool = False,
-    kv_num_heads: int,
-    local_window_size: int = -1,
-    num_heads: int,
-    qk_output: int = 0,
-    rotary_interleaved: bool = False,
-    scale: float = 0.0,
-    smooth_softmax: int = 0,
-    softcap: float = 0.0,
-) -> list[Expr]:
+    ctx: Import, query: Expr, key: Expr | None, value: Expr | None, past_key: Expr | None,
+    past_value: Expr | None, seqlens_k: Expr, total_sequence_length: Expr,
+    cos_cache: Expr | None = None, sin_cache: Expr | None = None, position_ids: Expr | None = None,
+    attention_bias: Expr | None = None, head_sink: Expr | None = None,
+    *, causal: bool = True, do_rotary: bool = False, kv_num_heads: int, local_window_size: int = -1,
+    num_heads: int, qk_output: int = 0, rotary_interleaved: bool = False, scale: float = 0.0,
+    smooth_softmax: int = 0, softcap: float = 0.0,
+) -> list[Expr]:  # fmt: skip
     """``seqlens_k`` counts the rows of each sample, less one; a window holds the query's own."""
     if head_sink is not None or smooth_softmax > 0 or qk_output or ctx.wants(3):
         raise Unsupported("a sink, a smooth softmax, or the products of queries and keys")

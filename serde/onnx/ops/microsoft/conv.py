@@ -28,16 +28,9 @@ def to_channels_last(ctx: Import, x: Expr) -> Expr:
 
 def _fused(convolve: Callable[..., Expr]) -> Callable[..., Expr]:
     def read(
-        ctx: Import,
-        x: Expr,
-        w: Expr,
-        b: Expr | None = None,
-        z: Expr | None = None,
-        *,
-        activation: str = "",
-        activation_params: tuple[float, ...] = (),
-        conv: ConvAttributes,
-    ) -> Expr:
+        ctx: Import, x: Expr, w: Expr, b: Expr | None = None, z: Expr | None = None,
+        *, activation: str = "", activation_params: tuple[float, ...] = (), conv: ConvAttributes,
+    ) -> Expr:  # fmt: skip
         """Another tensor is added before the activation."""
         found = convolve(ctx, x, w, b, conv=conv)
         total = found if z is None else relay.add(found, z)
@@ -62,18 +55,10 @@ MICROSOFT.imports("NhwcFusedConv")(_fused(import_nhwc_conv))
 
 @MICROSOFT.imports("CausalConvWithState")
 def import_microsoft_causal_conv(
-    ctx: Import,
-    x: Expr,
-    weight: Expr,
-    bias: Expr | None = None,
-    past_state: Expr | None = None,
-    *,
-    activation: Literal["none", "silu", "swish"] = "none",
-    channels_last: bool = False,
-    dilation: int = 1,
-    ndim: int = 1,
-    state_window: int = 0,
-) -> list[Expr]:
+    ctx: Import, x: Expr, weight: Expr, bias: Expr | None = None, past_state: Expr | None = None,
+    *, activation: Literal["none", "silu", "swish"] = "none", channels_last: bool = False,
+    dilation: int = 1, ndim: int = 1, state_window: int = 0,
+) -> list[Expr]:  # fmt: skip
     """Channels may be behind, in the state too; the weight is as in Conv."""
     if (ndim, dilation, state_window) != (1, 1, 0) or ctx.type(x).rank != 3:
         raise Unsupported(f"ndim={ndim}, dilation={dilation}, state_window={state_window}")

@@ -32,15 +32,9 @@ class ExpertAttributes(SwigluAttributes):
     use_sparse_mixer: bool = False
 
     def mix(
-        self,
-        ctx: Import,
-        x: Expr,
-        router: Expr,
-        first: Dense,
-        second: Dense,
-        third: Dense | None,
+        self, ctx: Import, x: Expr, router: Expr, first: Dense, second: Dense, third: Dense | None,
         weights: Expr | None = None,
-    ) -> Expr:
+    ) -> Expr:  # fmt: skip
         """Return the sum of the experts' results, each times its share.
 
         All experts see all tokens, as only then shapes do not depend on values.
@@ -123,18 +117,11 @@ def _project(x: Expr, layer: Dense) -> Expr:
 
 @MICROSOFT.imports("MoE")
 def import_moe(
-    ctx: Import,
-    x: Expr,
-    router_probs: Expr,
-    fc1_experts_weights: Expr,
-    fc1_experts_bias: Expr | None,
-    fc2_experts_weights: Expr,
-    fc2_experts_bias: Expr | None = None,
-    fc3_experts_weights: Expr | None = None,
-    fc3_experts_bias: Expr | None = None,
-    *,
-    experts: ExpertAttributes,
-) -> Expr:
+    ctx: Import, x: Expr, router_probs: Expr, fc1_experts_weights: Expr,
+    fc1_experts_bias: Expr | None, fc2_experts_weights: Expr, fc2_experts_bias: Expr | None = None,
+    fc3_experts_weights: Expr | None = None, fc3_experts_bias: Expr | None = None,
+    *, experts: ExpertAttributes,
+) -> Expr:  # fmt: skip
     first, second = (fc1_experts_weights, fc1_experts_bias), (fc2_experts_weights, fc2_experts_bias)
     third = None if fc3_experts_weights is None else (fc3_experts_weights, fc3_experts_bias)
     return experts.mix(ctx, x, router_probs, first, second, third)
@@ -183,25 +170,14 @@ class QuantizedExpertAttributes(ExpertAttributes):
 
 @MICROSOFT.imports("QMoE", ignored=("accuracy_level",))
 def import_qmoe(
-    ctx: Import,
-    x: Expr,
-    router_probs: Expr,
-    fc1_experts_weights: Expr,
-    fc1_scales: Expr,
-    fc1_experts_bias: Expr | None,
-    fc2_experts_weights: Expr,
-    fc2_scales: Expr,
-    fc2_experts_bias: Expr | None = None,
-    fc3_experts_weights: Expr | None = None,
-    fc3_scales: Expr | None = None,
-    fc3_experts_bias: Expr | None = None,
-    fc1_zero_points: Expr | None = None,
-    fc2_zero_points: Expr | None = None,
-    fc3_zero_points: Expr | None = None,
-    router_weights: Expr | None = None,
-    *,
-    experts: QuantizedExpertAttributes,
-) -> Expr:
+    ctx: Import, x: Expr, router_probs: Expr, fc1_experts_weights: Expr, fc1_scales: Expr,
+    fc1_experts_bias: Expr | None, fc2_experts_weights: Expr, fc2_scales: Expr,
+    fc2_experts_bias: Expr | None = None, fc3_experts_weights: Expr | None = None,
+    fc3_scales: Expr | None = None, fc3_experts_bias: Expr | None = None,
+    fc1_zero_points: Expr | None = None, fc2_zero_points: Expr | None = None,
+    fc3_zero_points: Expr | None = None, router_weights: Expr | None = None,
+    *, experts: QuantizedExpertAttributes,
+) -> Expr:  # fmt: skip
     """Weights whose layout is not named are laid out as ONNX Runtime reads them on a processor."""
     if experts.quant_type != "int" or experts.weights_prepacked == 1:
         raise Unsupported(

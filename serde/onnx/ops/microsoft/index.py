@@ -27,17 +27,9 @@ def import_unique(ctx: Import, x: Expr) -> list[Expr]:
 
 @MICROSOFT.imports("GatherBlockQuantized")
 def import_gather_block_quantized(
-    ctx: Import,
-    data: Expr,
-    indices: Expr,
-    scales: Expr,
-    zero_points: Expr | None = None,
-    *,
-    bits: int = 4,
-    block_size: int = 128,
-    gather_axis: int = 0,
-    quantize_axis: int = 1,
-) -> Expr:
+    ctx: Import, data: Expr, indices: Expr, scales: Expr, zero_points: Expr | None = None,
+    *, bits: int = 4, block_size: int = 128, gather_axis: int = 0, quantize_axis: int = 1,
+) -> Expr:  # fmt: skip
     """Rows are picked before their levels are scaled; an index outside the table gives zeros.
 
     In a table of bytes, levels of fewer bits share one, along the last axis; here each has its own.

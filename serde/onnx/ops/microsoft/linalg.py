@@ -47,17 +47,11 @@ def import_fused_matmul(
 
 @MICROSOFT.imports("FusedGemm")
 def import_fused_gemm(
-    ctx: Import,
-    a: Expr,
-    b: Expr,
-    c: Expr | None = None,
-    *,
-    activation: str = "",
-    activation_alpha: float | None = None,
-    activation_beta: float | None = None,
-    activation_gamma: float | None = None,
+    ctx: Import, a: Expr, b: Expr, c: Expr | None = None,
+    *, activation: str = "", activation_alpha: float | None = None,
+    activation_beta: float | None = None, activation_gamma: float | None = None,
     gemm: GemmAttributes,
-) -> Expr:
+) -> Expr:  # fmt: skip
     if activation_gamma is not None:
         raise Unsupported(f"activation {activation!r} with a third parameter")
     given = (activation_alpha, activation_beta)

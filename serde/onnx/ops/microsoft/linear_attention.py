@@ -11,20 +11,11 @@ from serde.relay.ir import Expr, call
 
 @MICROSOFT.imports("LinearAttention", ignored=("chunk_size",))
 def import_microsoft_linear_attention(
-    ctx: Import,
-    query: Expr,
-    key: Expr,
-    value: Expr,
-    past_state: Expr | None = None,
-    decay: Expr | None = None,
-    beta: Expr | None = None,
-    *,
-    kv_num_heads: int,
-    q_num_heads: int,
-    scale: float = 0.0,
-    state_window: int = 0,
+    ctx: Import, query: Expr, key: Expr, value: Expr, past_state: Expr | None = None,
+    decay: Expr | None = None, beta: Expr | None = None,
+    *, kv_num_heads: int, q_num_heads: int, scale: float = 0.0, state_window: int = 0,
     update_rule: UpdateRule = "gated_delta",
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     """There may be fewer heads of queries than of keys, too, each for a group of them."""
     if state_window:
         raise Unsupported(f"state_window={state_window}")

@@ -30,15 +30,10 @@ def _add_skip(ctx: Import, x: Expr, skip: Expr, bias: Expr | None) -> Expr:
 
 @MICROSOFT.imports("SkipLayerNormalization")
 def import_skip_layer_norm(
-    ctx: Import,
-    x: Expr,
-    skip: Expr,
-    gamma: Expr,
-    beta: Expr | None = None,
+    ctx: Import, x: Expr, skip: Expr, gamma: Expr, beta: Expr | None = None,
     bias: Expr | None = None,
-    *,
-    epsilon: float = 1e-12,
-) -> list[Expr]:
+    *, epsilon: float = 1e-12,
+) -> list[Expr]:  # fmt: skip
     total = _add_skip(ctx, x, skip, bias)
     return [_build_layer_norm(total, gamma, beta, epsilon), total, total, total]
 
@@ -60,20 +55,11 @@ def import_skip_simplified_layer_norm(
 
 @MICROSOFT.imports("EmbedLayerNormalization")
 def import_embed_layer_norm(
-    ctx: Import,
-    input_ids: Expr,
-    segment_ids: Expr | None,
-    word_embedding: Expr,
-    position_embedding: Expr,
-    segment_embedding: Expr | None,
-    gamma: Expr,
-    beta: Expr,
-    mask: Expr | None = None,
-    position_ids: Expr | None = None,
-    *,
-    epsilon: float = 1e-12,
-    mask_index_type: int = 0,
-) -> list[Expr]:
+    ctx: Import, input_ids: Expr, segment_ids: Expr | None, word_embedding: Expr,
+    position_embedding: Expr, segment_embedding: Expr | None, gamma: Expr, beta: Expr,
+    mask: Expr | None = None, position_ids: Expr | None = None,
+    *, epsilon: float = 1e-12, mask_index_type: int = 0,
+) -> list[Expr]:  # fmt: skip
     """Rows of up to three tables are summed; the second output counts the ones of a mask."""
     if position_ids is None:
         position_ids = arange_like(ctx, input_ids, 1)
@@ -126,15 +112,9 @@ def import_microsoft_group_norm(
 
 @MICROSOFT.imports("SkipGroupNorm")
 def import_skip_group_norm(
-    ctx: Import,
-    x: Expr,
-    gamma: Expr,
-    beta: Expr,
-    skip: Expr,
-    bias: Expr | None = None,
-    *,
-    group: GroupNormAttributes,
-) -> list[Expr]:
+    ctx: Import, x: Expr, gamma: Expr, beta: Expr, skip: Expr, bias: Expr | None = None,
+    *, group: GroupNormAttributes,
+) -> list[Expr]:  # fmt: skip
     """What is added may be one row of channels a sample; its channels are behind."""
     if not group.channels_last:
         raise Unsupported("channels_last=0 beside a skip, whose channels are behind")

@@ -36,14 +36,9 @@ def import_microsoft_dequantize_linear(
 
 
 def build_real_matmul(
-    ctx: Import,
-    a: Expr,
-    b: Expr,
-    factor: Expr,
-    a_zero_point: Expr | None,
-    b_zero_point: Expr | None,
-    bias: Expr | None = None,
-) -> Expr:
+    ctx: Import, a: Expr, b: Expr, factor: Expr, a_zero_point: Expr | None,
+    b_zero_point: Expr | None, bias: Expr | None = None,
+) -> Expr:  # fmt: skip
     """Return a product of bytes less their zero points, times a factor, in its dtype."""
     total = build_integer_matmul(ctx, a, b, a_zero_point, b_zero_point)
     real = relay.multiply(relay.cast(total, ctx.type(factor).dtype), factor)
@@ -52,15 +47,9 @@ def build_real_matmul(
 
 @MICROSOFT.imports("MatMulIntegerToFloat")
 def import_matmul_integer_to_float(
-    ctx: Import,
-    a: Expr,
-    b: Expr,
-    a_scale: Expr,
-    b_scale: Expr,
-    a_zero_point: Expr | None = None,
-    b_zero_point: Expr | None = None,
-    bias: Expr | None = None,
-) -> Expr:
+    ctx: Import, a: Expr, b: Expr, a_scale: Expr, b_scale: Expr, a_zero_point: Expr | None = None,
+    b_zero_point: Expr | None = None, bias: Expr | None = None,
+) -> Expr:  # fmt: skip
     factor = relay.multiply(a_scale, b_scale)
     return build_real_matmul(ctx, a, b, factor, to_row(ctx, a_zero_point), b_zero_point, bias)
 
@@ -114,20 +103,10 @@ def import_qgemm(
 
 @MICROSOFT.imports("QLinearConv")
 def import_microsoft_qlinear_conv(
-    ctx: Import,
-    x: Expr,
-    x_scale: Expr,
-    x_zero_point: Expr,
-    w: Expr,
-    w_scale: Expr,
-    w_zero_point: Expr,
-    y_scale: Expr,
-    y_zero_point: Expr,
-    b: Expr | None = None,
-    *,
-    channels_last: bool = False,
-    conv: ConvAttributes,
-) -> Expr:
+    ctx: Import, x: Expr, x_scale: Expr, x_zero_point: Expr, w: Expr, w_scale: Expr,
+    w_zero_point: Expr, y_scale: Expr, y_zero_point: Expr, b: Expr | None = None,
+    *, channels_last: bool = False, conv: ConvAttributes,
+) -> Expr:  # fmt: skip
     """The data may have its channels behind; the weight is as in ONNX."""
     found = import_qlinear_conv(
         ctx, to_channels_first(ctx, x) if channels_last else x, x_scale, x_zero_point, w, w_scale,
@@ -148,16 +127,9 @@ def _quantize(ctx: Import, x: Expr, scale: Expr, zero_point: Expr | None, dtype:
 
 def _make_binary_importer(build: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
     def import_binary(
-        ctx: Import,
-        a: Expr,
-        a_scale: Expr,
-        a_zero_point: Expr | None,
-        b: Expr,
-        b_scale: Expr,
-        b_zero_point: Expr | None,
-        c_scale: Expr,
-        c_zero_point: Expr | None = None,
-    ) -> Expr:
+        ctx: Import, a: Expr, a_scale: Expr, a_zero_point: Expr | None, b: Expr, b_scale: Expr,
+        b_zero_point: Expr | None, c_scale: Expr, c_zero_point: Expr | None = None,
+    ) -> Expr:  # fmt: skip
         left, right = (
             _dequantize(ctx, a, a_scale, a_zero_point),
             _dequantize(ctx, b, b_scale, b_zero_point),
@@ -175,17 +147,9 @@ MICROSOFT.imports("QLinearMul")(_make_binary_importer(relay.multiply))
 
 @MICROSOFT.imports("QLinearWhere")
 def import_qlinear_where(
-    ctx: Import,
-    condition: Expr,
-    x: Expr,
-    x_scale: Expr,
-    x_zero_point: Expr,
-    y: Expr,
-    y_scale: Expr,
-    y_zero_point: Expr,
-    z_scale: Expr,
-    z_zero_point: Expr,
-) -> Expr:
+    ctx: Import, condition: Expr, x: Expr, x_scale: Expr, x_zero_point: Expr, y: Expr,
+    y_scale: Expr, y_zero_point: Expr, z_scale: Expr, z_zero_point: Expr,
+) -> Expr:  # fmt: skip
     left, right = (
         _dequantize(ctx, x, x_scale, x_zero_point),
         _dequantize(ctx, y, y_scale, y_zero_point),
@@ -223,31 +187,20 @@ def import_qlinear_sigmoid(
 
 @MICROSOFT.imports("QLinearLeakyRelu")
 def import_qlinear_leaky_relu(
-    ctx: Import,
-    x: Expr,
-    x_scale: Expr,
-    x_zero_point: Expr | None,
-    y_scale: Expr,
+    ctx: Import, x: Expr, x_scale: Expr, x_zero_point: Expr | None, y_scale: Expr,
     y_zero_point: Expr | None = None,
-    *,
-    alpha: float = 0.01,
-) -> Expr:
+    *, alpha: float = 0.01,
+) -> Expr:  # fmt: skip
     found = relay.nn.leaky_relu(_dequantize(ctx, x, x_scale, x_zero_point), alpha=alpha)
     return _quantize(ctx, found, y_scale, y_zero_point, ctx.type(x).dtype)
 
 
 @MICROSOFT.imports("QLinearSoftmax")
 def import_qlinear_softmax(
-    ctx: Import,
-    x: Expr,
-    x_scale: Expr,
-    x_zero_point: Expr | None,
-    y_scale: Expr,
+    ctx: Import, x: Expr, x_scale: Expr, x_zero_point: Expr | None, y_scale: Expr,
     y_zero_point: Expr,
-    *,
-    axis: int = -1,
-    opset: int,
-) -> Expr:
+    *, axis: int = -1, opset: int,
+) -> Expr:  # fmt: skip
     """Before opset 13, all axes from `axis` on form one row."""
     real = _dequantize(ctx, x, x_scale, x_zero_point)
     if opset < 13:
@@ -259,17 +212,10 @@ def import_qlinear_softmax(
 
 @MICROSOFT.imports("QLinearAveragePool")
 def import_qlinear_average_pool(
-    ctx: Import,
-    x: Expr,
-    x_scale: Expr,
-    x_zero_point: Expr | None,
-    y_scale: Expr,
+    ctx: Import, x: Expr, x_scale: Expr, x_zero_point: Expr | None, y_scale: Expr,
     y_zero_point: Expr | None = None,
-    *,
-    channels_last: bool = False,
-    count_include_pad: bool = False,
-    pool: PoolAttributes,
-) -> Expr:
+    *, channels_last: bool = False, count_include_pad: bool = False, pool: PoolAttributes,
+) -> Expr:  # fmt: skip
     """The zero point is added before rounding, unlike everywhere else."""
     real = _dequantize(ctx, x, x_scale, x_zero_point)
     found = import_average_pool(
@@ -288,15 +234,9 @@ def import_qlinear_average_pool(
 
 @MICROSOFT.imports("QLinearGlobalAveragePool")
 def import_qlinear_global_average_pool(
-    ctx: Import,
-    x: Expr,
-    x_scale: Expr,
-    x_zero_point: Expr,
-    y_scale: Expr,
-    y_zero_point: Expr,
-    *,
-    channels_last: bool = False,
-) -> Expr:
+    ctx: Import, x: Expr, x_scale: Expr, x_zero_point: Expr, y_scale: Expr, y_zero_point: Expr,
+    *, channels_last: bool = False,
+) -> Expr:  # fmt: skip
     real = _dequantize(ctx, x, x_scale, x_zero_point)
     rank = ctx.type(x).rank
     axes = tuple(range(1, rank - 1)) if channels_last else tuple(range(2, rank))

@@ -27,18 +27,10 @@ def _take_positions(cache: Expr, position_ids: Expr) -> Expr:
 
 @MICROSOFT.imports("RotaryEmbedding")
 def import_microsoft_rotary_embedding(
-    ctx: Import,
-    x: Expr,
-    position_ids: Expr,
-    cos_cache: Expr,
-    sin_cache: Expr,
-    *,
-    interleaved: bool = False,
-    is_packed_batching: bool = False,
-    num_heads: int = 0,
-    rotary_embedding_dim: int = 0,
-    scale: float = 1.0,
-) -> Expr:
+    ctx: Import, x: Expr, position_ids: Expr, cos_cache: Expr, sin_cache: Expr,
+    *, interleaved: bool = False, is_packed_batching: bool = False, num_heads: int = 0,
+    rotary_embedding_dim: int = 0, scale: float = 1.0,
+) -> Expr:  # fmt: skip
     """A single position is that of the first row. ONNX Runtime ignores ``scale``."""
     if is_packed_batching:
         raise Unsupported("is_packed_batching=1")
@@ -65,20 +57,11 @@ def import_microsoft_rotary_embedding(
 
 @MICROSOFT.imports("MRotaryEmbedding")
 def import_mrotary_embedding(
-    ctx: Import,
-    x: Expr,
-    position_ids: Expr,
-    cos_cache: Expr,
-    sin_cache: Expr,
-    *,
-    interleaved: bool = False,
-    is_packed_batching: bool = False,
-    mrope_layout: int = 0,
-    mrope_section: tuple[int, ...],
-    num_heads: int = 0,
-    rotary_embedding_dim: int = 0,
+    ctx: Import, x: Expr, position_ids: Expr, cos_cache: Expr, sin_cache: Expr,
+    *, interleaved: bool = False, is_packed_batching: bool = False, mrope_layout: int = 0,
+    mrope_section: tuple[int, ...], num_heads: int = 0, rotary_embedding_dim: int = 0,
     scale: float = 1.0,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Each angle is of one of three positions: time, height and width.
 
     The angles of a position follow each other, or (layout 1) the second and third of every three

@@ -114,25 +114,14 @@ _MEMBER = 6
 
 @ML.imports("TreeEnsemble", since=5, ignored=["nodes_hitrates"])
 def import_tree_ensemble(
-    ctx: Import,
-    x: Expr,
-    *,
-    aggregate_function: int = 1,
-    leaf_targetids: tuple[int, ...],
-    leaf_weights: onnx.TensorProto,
-    membership_values: onnx.TensorProto | None = None,
-    n_targets: int,
-    nodes_falseleafs: tuple[int, ...],
-    nodes_falsenodeids: tuple[int, ...],
-    nodes_featureids: tuple[int, ...],
-    nodes_missing_value_tracks_true: tuple[int, ...] = (),
-    nodes_modes: onnx.TensorProto,
-    nodes_splits: onnx.TensorProto,
-    nodes_trueleafs: tuple[int, ...],
-    nodes_truenodeids: tuple[int, ...],
-    post_transform: int = 0,
-    tree_roots: tuple[int, ...],
-) -> Expr:
+    ctx: Import, x: Expr,
+    *, aggregate_function: int = 1, leaf_targetids: tuple[int, ...], leaf_weights: onnx.TensorProto,
+    membership_values: onnx.TensorProto | None = None, n_targets: int,
+    nodes_falseleafs: tuple[int, ...], nodes_falsenodeids: tuple[int, ...],
+    nodes_featureids: tuple[int, ...], nodes_missing_value_tracks_true: tuple[int, ...] = (),
+    nodes_modes: onnx.TensorProto, nodes_splits: onnx.TensorProto, nodes_trueleafs: tuple[int, ...],
+    nodes_truenodeids: tuple[int, ...], post_transform: int = 0, tree_roots: tuple[int, ...],
+) -> Expr:  # fmt: skip
     """Whether a child is a leaf or a node is in ``nodes_trueleafs`` and ``nodes_falseleafs``."""
     if not (0 <= aggregate_function < len(_AGGREGATES) and 0 <= post_transform < len(_TRANSFORMS)):
         raise Unsupported(

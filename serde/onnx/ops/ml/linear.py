@@ -38,15 +38,11 @@ def import_linear_regressor(
 
 @ML.imports("LinearClassifier", ignored=["multi_class"])
 def import_linear_classifier(
-    ctx: Import,
-    x: Expr,
-    *,
-    coefficients: tuple[float, ...],
-    intercepts: tuple[float, ...],
-    classlabels_ints: tuple[int, ...] = (),
-    classlabels_strings: tuple[str, ...] = (),
+    ctx: Import, x: Expr,
+    *, coefficients: tuple[float, ...], intercepts: tuple[float, ...],
+    classlabels_ints: tuple[int, ...] = (), classlabels_strings: tuple[str, ...] = (),
     post_transform: str = "NONE",
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     """One score for two classes is that of the second: the first has 1 less it, or its negative."""
     labels = read_labels(ctx, classlabels_ints, classlabels_strings)
     scores = _apply_linear(ctx, to_feature_rows(ctx, x), coefficients, intercepts, len(intercepts))

@@ -114,18 +114,11 @@ def _take_column(x: Expr, position: int) -> Expr:
 
 @ML.imports("SVMRegressor", ignored=["n_targets"])
 def import_svm_regressor(
-    ctx: Import,
-    x: Expr,
-    *,
-    coefficients: tuple[float, ...],
-    kernel_params: tuple[float, ...] = (),
-    kernel_type: str = "LINEAR",
-    n_supports: int = 0,
-    one_class: bool = False,
-    post_transform: str = "NONE",
-    rho: tuple[float, ...],
-    support_vectors: tuple[float, ...] = (),
-) -> Expr:
+    ctx: Import, x: Expr,
+    *, coefficients: tuple[float, ...], kernel_params: tuple[float, ...] = (),
+    kernel_type: str = "LINEAR", n_supports: int = 0, one_class: bool = False,
+    post_transform: str = "NONE", rho: tuple[float, ...], support_vectors: tuple[float, ...] = (),
+) -> Expr:  # fmt: skip
     """Without support vectors it is linear; of one class, 1 is inside and -1 is outside."""
     refuse_transform(post_transform, "a single target")
     rows = to_feature_rows(ctx, x)
@@ -144,21 +137,13 @@ def import_svm_regressor(
 
 @ML.imports("SVMClassifier")
 def import_svm_classifier(
-    ctx: Import,
-    x: Expr,
-    *,
-    classlabels_ints: tuple[int, ...] = (),
-    classlabels_strings: tuple[str, ...] = (),
-    coefficients: tuple[float, ...],
-    kernel_params: tuple[float, ...] = (),
-    kernel_type: str = "LINEAR",
-    post_transform: str = "NONE",
-    prob_a: tuple[float, ...] = (),
-    prob_b: tuple[float, ...] = (),
-    rho: tuple[float, ...],
-    support_vectors: tuple[float, ...] = (),
+    ctx: Import, x: Expr,
+    *, classlabels_ints: tuple[int, ...] = (), classlabels_strings: tuple[str, ...] = (),
+    coefficients: tuple[float, ...], kernel_params: tuple[float, ...] = (),
+    kernel_type: str = "LINEAR", post_transform: str = "NONE", prob_a: tuple[float, ...] = (),
+    prob_b: tuple[float, ...] = (), rho: tuple[float, ...], support_vectors: tuple[float, ...] = (),
     vectors_per_class: tuple[int, ...] = (),
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     """Each pair of classes has a decision; the label has most votes of these."""
     labels = read_labels(ctx, classlabels_ints, classlabels_strings)
     rows = to_feature_rows(ctx, x)

@@ -120,18 +120,12 @@ def _add_base(ctx: Import, scores: Expr, base: Array) -> Expr:
 
 @ML.imports("TreeEnsembleRegressor", since=(1, 3, 5), ignored=_UNUSED)
 def import_tree_ensemble_regressor(
-    ctx: Import,
-    x: Expr,
-    *,
-    aggregate_function: str = "SUM",
-    n_targets: int,
-    ensemble: EnsembleAttributes,
-    target_ids: tuple[int, ...],
-    target_nodeids: tuple[int, ...],
-    target_treeids: tuple[int, ...],
+    ctx: Import, x: Expr,
+    *, aggregate_function: str = "SUM", n_targets: int, ensemble: EnsembleAttributes,
+    target_ids: tuple[int, ...], target_nodeids: tuple[int, ...], target_treeids: tuple[int, ...],
     target_weights: tuple[float, ...] = (),
     target_weights_as_tensor: onnx.TensorProto | None = None,
-) -> Expr:
+) -> Expr:  # fmt: skip
     values = _read_numbers(ctx, target_weights, target_weights_as_tensor)
     base, thresholds = ensemble.base(ctx), ensemble.thresholds(ctx)
     leaves = ensemble.leaves(
@@ -150,18 +144,12 @@ def import_tree_ensemble_regressor(
 
 @ML.imports("TreeEnsembleClassifier", since=(1, 3, 5), ignored=_UNUSED)
 def import_tree_ensemble_classifier(
-    ctx: Import,
-    x: Expr,
-    *,
-    class_ids: tuple[int, ...],
-    class_nodeids: tuple[int, ...],
-    class_treeids: tuple[int, ...],
-    class_weights: tuple[float, ...] = (),
-    class_weights_as_tensor: onnx.TensorProto | None = None,
-    classlabels_int64s: tuple[int, ...] = (),
-    classlabels_strings: tuple[str, ...] = (),
+    ctx: Import, x: Expr,
+    *, class_ids: tuple[int, ...], class_nodeids: tuple[int, ...], class_treeids: tuple[int, ...],
+    class_weights: tuple[float, ...] = (), class_weights_as_tensor: onnx.TensorProto | None = None,
+    classlabels_int64s: tuple[int, ...] = (), classlabels_strings: tuple[str, ...] = (),
     ensemble: EnsembleAttributes,
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     labels = read_labels(ctx, classlabels_int64s, classlabels_strings)
     values = _read_numbers(ctx, class_weights, class_weights_as_tensor)
     base, thresholds = ensemble.base(ctx), ensemble.thresholds(ctx)

@@ -225,16 +225,10 @@ def import_average_pool(
     "serde.lp_pool", takes=Takes(dilation=all_are(1), ceil_mode=False), ignored=("layout",)
 )
 def export_lp_pool(
-    ctx: Export,
-    x: Value,
-    *,
-    p: int,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    ceil_mode: bool,
-) -> Value:
+    ctx: Export, x: Value,
+    *, p: int, pool_size: tuple[int, ...], strides: tuple[int, ...], dilation: tuple[int, ...],
+    padding: tuple[int, ...], ceil_mode: bool,
+) -> Value:  # fmt: skip
     """``ceil_mode`` and dilation came with 18; before, such a pooling is decomposed."""
     late = ceil_mode or any(each != 1 for each in dilation)
     ndim = len(pool_size)
@@ -285,15 +279,10 @@ def export_max_unpool(ctx: Export, data: Value, indices: Value, *, window: MaxUn
 
 @OPS.imports("MaxUnpool", since=(9, 11, 22))
 def import_max_unpool(
-    ctx: Import,
-    x: Expr,
-    indices: Expr,
-    output_shape: Expr | None = None,
-    *,
-    kernel_shape: tuple[int, ...],
-    pads: tuple[int, ...] | None = None,
+    ctx: Import, x: Expr, indices: Expr, output_shape: Expr | None = None,
+    *, kernel_shape: tuple[int, ...], pads: tuple[int, ...] | None = None,
     strides: tuple[int, ...] | None = None,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Indices count in the shape that the window gives, to which a greater shape adds zeros."""
     result = call(
         "serde.max_unpool",

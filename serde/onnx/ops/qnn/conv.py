@@ -92,17 +92,10 @@ def _sum_windows(
 
 @OPS.expands("qnn.conv2d_transpose")
 def expand_conv2d_transpose(
-    data: Expr,
-    weight: Expr,
-    *parameters: Expr,
-    strides: tuple[int, ...],
-    output_padding: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    out_dtype: np.dtype[AnyValue],
-    **_conv: AnyValue,
-) -> Expr:
+    data: Expr, weight: Expr, *parameters: Expr, strides: tuple[int, ...],
+    output_padding: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...],
+    groups: int, out_dtype: np.dtype[AnyValue], **_conv: AnyValue,
+) -> Expr:  # fmt: skip
     """A convolution of the flipped weight with data between which zero points are put."""
     input_zero_point, weight_zero_point, input_scale, weight_scale = parameters
     x, w = data, _flip_filters(weight, groups)
@@ -142,17 +135,9 @@ def _flip_filters(weight: Expr, groups: int) -> Expr:
 
 @OPS.exports("serde.conv_integer")
 def export_conv_integer(
-    ctx: Export,
-    x: Value,
-    w: Value,
-    x_zero_point: Value | None,
-    w_zero_point: Value | None,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-) -> Value:
+    ctx: Export, x: Value, w: Value, x_zero_point: Value | None, w_zero_point: Value | None,
+    *, strides: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...], groups: int,
+) -> Value:  # fmt: skip
     """ONNX Runtime has one zero point of the weight; of several, what they take off is summed."""
     shape = require_fixed(ctx.type(w).shape, "weight")
     attributes = {
@@ -211,19 +196,10 @@ def _build_integer_conv(
 
 @OPS.imports("QLinearConv", since=10)
 def import_qlinear_conv(
-    ctx: Import,
-    x: Expr,
-    x_scale: Expr,
-    x_zero_point: Expr,
-    w: Expr,
-    w_scale: Expr,
-    w_zero_point: Expr,
-    y_scale: Expr,
-    y_zero_point: Expr,
-    b: Expr | None = None,
-    *,
-    conv: ConvAttributes,
-) -> Expr:
+    ctx: Import, x: Expr, x_scale: Expr, x_zero_point: Expr, w: Expr, w_scale: Expr,
+    w_zero_point: Expr, y_scale: Expr, y_zero_point: Expr, b: Expr | None = None,
+    *, conv: ConvAttributes,
+) -> Expr:  # fmt: skip
     window = _read_window(ctx, x, w, conv)
     dtype = ctx.type(y_zero_point).dtype
     parameters = (x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point)
@@ -242,23 +218,11 @@ def import_qlinear_conv(
 
 @OPS.exports("serde.qlinear_conv2d", when=runs_in_runtime)
 def export_qlinear_conv2d(
-    ctx: Export,
-    data: Value,
-    weight: Value,
-    bias: Value | None,
-    data_scale: Value,
-    data_zero: Value,
-    weight_scale: Value,
-    weight_zero: Value,
-    out_scale: Value,
-    out_zero: Value,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
+    ctx: Export, data: Value, weight: Value, bias: Value | None, data_scale: Value,
+    data_zero: Value, weight_scale: Value, weight_zero: Value, out_scale: Value, out_zero: Value,
+    *, strides: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...], groups: int,
     out_dtype: np.dtype[AnyValue],
-) -> Value:
+) -> Value:  # fmt: skip
     return ctx.emit(
         "QLinearConv", data, data_scale, data_zero, weight, weight_scale, weight_zero, out_scale,
         out_zero, bias, strides=list(strides), pads=to_onnx_pads(padding, 2),

@@ -20,17 +20,10 @@ from serde.walk.takes import ONE, Takes
 
 
 def export_quantize_linear(
-    ctx: Export,
-    x: Value,
-    scale: Value,
-    zero_point: Value | None,
-    *,
-    axis: int,
-    block_size: int,
-    out_dtype: np.dtype[AnyValue],
-    saturate: bool,
+    ctx: Export, x: Value, scale: Value, zero_point: Value | None,
+    *, axis: int, block_size: int, out_dtype: np.dtype[AnyValue], saturate: bool,
     precision: np.dtype[AnyValue] | None,
-) -> Value:
+) -> Value:  # fmt: skip
     """Before 21 the zero point alone gives the type of the result; integers always saturate."""
     dtype = dtype_name(out_dtype)
     require_dtype(dtype, ctx.version)
@@ -49,17 +42,10 @@ def export_quantize_linear(
 
 @OPS.imports("QuantizeLinear", since=(19, 21, 23, 24, 25, 28))
 def import_quantize_linear(
-    ctx: Import,
-    x: Expr,
-    scale: Expr,
-    zero_point: Expr | None = None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-    saturate: bool = True,
+    ctx: Import, x: Expr, scale: Expr, zero_point: Expr | None = None,
+    *, axis: int = 1, block_size: int = 0, output_dtype: int = 0, saturate: bool = True,
     precision: int = 0,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """``y = saturate(round(x / scale) + zero_point)``, in the type of the zero point if given."""
     dtype = ctx.dtype(output_dtype) if output_dtype else "uint8"
     if zero_point is not None:
@@ -86,15 +72,9 @@ def _axis_or_none(ctx: Export, scale: Value, axis: int) -> int | None:
 
 
 def export_dequantize_linear(
-    ctx: Export,
-    x: Value,
-    scale: Value,
-    zero_point: Value | None,
-    *,
-    axis: int,
-    block_size: int,
-    out_dtype: np.dtype[AnyValue] | None,
-) -> Value:
+    ctx: Export, x: Value, scale: Value, zero_point: Value | None,
+    *, axis: int, block_size: int, out_dtype: np.dtype[AnyValue] | None,
+) -> Value:  # fmt: skip
     """ONNX Runtime takes codes without a zero point as uint8 where it moves the operator."""
     dtype = ctx.type(x).dtype
     require_dtype(dtype, ctx.version)
@@ -114,15 +94,9 @@ def export_dequantize_linear(
 
 @OPS.imports("DequantizeLinear", since=(10, 13, 19, 21, 23, 24, 25, 28))
 def import_dequantize_linear(
-    ctx: Import,
-    x: Expr,
-    scale: Expr,
-    zero_point: Expr | None = None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-) -> Expr:
+    ctx: Import, x: Expr, scale: Expr, zero_point: Expr | None = None,
+    *, axis: int = 1, block_size: int = 0, output_dtype: int = 0,
+) -> Expr:  # fmt: skip
     return call(
         "serde.dequantize_linear",
         x,

@@ -209,18 +209,10 @@ def _merge_batch(ctx: Import, x: Expr, batch: Sequence[Dim]) -> Expr:
 
 @OPS.exports("serde.qlinear_matmul", when=runs_in_runtime)
 def export_qlinear_matmul(
-    ctx: Export,
-    lhs: Value,
-    rhs: Value,
-    lhs_scale: Value,
-    lhs_zero: Value,
-    rhs_scale: Value,
-    rhs_zero: Value,
-    out_scale: Value,
-    out_zero: Value,
-    *,
-    out_dtype: np.dtype[AnyValue],
-) -> Value:
+    ctx: Export, lhs: Value, rhs: Value, lhs_scale: Value, lhs_zero: Value, rhs_scale: Value,
+    rhs_zero: Value, out_scale: Value, out_zero: Value,
+    *, out_dtype: np.dtype[AnyValue],
+) -> Value:  # fmt: skip
     return ctx.emit(
         "QLinearMatMul", lhs, lhs_scale, lhs_zero, rhs, rhs_scale, rhs_zero, out_scale, out_zero
     )
@@ -228,16 +220,9 @@ def export_qlinear_matmul(
 
 @OPS.imports("QLinearMatMul", since=(10, 21))
 def import_qlinear_matmul(
-    ctx: Import,
-    a: Expr,
-    a_scale: Expr,
-    a_zero_point: Expr,
-    b: Expr,
-    b_scale: Expr,
-    b_zero_point: Expr,
-    y_scale: Expr,
-    y_zero_point: Expr,
-) -> Expr:
+    ctx: Import, a: Expr, a_scale: Expr, a_zero_point: Expr, b: Expr, b_scale: Expr,
+    b_zero_point: Expr, y_scale: Expr, y_zero_point: Expr,
+) -> Expr:  # fmt: skip
     dtypes = {ctx.type(each).dtype for each in (a, b, y_zero_point)}
     if not dtypes <= {"int8", "uint8"}:
         raise Unsupported(f"a product of {' and '.join(sorted(dtypes))}, of which sums are not "

@@ -34,15 +34,10 @@ def export_col2im(ctx: Export, data: Value, *, col2im: Columns) -> Value:
 
 @OPS.imports("Col2Im", since=18)
 def import_col2im(
-    ctx: Import,
-    x: Expr,
-    image_shape: Expr,
-    block_shape: Expr,
-    *,
-    dilations: tuple[int, ...] | None = None,
-    pads: tuple[int, ...] | None = None,
+    ctx: Import, x: Expr, image_shape: Expr, block_shape: Expr,
+    *, dilations: tuple[int, ...] | None = None, pads: tuple[int, ...] | None = None,
     strides: tuple[int, ...] | None = None,
-) -> Expr:
+) -> Expr:  # fmt: skip
     lengths = ctx.dims(image_shape)
     if lengths is not None and ctx.is_constant(block_shape):
         return call(
@@ -59,14 +54,9 @@ def import_col2im(
 
 
 def _add_columns(
-    ctx: Import,
-    x: Expr,
-    image_shape: Expr,
-    block_shape: Expr,
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int],
-) -> Expr:
+    ctx: Import, x: Expr, image_shape: Expr, block_shape: Expr, strides: Sequence[int],
+    dilations: Sequence[int], pads: Sequence[int],
+) -> Expr:  # fmt: skip
     """Return images of computed lengths: each element is added at its flat index.
 
     What lies on the padding is added to one more pixel, which goes.
@@ -148,17 +138,9 @@ class Windows:
 
     @classmethod
     def of(
-        cls,
-        ctx: Export,
-        shape: Sequence[Dim],
-        axes: list[int],
-        sizes: list[int],
-        *,
-        strides: list[int],
-        dilations: list[int],
-        pads: list[int],
-        ceil_mode: bool = False,
-    ) -> Windows:
+        cls, ctx: Export, shape: Sequence[Dim], axes: list[int], sizes: list[int],
+        *, strides: list[int], dilations: list[int], pads: list[int], ceil_mode: bool = False,
+    ) -> Windows:  # fmt: skip
         """Return the indices of windows over a tensor of `shape`.
 
         `pads` has all before the axes first, then those behind them.

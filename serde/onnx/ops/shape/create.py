@@ -92,16 +92,11 @@ def import_constant_v1(ctx: Import, *, value: onnx.TensorProto) -> Expr:
 @OPS.imports("Constant", since=(11, 12, 13, 19, 21, 23, 24, 25))
 def import_constant(
     ctx: Import,
-    *,
-    value: onnx.TensorProto | None = None,
-    sparse_value: onnx.SparseTensorProto | None = None,
-    value_float: float | None = None,
-    value_floats: tuple[float, ...] | None = None,
-    value_int: int | None = None,
-    value_ints: tuple[int, ...] | None = None,
-    value_string: str | None = None,
-    value_strings: tuple[str, ...] | None = None,
-) -> Expr:
+    *, value: onnx.TensorProto | None = None, sparse_value: onnx.SparseTensorProto | None = None,
+    value_float: float | None = None, value_floats: tuple[float, ...] | None = None,
+    value_int: int | None = None, value_ints: tuple[int, ...] | None = None,
+    value_string: str | None = None, value_strings: tuple[str, ...] | None = None,
+) -> Expr:  # fmt: skip
     if value is not None:
         return ctx.tensor(value)
     if sparse_value is not None:

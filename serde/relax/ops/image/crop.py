@@ -107,15 +107,10 @@ def export_crop_and_resize(
 
 @OPS.exports("image.dilation2d")
 def export_dilation2d(
-    ctx: Export,
-    data: Value,
-    weight: Value,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilations: tuple[int, ...],
+    ctx: Export, data: Value, weight: Value,
+    *, strides: tuple[int, ...], padding: tuple[int, ...], dilations: tuple[int, ...],
     out_dtype: np.dtype[AnyValue] | None,
-) -> Value:
+) -> Value:  # fmt: skip
     """Sums of integers wrap as NumPy's do, before the greatest is taken."""
     framework, given = ctx.framework, ctx.type(data).dtype
     te, tir = framework.te, framework.tir

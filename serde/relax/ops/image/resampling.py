@@ -114,14 +114,9 @@ def export_serde_resize(
 
 
 def _lengths(
-    ctx: Export,
-    data: Value,
-    axes: Sequence[int],
-    scales: Value | None,
-    sizes: Value | None,
-    size: tuple[Dim, ...] | None,
-    scale: tuple[float, ...] | None,
-) -> list[AnyValue]:
+    ctx: Export, data: Value, axes: Sequence[int], scales: Value | None, sizes: Value | None,
+    size: tuple[Dim, ...] | None, scale: tuple[float, ...] | None,
+) -> list[AnyValue]:  # fmt: skip
     """Return the lengths of the axes that are resized."""
     if size is not None:
         return ctx.dims(size)
@@ -157,14 +152,9 @@ def _scaled(ctx: Export, length: AnyValue, ratio: float) -> AnyValue:
 
 
 def _resizing(
-    ctx: Export,
-    data: Value,
-    axes: Sequence[int],
-    scale: Sequence[float] | None,
-    region: Sequence[float] | None,
-    operands: Sequence[str],
-    attrs: Mapping[str, AnyValue],
-) -> Callable[..., AnyValue]:
+    ctx: Export, data: Value, axes: Sequence[int], scale: Sequence[float] | None,
+    region: Sequence[float] | None, operands: Sequence[str], attrs: Mapping[str, AnyValue],
+) -> Callable[..., AnyValue]:  # fmt: skip
     """Return what resizes an image to lengths; the names of the further tensors are `operands`."""
     framework, given = ctx.framework, ctx.type(data).dtype
     te, tir = framework.te, framework.tir
@@ -226,15 +216,9 @@ def _reading(
 
 
 def _finish(
-    framework: Framework,
-    image: AnyValue,
-    value: AnyValue,
-    places: Sequence[tuple[int, AnyValue]],
-    at: Sequence[AnyValue],
-    given: str,
-    work: str,
-    attrs: Mapping[str, AnyValue],
-) -> AnyValue:
+    framework: Framework, image: AnyValue, value: AnyValue, places: Sequence[tuple[int, AnyValue]],
+    at: Sequence[AnyValue], given: str, work: str, attrs: Mapping[str, AnyValue],
+) -> AnyValue:  # fmt: skip
     """Return an element, filled outside of what is cropped, rounded to a whole one if it is one."""
     tir = framework.tir
     if attrs["mode"] == "tf_crop_and_resize":

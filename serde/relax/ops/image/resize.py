@@ -85,14 +85,9 @@ def _widen(framework: Framework, image: AnyValue, dtype: str) -> AnyValue:
 
 
 def resize_axes(
-    ctx: Export,
-    data: Value,
-    axes: Sequence[int],
-    sizes: Sequence[AnyValue],
-    attrs: Mapping[str, AnyValue],
-    roi: Sequence[float] | Value | None = None,
-    dtype: str = "",
-) -> Value:
+    ctx: Export, data: Value, axes: Sequence[int], sizes: Sequence[AnyValue],
+    attrs: Mapping[str, AnyValue], roi: Sequence[float] | Value | None = None, dtype: str = "",
+) -> Value:  # fmt: skip
     """Write an image resized along axes, as ``image.resize2d`` has it.
 
     Args:
@@ -192,20 +187,11 @@ def export_dynamic_resize(
 
 @OPS.imports("relax.image.resize2d", "relax.image.resize3d")
 def import_resize(
-    ctx: Import,
-    data: Expr,
-    *,
-    size: Shape,
-    roi: AnyValue,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-    rounding_method: str,
-    cubic_alpha: float,
-    cubic_exclude: int,
-    extrapolation_value: float,
+    ctx: Import, data: Expr,
+    *, size: Shape, roi: AnyValue, layout: str, method: str, coordinate_transformation_mode: str,
+    rounding_method: str, cubic_alpha: float, cubic_exclude: int, extrapolation_value: float,
     out_dtype: str | None,
-) -> Expr:
+) -> Expr:  # fmt: skip
     rounds = rounding_method or ("round" if _aligns(coordinate_transformation_mode) else "floor")
     if method == "nearest_neighbor" and rounds == "round":
         return _resize_to_even(ctx, data, size, layout, coordinate_transformation_mode)

@@ -128,15 +128,9 @@ def export_slice_like(
 
 @OPS.exports("dyn.strided_slice")
 def export_dyn_strided_slice(
-    ctx: Export,
-    data: Value,
-    begin: Value,
-    end: Value,
-    strides: Value,
-    *,
-    slice_mode: str,
-    axes: tuple[int, ...] | None,
-) -> Value:
+    ctx: Export, data: Value, begin: Value, end: Value, strides: Value,
+    *, slice_mode: str, axes: tuple[int, ...] | None,
+) -> Value:  # fmt: skip
     tir = ctx.framework.tir
     own = ctx.wide(ctx.extents(data))
     (count,) = ctx.extents(begin)
@@ -165,15 +159,10 @@ def export_dyn_strided_slice(
 
 @OPS.imports("relax.strided_slice")
 def import_strided_slice(
-    ctx: Import,
-    x: Expr,
-    *,
-    axes: tuple[Scalar, ...],
-    begin: tuple[Scalar, ...],
-    end: tuple[Scalar, ...],
-    strides: tuple[Scalar, ...] | None = None,
-    assume_inbound: bool,
-) -> Expr:
+    ctx: Import, x: Expr,
+    *, axes: tuple[Scalar, ...], begin: tuple[Scalar, ...], end: tuple[Scalar, ...],
+    strides: tuple[Scalar, ...] | None = None, assume_inbound: bool,
+) -> Expr:  # fmt: skip
     rank = ctx.rank(x)
     along = [normalize_axis(ctx.number(each), rank) for each in axes]
     steps = [1] * len(along) if strides is None else [ctx.number(each) for each in strides]

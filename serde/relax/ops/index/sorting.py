@@ -121,14 +121,9 @@ def export_dyn_topk(
 
 
 def _topk(
-    ctx: Export,
-    data: Value,
-    k: AnyValue,
-    axis: int,
-    ret_type: str,
-    is_ascend: bool,
+    ctx: Export, data: Value, k: AnyValue, axis: int, ret_type: str, is_ascend: bool,
     dtype: AnyValue,
-) -> Value | tuple[Value, ...]:
+) -> Value | tuple[Value, ...]:  # fmt: skip
     along = axis % ctx.type(data).rank
     order = argsort(ctx, data, along, ascending=is_ascend)
     if not (isinstance(k, int) and k < 1):
@@ -290,15 +285,10 @@ def export_flat_unique(ctx: Export, data: Value, *, sorted: bool) -> tuple[Value
 
 @OPS.imports("relax.unique")
 def import_unique(
-    ctx: Import,
-    x: Expr,
-    *,
-    sorted: Scalar,
-    return_index: Scalar,
-    return_inverse: Scalar,
-    return_counts: Scalar,
+    ctx: Import, x: Expr,
+    *, sorted: Scalar, return_index: Scalar, return_inverse: Scalar, return_counts: Scalar,
     axis: Scalar | None = None,
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     along = None if axis is None else normalize_axis(ctx.number(axis), ctx.rank(x))
     found = call("serde.unique", x, axis=along, sorted=bool(ctx.number(sorted)))
     wanted = [True, *(bool(ctx.number(x)) for x in (return_index, return_inverse, return_counts))]

@@ -39,14 +39,10 @@ def overlap(framework: Framework, box: Corner, other: Corner, dtype: str) -> Any
 
 
 def choose_best(
-    framework: Framework,
-    count: AnyValue,
-    score: Callable[[AnyValue], AnyValue],
-    left: AnyValue,
-    keep: Callable[[AnyValue], None],
-    goes: Callable[[AnyValue, AnyValue], AnyValue],
+    framework: Framework, count: AnyValue, score: Callable[[AnyValue], AnyValue], left: AnyValue,
+    keep: Callable[[AnyValue], None], goes: Callable[[AnyValue, AnyValue], AnyValue],
     more: Callable[[], AnyValue],
-) -> None:
+) -> None:  # fmt: skip
     """Write the loop that keeps the best of what is left, and drops what overlaps with it.
 
     Args:
@@ -132,17 +128,10 @@ def import_get_valid_counts(
 
 @OPS.imports("relax.vision.multibox_transform_loc")
 def import_multibox_transform_loc(
-    ctx: Import,
-    cls_pred: Expr,
-    loc_pred: Expr,
-    anchor: Expr,
-    *,
-    clip: bool,
-    threshold: float,
-    variances: tuple[float, ...],
-    keep_background: bool,
+    ctx: Import, cls_pred: Expr, loc_pred: Expr, anchor: Expr,
+    *, clip: bool, threshold: float, variances: tuple[float, ...], keep_background: bool,
     apply_softmax: bool = True,
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     """The corners (top, left, bottom, right) of all anchors, and the scores of all classes.
 
     Relay's operator of this name gives those of objects only.
@@ -177,23 +166,11 @@ def import_multibox_transform_loc(
 
 @OPS.imports("relax.vision.non_max_suppression")
 def import_non_max_suppression(
-    ctx: Import,
-    data: Expr,
-    valid_count: Expr,
-    indices: Expr,
-    *,
-    max_output_size: int,
-    iou_threshold: float,
-    force_suppress: bool,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    return_indices: bool,
-    invalid_to_bottom: bool,
-    soft_nms_sigma: float,
-    score_threshold: float,
-) -> list[Expr]:
+    ctx: Import, data: Expr, valid_count: Expr, indices: Expr,
+    *, max_output_size: int, iou_threshold: float, force_suppress: bool, top_k: int,
+    coord_start: int, score_index: int, id_index: int, return_indices: bool,
+    invalid_to_bottom: bool, soft_nms_sigma: float, score_threshold: float,
+) -> list[Expr]:  # fmt: skip
     if soft_nms_sigma:
         raise Unsupported("scores that fade by overlap have no counterpart")
     if score_threshold > 0:

@@ -100,15 +100,10 @@ def _common(
 
 @OPS.exports("vision.all_class_non_max_suppression")
 def export_all_class_non_max_suppression(
-    ctx: Export,
-    boxes: Value,
-    scores: Value,
-    max_output_boxes_per_class: Value,
-    iou_threshold: Value,
-    score_threshold: Value,
-    *,
-    output_format: str,
-) -> tuple[Value, ...]:
+    ctx: Export, boxes: Value, scores: Value, max_output_boxes_per_class: Value,
+    iou_threshold: Value, score_threshold: Value,
+    *, output_format: str,
+) -> tuple[Value, ...]:  # fmt: skip
     dtype, by_image = ctx.type(boxes).dtype, output_format == "tensorflow"
     suppression = _AllClasses(ctx.framework, dtype, by_image)
     operands = [
@@ -125,15 +120,10 @@ def export_all_class_non_max_suppression(
 
 @OPS.imports("relax.vision.all_class_non_max_suppression")
 def import_all_class_non_max_suppression(
-    ctx: Import,
-    boxes: Expr,
-    scores: Expr,
-    max_output_boxes_per_class: Expr,
-    iou_threshold: Expr,
+    ctx: Import, boxes: Expr, scores: Expr, max_output_boxes_per_class: Expr, iou_threshold: Expr,
     score_threshold: Expr,
-    *,
-    output_format: AnyValue,
-) -> list[Expr]:
+    *, output_format: AnyValue,
+) -> list[Expr]:  # fmt: skip
     """In the first of the two formats there are no rows behind the last one."""
     found = relay.vision.all_class_non_max_suppression(
         boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold, output_format

@@ -269,17 +269,10 @@ OPS.pairs(
 
 @OPS.imports("relax.vision.roi_align")
 def import_roi_align(
-    ctx: Import,
-    data: Expr,
-    rois: Expr,
-    *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-    sample_ratio: int,
-    aligned: bool,
-    layout: Literal["NCHW", "NHWC"],
-    mode: Literal["avg", "max"],
-) -> Expr:
+    ctx: Import, data: Expr, rois: Expr,
+    *, pooled_size: tuple[int, ...], spatial_scale: float, sample_ratio: int, aligned: bool,
+    layout: Literal["NCHW", "NHWC"], mode: Literal["avg", "max"],
+) -> Expr:  # fmt: skip
     """A region begins with its image; aligned, it is as narrow as it likes, but not moved."""
     if not aligned:
         return relay.vision.roi_align(

@@ -195,16 +195,10 @@ def _move_stack_axis(stack: Expr, rank: int, axis: int, reverse: bool) -> Expr:
     ],
 )
 def scan(
-    state: tuple[Array, ...],
-    scanned: tuple[Array, ...],
-    captures: tuple[Array | list[Array], ...],
-    *,
-    body: Function,
-    axes: tuple[int, ...] = (),
-    reverse: tuple[bool, ...] = (),
-    out_axes: tuple[int, ...] = (),
-    out_reverse: tuple[bool, ...] = (),
-) -> Kernel[tuple[Array, ...]]:
+    state: tuple[Array, ...], scanned: tuple[Array, ...], captures: tuple[Array | list[Array], ...],
+    *, body: Function, axes: tuple[int, ...] = (), reverse: tuple[bool, ...] = (),
+    out_axes: tuple[int, ...] = (), out_reverse: tuple[bool, ...] = (),
+) -> Kernel[tuple[Array, ...]]:  # fmt: skip
     """Call `body` for each slice of some tensors in turn, as a Scan of ONNX does.
 
     Args:
@@ -256,16 +250,10 @@ def scan(
 
 @builder("serde.scan")
 def build_scan(
-    state: Sequence[Expr],
-    scanned: Sequence[Expr],
-    captures: Sequence[Expr] = (),
-    *,
-    body: Function,
-    axes: Sequence[int] = (),
-    reverse: Sequence[bool] = (),
-    out_axes: Sequence[int] = (),
-    out_reverse: Sequence[bool] = (),
-) -> AnyValue:
+    state: Sequence[Expr], scanned: Sequence[Expr], captures: Sequence[Expr] = (),
+    *, body: Function, axes: Sequence[int] = (), reverse: Sequence[bool] = (),
+    out_axes: Sequence[int] = (), out_reverse: Sequence[bool] = (),
+) -> AnyValue:  # fmt: skip
     """Return a call of ``serde.scan``, whose results index and unpack."""
     return wrap_tuple(
         call(

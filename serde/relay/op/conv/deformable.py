@@ -157,22 +157,13 @@ def _bilinear_at(image: Array, y: Array, x: Array) -> Array:
     arguments=window_arguments(2, "strides", "dilation", "kernel_size"),
 )
 def deformable_conv2d(
-    data: Array,
-    offset: Array,
-    weight: Array,
-    *,
-    strides: tuple[int, ...] = (1, 1),
-    padding: tuple[int, ...] = (0, 0),
-    dilation: tuple[int, ...] = (1, 1),
-    deformable_groups: int = 1,
-    groups: int = 1,
-    channels: Dim | None = None,
-    kernel_size: tuple[int, ...] | None = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
+    data: Array, offset: Array, weight: Array,
+    *, strides: tuple[int, ...] = (1, 1), padding: tuple[int, ...] = (0, 0),
+    dilation: tuple[int, ...] = (1, 1), deformable_groups: int = 1, groups: int = 1,
+    channels: Dim | None = None, kernel_size: tuple[int, ...] | None = None,
+    data_layout: str = "NCHW", kernel_layout: str = "OIHW", out_layout: str = "",
     out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """``y[o, i] = sum_ck w[o, c, k] * x[c, i * stride + k * dilation - padding + offset[k, i]]``.
 
     Places between pixels are read bilinearly (Dai et al., 2017). For each deformable group and

@@ -86,14 +86,9 @@ def _may_be(length: Dim, value: int) -> bool:
 
 def complete_conv(
     data: TensorType | None,
-    *,
-    rank: int,
-    groups: int,
-    channels: Dim | None,
-    kernel_size: Sequence[int] | None,
-    data_layout: str,
-    kernel_layout: str,
-) -> TensorType | None:
+    *, rank: int, groups: int, channels: Dim | None, kernel_size: Sequence[int] | None,
+    data_layout: str, kernel_layout: str,
+) -> TensorType | None:  # fmt: skip
     """Return the type of a weight that has none, where the attributes say it."""
     if data is None or channels is None or kernel_size is None or "G" in kernel_layout:
         return None

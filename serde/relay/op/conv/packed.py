@@ -71,19 +71,11 @@ def _declare(name: str, *samples: Sample) -> None:
 
     @builder(f"nn.contrib_{name}_nchwc")
     def build(
-        data: Expr,
-        kernel: Expr,
-        strides: AnyValue = (1, 1),
-        padding: AnyValue = (0, 0),
-        dilation: AnyValue = (1, 1),
-        groups: int = 1,
-        channels: Dim | None = None,
-        kernel_size: AnyValue = None,
-        data_layout: str = "NCHW8c",
-        kernel_layout: str = "OIHW",
-        out_layout: str = "",
-        out_dtype: AnyValue = "",
-    ) -> Expr:
+        data: Expr, kernel: Expr, strides: AnyValue = (1, 1), padding: AnyValue = (0, 0),
+        dilation: AnyValue = (1, 1), groups: int = 1, channels: Dim | None = None,
+        kernel_size: AnyValue = None, data_layout: str = "NCHW8c", kernel_layout: str = "OIHW",
+        out_layout: str = "", out_dtype: AnyValue = "",
+    ) -> Expr:  # fmt: skip
         """Build a convolution of an image in blocks; padding becomes that of all sides."""
         return call(
             f"nn.contrib_{name}_NCHWc", data, kernel, strides=per_axis(strides, 2),

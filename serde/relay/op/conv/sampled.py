@@ -17,18 +17,11 @@ from serde.relay.op.image.grid import GridSample, grid_sample
 
 
 def _deformed_type(
-    data: TensorType,
-    weight: TensorType,
-    offset: TensorType,
-    bias: TensorType | None,
+    data: TensorType, weight: TensorType, offset: TensorType, bias: TensorType | None,
     mask: TensorType | None,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
+    *, strides: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...], groups: int,
     offset_groups: int,
-) -> TensorType:
+) -> TensorType:  # fmt: skip
     """Offsets need two channels for each tap and offset group, the mask one."""
     require_float(data)
     require_same_dtype(data, weight, offset)
@@ -81,18 +74,10 @@ def _regular(
     ],
 )  # fmt: skip
 def deform_conv2d(
-    data: Array,
-    weight: Array,
-    offset: Array,
-    bias: Array | None,
-    mask: Array | None,
-    *,
-    strides: tuple[int, ...] = (1, 1),
-    padding: tuple[int, ...] = (0, 0, 0, 0),
-    dilation: tuple[int, ...] = (1, 1),
-    groups: int = 1,
-    offset_groups: int = 1,
-) -> Array:
+    data: Array, weight: Array, offset: Array, bias: Array | None, mask: Array | None,
+    *, strides: tuple[int, ...] = (1, 1), padding: tuple[int, ...] = (0, 0, 0, 0),
+    dilation: tuple[int, ...] = (1, 1), groups: int = 1, offset_groups: int = 1,
+) -> Array:  # fmt: skip
     """``y[o, i] = sum_ck w[o, c, k] * mask[k, i] * x[c, p + offset[k, i]] + bias[o]``.
 
     With ``p = i * stride + k * dilation - padding`` (Zhu et al., 2018). Taps read between pixels,

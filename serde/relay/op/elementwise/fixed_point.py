@@ -102,15 +102,9 @@ def _per_axis_type(
 
 
 def _decompose_per_axis(
-    data: Expr,
-    fp_multiplier: Expr,
-    left_shift: Expr,
-    right_shift: Expr,
-    *,
-    is_lshift_required: bool,
-    is_rshift_required: bool,
-    axes: tuple[int, ...],
-) -> Expr:
+    data: Expr, fp_multiplier: Expr, left_shift: Expr, right_shift: Expr,
+    *, is_lshift_required: bool, is_rshift_required: bool, axes: tuple[int, ...],
+) -> Expr:  # fmt: skip
     rank = tensor_type(data).rank
     along = normalize_axes(axes, rank)
 
@@ -158,15 +152,9 @@ def _decompose_per_axis(
     ),
 )
 def fixed_point_multiply_per_axis(
-    data: Array,
-    fp_multiplier: Array,
-    left_shift: Array,
-    right_shift: Array,
-    *,
-    is_lshift_required: bool = False,
-    is_rshift_required: bool = False,
-    axes: tuple[int, ...],
-) -> Array:
+    data: Array, fp_multiplier: Array, left_shift: Array, right_shift: Array,
+    *, is_lshift_required: bool = False, is_rshift_required: bool = False, axes: tuple[int, ...],
+) -> Array:  # fmt: skip
     """As fixed_point_multiply, with a multiplier and shifts for each index of `axes`.
 
     A shift that is not required counts as zero.

@@ -26,16 +26,10 @@ from serde.relay.op.conv.windows import pad_sides, padding_sides, per_axis, taps
 
 
 def _dilation2d_type(
-    data: TensorType,
-    weight: TensorType,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilations: tuple[int, ...],
-    data_layout: str,
-    kernel_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
-) -> TensorType:
+    data: TensorType, weight: TensorType,
+    *, strides: tuple[int, ...], padding: tuple[int, ...], dilations: tuple[int, ...],
+    data_layout: str, kernel_layout: str, out_dtype: np.dtype[AnyValue] | None,
+) -> TensorType:  # fmt: skip
     """The window has as many channels as the image."""
     require_same_dtype(data, weight)
     require_window(2, strides=strides, dilations=dilations)
@@ -79,16 +73,11 @@ def _window_numbers(given: AnyValue) -> AnyValue:
     ),
 )  # fmt: skip
 def dilation2d(
-    data: Array,
-    weight: Array,
-    *,
-    strides: tuple[int, ...] = (1, 1),
-    padding: tuple[int, ...] = (0, 0),
-    dilations: tuple[int, ...] = (1, 1),
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IHW",
+    data: Array, weight: Array,
+    *, strides: tuple[int, ...] = (1, 1), padding: tuple[int, ...] = (0, 0),
+    dilations: tuple[int, ...] = (1, 1), data_layout: str = "NCHW", kernel_layout: str = "IHW",
     out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """The greatest sum of an element and that of a window over it, for each place of the window.
 
     Around the image lies the least number of its dtype.

@@ -189,21 +189,11 @@ def _scaled_length(length: Dim, ratio: float) -> Dim:
 
 
 def _resize_type(
-    data: TensorType,
-    roi: TensorType | None,
-    scales: TensorType | None,
-    sizes: TensorType | None,
-    *,
-    size: tuple[Dim, ...] | None,
-    scale: tuple[float, ...] | None,
-    region: tuple[float, ...] | None,
-    axes: tuple[int, ...],
-    policy: str,
-    antialias: bool,
-    method: str,
-    mode: str,
-    **_: AnyValue,
-) -> TensorType:
+    data: TensorType, roi: TensorType | None, scales: TensorType | None, sizes: TensorType | None,
+    *, size: tuple[Dim, ...] | None, scale: tuple[float, ...] | None,
+    region: tuple[float, ...] | None, axes: tuple[int, ...], policy: str, antialias: bool,
+    method: str, mode: str, **_: AnyValue,
+) -> TensorType:  # fmt: skip
     """Lengths are anonymous where sizes or scales are operands."""
     if sum(each is not None for each in (scales, sizes, size, scale)) != 1:
         raise TypeInferenceError("expected scales or lengths, one of them")
@@ -242,16 +232,10 @@ def _apply_policy(lengths: Sequence[Dim], size: Sequence[Dim], policy: str) -> l
 
 
 def _decompose_resize(
-    data: Expr,
-    roi: Expr | None,
-    scales: Expr | None,
-    sizes: Expr | None,
-    *,
-    size: tuple[Dim, ...] | None,
-    scale: tuple[float, ...] | None,
-    region: tuple[float, ...] | None,
-    **attrs: AnyValue,
-) -> Expr:
+    data: Expr, roi: Expr | None, scales: Expr | None, sizes: Expr | None,
+    *, size: tuple[Dim, ...] | None, scale: tuple[float, ...] | None,
+    region: tuple[float, ...] | None, **attrs: AnyValue,
+) -> Expr:  # fmt: skip
     """Neighbours are looked up along each axis and weighed."""
     type_ = data.type
     if not isinstance(type_, TensorType) or type_.concrete_shape is None:

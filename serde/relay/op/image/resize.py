@@ -169,18 +169,11 @@ def _declare_builder(rank: int) -> None:
 
     @builder(f"image.resize{rank}d")
     def build(
-        data: Expr,
-        size: AnyValue,
-        roi: AnyValue = None,
-        layout: str = "NC" + SPATIAL[rank],
-        method: str = "linear",
-        coordinate_transformation_mode: str = "half_pixel",
-        rounding_method: str = "",
-        cubic_alpha: float = -0.5,
-        cubic_exclude: int = 0,
-        extrapolation_value: float = 0.0,
-        out_dtype: AnyValue = None,
-    ) -> Expr:
+        data: Expr, size: AnyValue, roi: AnyValue = None, layout: str = "NC" + SPATIAL[rank],
+        method: str = "linear", coordinate_transformation_mode: str = "half_pixel",
+        rounding_method: str = "", cubic_alpha: float = -0.5, cubic_exclude: int = 0,
+        extrapolation_value: float = 0.0, out_dtype: AnyValue = None,
+    ) -> Expr:  # fmt: skip
         """Build a resizing; one size holds for all axes, no `roi` is one of zeros.
 
         Of two axes, a size or region that is computed makes it ``dyn.image.resize2d``.

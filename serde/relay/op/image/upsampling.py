@@ -234,14 +234,10 @@ def upsampling3d(
 
 @builder("nn.upsampling3d")
 def build_upsampling3d(
-    data: Expr,
-    scale_d: Expr | float = 1,
-    scale_h: Expr | float = 1,
-    scale_w: Expr | float = 1,
-    layout: str = "NCDHW",
-    method: str = "nearest_neighbor",
+    data: Expr, scale_d: Expr | float = 1, scale_h: Expr | float = 1, scale_w: Expr | float = 1,
+    layout: str = "NCDHW", method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Build ``nn.upsampling3d``, or ``dyn.nn.upsampling3d`` for scales that are computed."""
     scales = {"scale_d": scale_d, "scale_h": scale_h, "scale_w": scale_w}
     attrs = {

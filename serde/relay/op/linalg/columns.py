@@ -61,16 +61,10 @@ def identity_like(data: Expr) -> Expr:
 
 
 def walk(
-    along: Expr,
-    states: Sequence[Expr],
-    captures: Sequence[Expr],
-    step: Step,
-    *,
-    slices: Sequence[Expr] = (),
-    axes: Sequence[int] = (),
-    out_axes: Sequence[int] = (),
+    along: Expr, states: Sequence[Expr], captures: Sequence[Expr], step: Step,
+    *, slices: Sequence[Expr] = (), axes: Sequence[int] = (), out_axes: Sequence[int] = (),
     reverse: bool = False,
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     """Return the last states and what is stacked of a ``serde.scan``.
 
     Args:

@@ -128,14 +128,9 @@ def stft(data: Array, window: Array, *, stft: ShortTimeFourier) -> Array:
 
 @builder("stft")
 def build_stft(
-    data: Expr,
-    n_fft: int,
-    hop_length: int | None = None,
-    win_length: int | None = None,
-    window: Expr | None = None,
-    normalized: bool = False,
-    onesided: bool = True,
-) -> Expr:
+    data: Expr, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+    window: Expr | None = None, normalized: bool = False, onesided: bool = True,
+) -> Expr:  # fmt: skip
     """Build ``stft``; windows are a quarter of `n_fft` apart, as long as it, and of ones."""
     weights: AnyValue = const(np.ones(n_fft, np.int32)) if window is None else window
     return call(

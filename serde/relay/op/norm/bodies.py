@@ -47,17 +47,9 @@ def _affine(x: Expr, gamma: Expr, beta: Expr, axis: int, center: bool, scale: bo
 
 
 def batch_norm_body(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    moving_mean: Expr,
-    moving_var: Expr,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
-) -> Tuple:
+    data: Expr, gamma: Expr, beta: Expr, moving_mean: Expr, moving_var: Expr,
+    *, axis: int, epsilon: float, center: bool, scale: bool,
+) -> Tuple:  # fmt: skip
     """The factor and the shift of a channel come first, which folds where they are weights."""
     x, wide, dtype = _widen(data)
     variance = call("add", as_dtype(moving_var, wide), const(epsilon, wide))
@@ -90,16 +82,9 @@ def instance_norm_body(
 
 
 def group_norm_body(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    *,
-    num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
-) -> Expr:
+    data: Expr, gamma: Expr, beta: Expr,
+    *, num_groups: int, axis: int, epsilon: float, center: bool, scale: bool,
+) -> Expr:  # fmt: skip
     """Each group is one channel of an instance norm."""
     type_ = tensor_type(data)
     axis, dtype = normalize_axis(axis, type_.rank), numpy_dtype(type_.dtype)

@@ -148,16 +148,9 @@ def batch_norm(
 
 @builder("nn.batch_norm")
 def build_batch_norm(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    moving_mean: Expr,
-    moving_var: Expr,
-    axis: int = 1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> TupleWrapper:
+    data: Expr, gamma: Expr, beta: Expr, moving_mean: Expr, moving_var: Expr, axis: int = 1,
+    epsilon: float = 1e-5, center: bool = True, scale: bool = True,
+) -> TupleWrapper:  # fmt: skip
     """Build ``nn.batch_norm``: the normalised data, the mean and the variance."""
     node = call(
         "nn.batch_norm", data, gamma, beta, moving_mean, moving_var, axis=axis, epsilon=epsilon,

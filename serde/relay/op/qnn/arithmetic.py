@@ -75,18 +75,10 @@ def _declare_sum(name: str, combine: Callable[[Array, Array], Array], sign: int,
     """Declare the sum of operands (`sign` 1) or their difference (-1)."""
 
     def kernel(
-        lhs: Array,
-        rhs: Array,
-        lhs_scale: Array,
-        lhs_zero_point: Array,
-        rhs_scale: Array,
-        rhs_zero_point: Array,
-        output_scale: Array,
-        output_zero_point: Array,
-        *,
-        lhs_axis: int = -1,
-        rhs_axis: int = -1,
-    ) -> Array:
+        lhs: Array, rhs: Array, lhs_scale: Array, lhs_zero_point: Array, rhs_scale: Array,
+        rhs_zero_point: Array, output_scale: Array, output_zero_point: Array,
+        *, lhs_axis: int = -1, rhs_axis: int = -1,
+    ) -> Array:  # fmt: skip
         target = (output_scale, output_zero_point)
         a = requantize(lhs, lhs_scale, lhs_zero_point, *target, axis=lhs_axis, out_dtype=_INT32)
         b = requantize(rhs, rhs_scale, rhs_zero_point, *target, axis=rhs_axis, out_dtype=_INT32)
@@ -139,18 +131,10 @@ def _mul_type(
     decompose=lambda *x, **a: _as_mul(*x, **a),
 )
 def mul(
-    lhs: Array,
-    rhs: Array,
-    lhs_scale: Array,
-    lhs_zero_point: Array,
-    rhs_scale: Array,
-    rhs_zero_point: Array,
-    output_scale: Array,
-    output_zero_point: Array,
-    *,
-    lhs_axis: int = -1,
-    rhs_axis: int = -1,
-) -> Array:
+    lhs: Array, rhs: Array, lhs_scale: Array, lhs_zero_point: Array, rhs_scale: Array,
+    rhs_zero_point: Array, output_scale: Array, output_zero_point: Array,
+    *, lhs_axis: int = -1, rhs_axis: int = -1,
+) -> Array:  # fmt: skip
     """``requantize((lhs - lhs_zero_point) * (rhs - rhs_zero_point), lhs_scale * rhs_scale)``."""
     a = lhs.astype(np.int32) - along_axis(lhs_zero_point, lhs.ndim, lhs_axis)
     b = rhs.astype(np.int32) - along_axis(rhs_zero_point, rhs.ndim, rhs_axis)

@@ -117,15 +117,10 @@ def _conv2d_type(
     ),
 )
 def conv2d(
-    data: Array,
-    weight: Array,
-    input_zero_point: Array,
-    weight_zero_point: Array,
-    input_scale: Array,
-    weight_scale: Array,
-    *,
-    conv: Convolution = _USUAL,
-) -> Array:
+    data: Array, weight: Array, input_zero_point: Array, weight_zero_point: Array,
+    input_scale: Array, weight_scale: Array,
+    *, conv: Convolution = _USUAL,
+) -> Array:  # fmt: skip
     """``nn.conv2d(data - input_zero_point, weight - weight_zero_point)`` in integers.
 
     Padding consists of the zero point.
@@ -170,15 +165,10 @@ def _conv2d_transpose_type(
     ),
 )  # fmt: skip
 def conv2d_transpose(
-    data: Array,
-    weight: Array,
-    input_zero_point: Array,
-    weight_zero_point: Array,
-    input_scale: Array,
-    weight_scale: Array,
-    *,
-    conv: TransposedConvolution = _TRANSPOSED,
-) -> Array:
+    data: Array, weight: Array, input_zero_point: Array, weight_zero_point: Array,
+    input_scale: Array, weight_scale: Array,
+    *, conv: TransposedConvolution = _TRANSPOSED,
+) -> Array:  # fmt: skip
     """``nn.conv2d_transpose(data - input_zero_point, weight - weight_zero_point)`` in integers."""
     zero = channel_zero_point(weight_zero_point, weight.shape, conv.kernel_layout, "I")
     levels = subtract_zero_point(data, input_zero_point.reshape(()))

@@ -179,16 +179,10 @@ def body_of_convolution(*, floats: bool = True) -> Callable[..., Expr]:
     ],
 )  # fmt: skip
 def conv_integer(
-    data: Array,
-    weight: Array,
-    data_zero_point: Array | None,
-    weight_zero_point: Array | None,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
+    data: Array, weight: Array, data_zero_point: Array | None, weight_zero_point: Array | None,
+    *, strides: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...],
     groups: int = 1,
-) -> Array:
+) -> Array:  # fmt: skip
     """``y = conv(data - data_zero_point, weight - weight_zero_point)`` in int32, as in ONNX.
 
     Args:

@@ -87,16 +87,9 @@ def _broadcast_parameter_expr(values: Expr, data: Expr, axis: int, block_size: i
 
 
 def _quantize_type(
-    data: TensorType,
-    scale: TensorType,
-    zero_point: TensorType | None,
-    *,
-    axis: int,
-    block_size: int,
-    out_dtype: DType,
-    saturate: bool,
-    precision: DType | None,
-) -> TensorType:
+    data: TensorType, scale: TensorType, zero_point: TensorType | None,
+    *, axis: int, block_size: int, out_dtype: DType, saturate: bool, precision: DType | None,
+) -> TensorType:  # fmt: skip
     if data.dtype != "int32":
         require_float(data)
     require_float(scale)
@@ -110,16 +103,9 @@ def _quantize_type(
 
 
 def _decompose_quantize(
-    data: Expr,
-    scale: Expr,
-    zero_point: Expr | None,
-    *,
-    axis: int,
-    block_size: int,
-    out_dtype: DType,
-    saturate: bool,
-    precision: DType | None,
-) -> Expr:
+    data: Expr, scale: Expr, zero_point: Expr | None,
+    *, axis: int, block_size: int, out_dtype: DType, saturate: bool, precision: DType | None,
+) -> Expr:  # fmt: skip
     """The zero point is added in float32 or wider, where every sum within range is exact."""
     narrow = tensor_type(scale).dtype if precision is None else dtype_name(precision)
     spread = _broadcast_parameter_expr(as_dtype(scale, narrow), data, axis, block_size)
@@ -168,16 +154,10 @@ _HALVES = np.array([[-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 300, -300]], np.float32)
     ],
 )
 def quantize_linear(
-    data: Array,
-    scale: Array,
-    zero_point: Array | None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    out_dtype: DType = _UINT8,
-    saturate: bool = True,
+    data: Array, scale: Array, zero_point: Array | None,
+    *, axis: int = 1, block_size: int = 0, out_dtype: DType = _UINT8, saturate: bool = True,
     precision: DType | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """``y = saturate(rint(x / scale) + zero_point)``.
 
     Halves are rounded to even. The division is of the precision of `scale` unless `precision`

@@ -102,14 +102,9 @@ def _declare(name: str, function: Function, doc: str) -> None:
 
 
 def _by_real_numbers(
-    name: str,
-    dtype: str,
-    data: Expr,
-    scale: Expr,
-    zero_point: Expr,
-    output_scale: Expr,
+    name: str, dtype: str, data: Expr, scale: Expr, zero_point: Expr, output_scale: Expr,
     output_zero_point: Expr,
-) -> Expr:
+) -> Expr:  # fmt: skip
     real = call("qnn.dequantize", data, scale, zero_point, out_dtype="float32")
     if name == "hardswish":
         lifted = call("clip", call("add", real, const(3.0, "float32")), a_min=0.0, a_max=6.0)

@@ -63,15 +63,10 @@ def _as_avg_pool(data: Expr, *parameters: Expr, **attrs: AnyValue) -> Expr:
     ),
 )  # fmt: skip
 def avg_pool2d(
-    data: Array,
-    input_scale: Array,
-    input_zero_point: Array,
-    output_scale: Array,
+    data: Array, input_scale: Array, input_zero_point: Array, output_scale: Array,
     output_zero_point: Array,
-    *,
-    pool: Pooling = _USUAL,
-    count_include_pad: bool = False,
-) -> Array:
+    *, pool: Pooling = _USUAL, count_include_pad: bool = False,
+) -> Array:  # fmt: skip
     """``y = trunc(nn.avg_pool2d(q))``, where q is the input requantized, as int32.
 
     Padding counts as the number 0, not as the zero point, as TVM computes it.

@@ -131,16 +131,10 @@ def _dense_type(
     arguments=Arguments(names=KERNEL_NAMES, defaults={"out_dtype": "int32"}),
 )  # fmt: skip
 def dense(
-    data: Array,
-    weight: Array,
-    input_zero_point: Array,
-    weight_zero_point: Array,
-    input_scale: Array,
-    weight_scale: Array,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
+    data: Array, weight: Array, input_zero_point: Array, weight_zero_point: Array,
+    input_scale: Array, weight_scale: Array,
+    *, units: Dim | None, out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:  # fmt: skip
     """``y = (data - input_zero_point) @ (weight - weight_zero_point).T`` in integers."""
     kernel = subtract_zero_point(weight, weight_zero_point.reshape(-1, 1))
     return multiply(
@@ -189,17 +183,10 @@ def _as_dense(
     ),
 )  # fmt: skip
 def contrib_dense_pack(
-    data: Array,
-    weight: Array,
-    input_zero_point: Array,
-    weight_zero_point: Array,
-    input_scale: Array,
-    weight_scale: Array,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None = None,
-    weight_layout: str = "NC",
-) -> Array:
+    data: Array, weight: Array, input_zero_point: Array, weight_zero_point: Array,
+    input_scale: Array, weight_scale: Array,
+    *, units: Dim | None, out_dtype: np.dtype[AnyValue] | None = None, weight_layout: str = "NC",
+) -> Array:  # fmt: skip
     """As ``qnn.dense``, of a weight kept in blocks such as those of NC32n4c."""
     plain = get("layout_transform").kernel(weight, src_layout=weight_layout, dst_layout="NC")
     parameters = (input_zero_point, weight_zero_point, input_scale, weight_scale)
@@ -230,17 +217,10 @@ def _batch_matmul_type(
     ],
 )  # fmt: skip
 def batch_matmul(
-    x: Array,
-    y: Array,
-    x_zero_point: Array,
-    y_zero_point: Array,
-    x_scale: Array,
-    y_scale: Array,
-    *,
-    out_dtype: np.dtype[AnyValue] | None = None,
-    transpose_a: bool = False,
+    x: Array, y: Array, x_zero_point: Array, y_zero_point: Array, x_scale: Array, y_scale: Array,
+    *, out_dtype: np.dtype[AnyValue] | None = None, transpose_a: bool = False,
     transpose_b: bool = False,
-) -> Array:
+) -> Array:  # fmt: skip
     """``y[b] = (x[b] - x_zero_point) @ (y[b] - y_zero_point)`` in int32, transposed as asked."""
     return multiply_batches(
         subtract_zero_point(x, x_zero_point),
@@ -253,14 +233,9 @@ def batch_matmul(
 
 @builder("qnn.op.batch_matmul")
 def build_batch_matmul(
-    x: Expr,
-    y: Expr,
-    x_zero_point: Expr,
-    y_zero_point: Expr,
-    x_scale: Expr,
-    y_scale: Expr,
+    x: Expr, y: Expr, x_zero_point: Expr, y_zero_point: Expr, x_scale: Expr, y_scale: Expr,
     out_dtype: AnyValue = "int32",
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Build ``qnn.batch_matmul`` with the right side transposed, the only form TVM builds."""
     parameters = (x_zero_point, y_zero_point, x_scale, y_scale)
     attrs = {"out_dtype": out_dtype, "transpose_b": True}

@@ -265,16 +265,10 @@ def dequantize(
 
 
 def _requantize_type(
-    data: TensorType,
-    input_scale: TensorType,
-    input_zero_point: TensorType,
-    output_scale: TensorType,
-    output_zero_point: TensorType,
-    *,
-    axis: int,
-    out_dtype: np.dtype[AnyValue] | None,
-    **_: AnyValue,
-) -> TensorType:
+    data: TensorType, input_scale: TensorType, input_zero_point: TensorType,
+    output_scale: TensorType, output_zero_point: TensorType,
+    *, axis: int, out_dtype: np.dtype[AnyValue] | None, **_: AnyValue,
+) -> TensorType:  # fmt: skip
     """Input parameters may be vectors along `axis`, output parameters are scalars."""
     require_dtype(data, ("int8", "uint8", "int16", "int32", "int64"), "data")
     if out_dtype is None or dtype_name(out_dtype) not in ("int8", "uint8", "int16", "int32"):
@@ -290,17 +284,10 @@ def _requantize_type(
 
 
 def _decompose_requantize(
-    data: Expr,
-    input_scale: Expr,
-    input_zero_point: Expr,
-    output_scale: Expr,
+    data: Expr, input_scale: Expr, input_zero_point: Expr, output_scale: Expr,
     output_zero_point: Expr,
-    *,
-    axis: int,
-    rounding: Rounding,
-    compute_dtype: ComputeDtype,
-    out_dtype: np.dtype[AnyValue],
-) -> Expr:
+    *, axis: int, rounding: Rounding, compute_dtype: ComputeDtype, out_dtype: np.dtype[AnyValue],
+) -> Expr:  # fmt: skip
     """The ratio of constant scales is a constant, in whatever form it enters."""
     config = current_requantize_config()
     away = (config.rounding if rounding == "None" else rounding) == "TONEAREST"
@@ -343,17 +330,11 @@ def _decompose_requantize(
     arguments=Arguments(defaults={"out_dtype": "int8"}),
 )  # fmt: skip
 def requantize(
-    data: Array,
-    input_scale: Array,
-    input_zero_point: Array,
-    output_scale: Array,
+    data: Array, input_scale: Array, input_zero_point: Array, output_scale: Array,
     output_zero_point: Array,
-    *,
-    axis: int = -1,
-    rounding: Rounding = "None",
-    compute_dtype: ComputeDtype = "None",
+    *, axis: int = -1, rounding: Rounding = "None", compute_dtype: ComputeDtype = "None",
     out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """``y = saturate(round((x - input_zero) * input_scale / output_scale) + output_zero)``.
 
     The ratio of the scales is a Q31 mantissa and a power of two, products are int64, halves

@@ -131,22 +131,11 @@ _S8 = {"low": -128, "high": 127}
     ],
 )
 def qlinear_conv2d(
-    data: Array,
-    weight: Array,
-    bias: Array | None,
-    data_scale: Array,
-    data_zero: Array,
-    weight_scale: Array,
-    weight_zero: Array,
-    out_scale: Array,
-    out_zero: Array,
-    *,
-    strides: tuple[int, ...] = (1, 1),
-    padding: tuple[int, ...] = (0, 0),
-    dilation: tuple[int, ...] = (1, 1),
-    groups: int = 1,
-    out_dtype: DType = np.dtype("uint8"),
-) -> Array:
+    data: Array, weight: Array, bias: Array | None, data_scale: Array, data_zero: Array,
+    weight_scale: Array, weight_zero: Array, out_scale: Array, out_zero: Array,
+    *, strides: tuple[int, ...] = (1, 1), padding: tuple[int, ...] = (0, 0),
+    dilation: tuple[int, ...] = (1, 1), groups: int = 1, out_dtype: DType = np.dtype("uint8"),
+) -> Array:  # fmt: skip
     """``y = saturate(rint(sums * data_scale * weight_scale / out_scale) + out_zero)``.
 
     ``sums = nn.conv2d(data - data_zero, weight - weight_zero) + bias``, halves round to even.
@@ -241,17 +230,10 @@ def _decompose_matmul(lhs: Expr, rhs: Expr, *parameters: Expr, out_dtype: DType)
     ],
 )
 def qlinear_matmul(
-    lhs: Array,
-    rhs: Array,
-    lhs_scale: Array,
-    lhs_zero: Array,
-    rhs_scale: Array,
-    rhs_zero: Array,
-    out_scale: Array,
-    out_zero: Array,
-    *,
-    out_dtype: DType = np.dtype("uint8"),
-) -> Array:
+    lhs: Array, rhs: Array, lhs_scale: Array, lhs_zero: Array, rhs_scale: Array, rhs_zero: Array,
+    out_scale: Array, out_zero: Array,
+    *, out_dtype: DType = np.dtype("uint8"),
+) -> Array:  # fmt: skip
     """``y = saturate(rint(sums * lhs_scale * rhs_scale / out_scale) + out_zero)``.
 
     ``sums = (lhs - lhs_zero) @ (rhs - rhs_zero)``, halves round to even.

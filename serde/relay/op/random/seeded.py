@@ -118,14 +118,9 @@ def _build_draw_decomposition(name: str, bounds: tuple[str, str]) -> AnyValue:
 
 
 def _draw(
-    source: AnyValue,
-    like: Array | None,
-    shape: tuple[int, ...] | None,
-    dtype: np.dtype[AnyValue] | None,
-    seed: float | None,
-    a: float,
-    b: float,
-) -> Array:
+    source: AnyValue, like: Array | None, shape: tuple[int, ...] | None,
+    dtype: np.dtype[AnyValue] | None, seed: float | None, a: float, b: float,
+) -> Array:  # fmt: skip
     wanted = np.dtype(dtype or (np.float32 if like is None else like.dtype))
     wide = np.dtype(_compute_dtype(wanted.name))
     sizes = (shape or ()) if like is None else like.shape

@@ -18,16 +18,10 @@ def _rows(data: Expr, begin: int, end: int) -> Expr:
 
 
 def _decompose_gru(
-    data: Expr,
-    input_weight: Expr,
-    recurrent_weight: Expr,
-    bias: Expr | None,
-    sequence_lens: Expr | None,
-    initial_h: Expr | None,
-    *,
-    recurrent: RecurrentLayer,
-    linear_before_reset: bool,
-) -> Expr:
+    data: Expr, input_weight: Expr, recurrent_weight: Expr, bias: Expr | None,
+    sequence_lens: Expr | None, initial_h: Expr | None,
+    *, recurrent: RecurrentLayer, linear_before_reset: bool,
+) -> Expr:  # fmt: skip
     """Update and reset gate share a product; the hidden gate has its own."""
     gates, size = recurrent.gates(_DEFAULTS), recurrent.hidden_size
     biases = unrolling.split_bias(bias)
@@ -103,16 +97,10 @@ def _decompose_gru(
     ],
 )
 def gru(
-    data: Array,
-    input_weight: Array,
-    recurrent_weight: Array,
-    bias: Array | None,
-    sequence_lens: Array | None,
-    initial_h: Array | None,
-    *,
-    recurrent: RecurrentLayer,
-    linear_before_reset: bool = False,
-) -> tuple[Array, Array]:
+    data: Array, input_weight: Array, recurrent_weight: Array, bias: Array | None,
+    sequence_lens: Array | None, initial_h: Array | None,
+    *, recurrent: RecurrentLayer, linear_before_reset: bool = False,
+) -> tuple[Array, Array]:  # fmt: skip
     """One layer of gated recurrent units.
 
     With f and g the activations, as ONNX has it::

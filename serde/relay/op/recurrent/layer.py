@@ -43,15 +43,10 @@ def require_shape(
 
 
 def layer_types(
-    data: TensorType,
-    input_weight: TensorType,
-    recurrent_weight: TensorType,
-    bias: TensorType | None,
-    sequence_lens: TensorType | None,
-    states: Sequence[tuple[str, TensorType | None, Dim]],
-    gates: int,
-    recurrent: RecurrentLayer,
-) -> tuple[TensorType, ...]:
+    data: TensorType, input_weight: TensorType, recurrent_weight: TensorType,
+    bias: TensorType | None, sequence_lens: TensorType | None,
+    states: Sequence[tuple[str, TensorType | None, Dim]], gates: int, recurrent: RecurrentLayer,
+) -> tuple[TensorType, ...]:  # fmt: skip
     """Return the types of the outputs and of the final states, after checking the operands.
 
     Args:
@@ -131,16 +126,10 @@ def relation(gates: int, defaults: Sequence[str]) -> Callable[..., tuple[TensorT
     """
 
     def infer(
-        data: TensorType,
-        input_weight: TensorType,
-        recurrent_weight: TensorType,
-        bias: TensorType | None,
-        sequence_lens: TensorType | None,
-        initial_h: TensorType | None,
-        *,
-        recurrent: RecurrentLayer,
-        **_: AnyValue,
-    ) -> tuple[TensorType, ...]:
+        data: TensorType, input_weight: TensorType, recurrent_weight: TensorType,
+        bias: TensorType | None, sequence_lens: TensorType | None, initial_h: TensorType | None,
+        *, recurrent: RecurrentLayer, **_: AnyValue,
+    ) -> tuple[TensorType, ...]:  # fmt: skip
         recurrent.gates(defaults)
         states = [("initial_h", initial_h, recurrent.hidden_size)]
         operands = (data, input_weight, recurrent_weight, bias, sequence_lens)
@@ -159,14 +148,9 @@ def completion(gates: int) -> Callable[..., Types]:
 
 
 def walk(
-    data: Array,
-    input_weight: Array,
-    bias: Array | None,
-    sequence_lens: Array | None,
-    states: Sequence[tuple[Array | None, int]],
-    step: Step,
-    recurrent: RecurrentLayer,
-) -> tuple[Array, ...]:
+    data: Array, input_weight: Array, bias: Array | None, sequence_lens: Array | None,
+    states: Sequence[tuple[Array | None, int]], step: Step, recurrent: RecurrentLayer,
+) -> tuple[Array, ...]:  # fmt: skip
     """Return the outputs at every place and the final states.
 
     A sequence that is shorter than the longest keeps its state beyond its end, from

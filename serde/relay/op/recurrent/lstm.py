@@ -17,20 +17,11 @@ _DEFAULTS = ("sigmoid", "tanh", "tanh")
 
 
 def _lstm_type(
-    data: TensorType,
-    input_weight: TensorType,
-    recurrent_weight: TensorType,
-    bias: TensorType | None,
-    sequence_lens: TensorType | None,
-    initial_h: TensorType | None,
-    initial_c: TensorType | None,
-    peephole: TensorType | None,
-    projection: TensorType | None,
-    *,
-    recurrent: RecurrentLayer,
-    input_forget: bool,
-    cell_clip: tuple[float, float] | None,
-) -> tuple[TensorType, ...]:
+    data: TensorType, input_weight: TensorType, recurrent_weight: TensorType,
+    bias: TensorType | None, sequence_lens: TensorType | None, initial_h: TensorType | None,
+    initial_c: TensorType | None, peephole: TensorType | None, projection: TensorType | None,
+    *, recurrent: RecurrentLayer, input_forget: bool, cell_clip: tuple[float, float] | None,
+) -> tuple[TensorType, ...]:  # fmt: skip
     """A projection makes the output as wide as it has rows."""
     recurrent.gates(_DEFAULTS)
     if cell_clip is not None and cell_clip[0] > cell_clip[1]:
@@ -61,20 +52,11 @@ def _complete_lstm(*given: TensorType | None, hidden_size: int, **attrs: AnyValu
 
 
 def _decompose_lstm(
-    data: Expr,
-    input_weight: Expr,
-    recurrent_weight: Expr,
-    bias: Expr | None,
-    sequence_lens: Expr | None,
-    initial_h: Expr | None,
-    initial_c: Expr | None,
-    peephole: Expr | None,
-    projection: Expr | None,
-    *,
-    recurrent: RecurrentLayer,
-    input_forget: bool,
-    cell_clip: tuple[float, float] | None,
-) -> Expr:
+    data: Expr, input_weight: Expr, recurrent_weight: Expr, bias: Expr | None,
+    sequence_lens: Expr | None, initial_h: Expr | None, initial_c: Expr | None,
+    peephole: Expr | None, projection: Expr | None,
+    *, recurrent: RecurrentLayer, input_forget: bool, cell_clip: tuple[float, float] | None,
+) -> Expr:  # fmt: skip
     """The four gates of a step share one product with the state."""
     gates = recurrent.gates(_DEFAULTS)
     numbers = range(len(gates))
@@ -174,20 +156,12 @@ def _decompose_lstm(
     ],
 )
 def lstm(
-    data: Array,
-    input_weight: Array,
-    recurrent_weight: Array,
-    bias: Array | None,
-    sequence_lens: Array | None,
-    initial_h: Array | None,
-    initial_c: Array | None,
-    peephole: Array | None,
-    projection: Array | None,
-    *,
-    recurrent: RecurrentLayer,
-    input_forget: bool = False,
+    data: Array, input_weight: Array, recurrent_weight: Array, bias: Array | None,
+    sequence_lens: Array | None, initial_h: Array | None, initial_c: Array | None,
+    peephole: Array | None, projection: Array | None,
+    *, recurrent: RecurrentLayer, input_forget: bool = False,
     cell_clip: tuple[float, float] | None = None,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, Array]:  # fmt: skip
     """One layer of long short-term memory.
 
     With f, g and h the activations, as ONNX has it::

@@ -11,15 +11,10 @@ _DEFAULTS = ("tanh",)
 
 
 def _decompose_rnn(
-    data: Expr,
-    input_weight: Expr,
-    recurrent_weight: Expr,
-    bias: Expr | None,
-    sequence_lens: Expr | None,
-    initial_h: Expr | None,
-    *,
-    recurrent: RecurrentLayer,
-) -> Expr:
+    data: Expr, input_weight: Expr, recurrent_weight: Expr, bias: Expr | None,
+    sequence_lens: Expr | None, initial_h: Expr | None,
+    *, recurrent: RecurrentLayer,
+) -> Expr:  # fmt: skip
     """Biases of input and state are added before the walk."""
     gates = recurrent.gates(_DEFAULTS)
     weights = [unrolling.take_direction(recurrent_weight, number) for number in range(len(gates))]
@@ -69,15 +64,10 @@ def _decompose_rnn(
     ],
 )
 def rnn(
-    data: Array,
-    input_weight: Array,
-    recurrent_weight: Array,
-    bias: Array | None,
-    sequence_lens: Array | None,
-    initial_h: Array | None,
-    *,
-    recurrent: RecurrentLayer,
-) -> tuple[Array, Array]:
+    data: Array, input_weight: Array, recurrent_weight: Array, bias: Array | None,
+    sequence_lens: Array | None, initial_h: Array | None,
+    *, recurrent: RecurrentLayer,
+) -> tuple[Array, Array]:  # fmt: skip
     """One plain recurrent layer: ``H = f(X @ W.T + H @ R.T + Wb + Rb)``, with f the activation.
 
     Args:

@@ -66,14 +66,9 @@ def shape_of(x: Expr) -> tuple[Dim, ...]:
 
 
 def unroll(
-    data: Expr,
-    input_weight: Expr,
-    bias: Expr | None,
-    sequence_lens: Expr | None,
-    states: Sequence[tuple[Expr | None, Dim]],
-    step: StepBuilder,
-    recurrent: RecurrentLayer,
-) -> Expr:
+    data: Expr, input_weight: Expr, bias: Expr | None, sequence_lens: Expr | None,
+    states: Sequence[tuple[Expr | None, Dim]], step: StepBuilder, recurrent: RecurrentLayer,
+) -> Expr:  # fmt: skip
     """Return the tuple of outputs and final states; arguments as of the kernels' ``walk``."""
     if recurrent.layout == "NTC":
         data = call("transpose", data, axes=(1, 0, 2))

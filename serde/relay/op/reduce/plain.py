@@ -124,16 +124,10 @@ def _mean(data: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
 
 
 def declare(
-    name: str,
-    reduction: Reduce,
-    doc: str,
-    *,
-    infer: Callable[..., TensorType],
-    dtype: str = "float32",
-    more: Sequence[Sample] = (),
-    decompose: Callable[..., Expr] | None = None,
-    traits: Traits = (),
-) -> None:
+    name: str, reduction: Reduce, doc: str,
+    *, infer: Callable[..., TensorType], dtype: str = "float32", more: Sequence[Sample] = (),
+    decompose: Callable[..., Expr] | None = None, traits: Traits = (),
+) -> None:  # fmt: skip
     """Declare `reduction`, which gets the axes that are reduced, as the operator `name`."""
 
     def kernel(

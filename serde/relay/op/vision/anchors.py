@@ -240,14 +240,9 @@ def _decode_boxes(offsets: Array, anchor: Array, variances: Sequence[float]) -> 
 
 @builder("vision.multibox_transform_loc")
 def build_multibox_transform_loc(
-    cls_prob: Expr,
-    loc_pred: Expr,
-    anchor: Expr,
-    clip: bool = True,
-    threshold: float = 0.01,
-    variances: AnyValue = (0.1, 0.1, 0.2, 0.2),
-    keep_background: bool = False,
-) -> TupleWrapper:
+    cls_prob: Expr, loc_pred: Expr, anchor: Expr, clip: bool = True, threshold: float = 0.01,
+    variances: AnyValue = (0.1, 0.1, 0.2, 0.2), keep_background: bool = False,
+) -> TupleWrapper:  # fmt: skip
     """Build ``vision.multibox_transform_loc``."""
     result = call(
         "vision.multibox_transform_loc", cls_prob, loc_pred, anchor, clip=clip, threshold=threshold,

@@ -433,19 +433,11 @@ def build_non_max_suppression(
 ) -> Expr | TupleWrapper: ...
 @builder("vision.non_max_suppression")
 def build_non_max_suppression(
-    data: Expr,
-    valid_count: Expr,
-    indices: Expr,
-    max_output_size: AnyValue = -1,
-    iou_threshold: AnyValue = 0.5,
-    force_suppress: bool = False,
-    top_k: int = -1,
-    coord_start: int = 2,
-    score_index: int = 1,
-    id_index: int = 0,
-    return_indices: bool = True,
+    data: Expr, valid_count: Expr, indices: Expr, max_output_size: AnyValue = -1,
+    iou_threshold: AnyValue = 0.5, force_suppress: bool = False, top_k: int = -1,
+    coord_start: int = 2, score_index: int = 1, id_index: int = 0, return_indices: bool = True,
     invalid_to_bottom: bool = False,
-) -> Expr | TupleWrapper:
+) -> Expr | TupleWrapper:  # fmt: skip
     """Build ``vision.non_max_suppression``; limit and threshold are numbers or expressions."""
     result = call(
         "vision.non_max_suppression", data, valid_count, indices, scalar(max_output_size, "int32"),

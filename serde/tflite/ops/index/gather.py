@@ -75,16 +75,10 @@ def export_gather_nd(ctx: Export, data: Value, indices: Value, *, batch_dims: in
 
 @OPS.imports("STABLEHLO_GATHER", ignored=("indices_are_sorted",))
 def import_stablehlo_gather(
-    ctx: Import,
-    x: Expr,
-    starts: Expr,
-    *,
-    offset_dims: AnyValue = None,
-    collapsed_slice_dims: AnyValue = None,
-    start_index_map: AnyValue = None,
-    index_vector_dim: int = 0,
-    slice_sizes: AnyValue = None,
-) -> Expr:
+    ctx: Import, x: Expr, starts: Expr,
+    *, offset_dims: AnyValue = None, collapsed_slice_dims: AnyValue = None,
+    start_index_map: AnyValue = None, index_vector_dim: int = 0, slice_sizes: AnyValue = None,
+) -> Expr:  # fmt: skip
     """Slices whose starts are moved to where they lie in the tensor."""
     shape, rank = ctx.static_shape(x), len(ctx.static_shape(x))
     sizes, collapsed = ctx.numbers(slice_sizes, rank), ctx.axes(collapsed_slice_dims, rank)
@@ -149,15 +143,9 @@ def slice_grid(ctx: Import, sizes: Sequence[int], dtype: str) -> Expr:
 
 @OPS.imports("EMBEDDING_LOOKUP_SPARSE")
 def import_embedding_lookup_sparse(
-    ctx: Import,
-    ids: Expr,
-    indices: Expr,
-    dense_shape: Expr,
-    weights: Expr,
-    table: Expr,
-    *,
-    combiner: int = 0,
-) -> Expr:
+    ctx: Import, ids: Expr, indices: Expr, dense_shape: Expr, weights: Expr, table: Expr,
+    *, combiner: int = 0,
+) -> Expr:  # fmt: skip
     """Rows of the table times their weights, added where indices but the last are the same.
 
     The sum is divided by that of the weights, or by the root of that of their squares.

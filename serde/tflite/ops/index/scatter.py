@@ -109,17 +109,11 @@ _MODES: dict[str, Literal["update", "add", "mul", "min", "max"]] = {
 
 @OPS.imports("STABLEHLO_SCATTER", ignored=("indices_are_sorted", "unique_indices"))
 def import_stablehlo_scatter(
-    ctx: Import,
-    x: Expr,
-    starts: Expr,
-    updates: Expr,
-    *,
-    update_window_dims: AnyValue = None,
-    inserted_window_dims: AnyValue = None,
-    scatter_dims_to_operand_dims: AnyValue = None,
-    index_vector_dim: int = 0,
+    ctx: Import, x: Expr, starts: Expr, updates: Expr,
+    *, update_window_dims: AnyValue = None, inserted_window_dims: AnyValue = None,
+    scatter_dims_to_operand_dims: AnyValue = None, index_vector_dim: int = 0,
     update_computation_subgraph_index: int = 0,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Slices are combined with what is there; what lies outside of the tensor is left out.
 
     So each element has a place in the row of all elements, and one behind it is cut off again.

@@ -28,19 +28,10 @@ def import_slice(ctx: Import, x: Expr, begin: Expr, size: Expr) -> Expr:
 
 @OPS.imports("STRIDED_SLICE")
 def import_strided_slice(
-    ctx: Import,
-    x: Expr,
-    begin: Expr,
-    end: Expr,
-    strides: Expr,
-    *,
-    begin_mask: int = 0,
-    end_mask: int = 0,
-    ellipsis_mask: int = 0,
-    new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0,
-    offset: bool = False,
-) -> Expr:
+    ctx: Import, x: Expr, begin: Expr, end: Expr, strides: Expr,
+    *, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0, new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0, offset: bool = False,
+) -> Expr:  # fmt: skip
     """Bits of the masks stand for entries of the operands."""
     steps = ctx.ints(strides)
     axis, entries = 0, list[tuple[int, int]]()
@@ -69,17 +60,10 @@ def import_strided_slice(
 
 
 def _sliced(
-    ctx: Import,
-    x: Expr,
-    begin: Expr,
-    end: Expr,
-    steps: Sequence[int],
-    entries: Sequence[tuple[int, int]],
-    begin_mask: int,
-    end_mask: int,
-    dropped: Sequence[int],
+    ctx: Import, x: Expr, begin: Expr, end: Expr, steps: Sequence[int],
+    entries: Sequence[tuple[int, int]], begin_mask: int, end_mask: int, dropped: Sequence[int],
     offset: bool,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Return the slices along the axes that entries stand for."""
     starts, ends = ctx.ints(begin), ctx.ints(end)
     first, last, strides, axes = [], [], [], []
@@ -153,15 +137,10 @@ def import_stablehlo_slice(
 
 @OPS.exports("strided_slice", when=lambda node: node.attrs["begin"] is not None)
 def export_strided_slice(
-    ctx: Export,
-    data: Value,
-    *,
-    begin: tuple[int, ...],
-    end: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    slice_mode: str,
-    axes: tuple[int, ...] | None,
-) -> Value:
+    ctx: Export, data: Value,
+    *, begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...] | None,
+    slice_mode: str, axes: tuple[int, ...] | None,
+) -> Value:  # fmt: skip
     """Ends beyond the axis are those of the axis; masks say what is not cut."""
     rank = ctx.type(data).rank
     named = range(len(begin)) if axes is None else axes

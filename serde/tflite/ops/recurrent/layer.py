@@ -77,15 +77,9 @@ def state_of(
 
 
 def written(
-    ctx: Export,
-    op: str,
-    x: Value,
-    operands: Sequence[Value | None],
-    layer: RecurrentLayer,
-    number: int,
-    width: int,
-    **options: AnyValue,
-) -> tuple[Value, Value]:
+    ctx: Export, op: str, x: Value, operands: Sequence[Value | None], layer: RecurrentLayer,
+    number: int, width: int, **options: AnyValue,
+) -> tuple[Value, Value]:  # fmt: skip
     """Write a direction of a layer; return the outputs of all steps, and of the last.
 
     Engines that cut a graph in parts see that an operator reads a result, and not that one

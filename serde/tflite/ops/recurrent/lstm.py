@@ -47,15 +47,10 @@ def _stacked(ctx: Import, gates: Sequence[Expr | None]) -> Expr:
 
 @OPS.imports("UNIDIRECTIONAL_SEQUENCE_LSTM", ignored=("asymmetric_quantize_inputs",))
 def import_sequence_lstm(
-    ctx: Import,
-    x: Expr,
-    *operands: Expr | None,
-    fused_activation_function: int = 0,
-    cell_clip: float = 0.0,
-    proj_clip: float = 0.0,
-    time_major: bool = False,
+    ctx: Import, x: Expr, *operands: Expr | None, fused_activation_function: int = 0,
+    cell_clip: float = 0.0, proj_clip: float = 0.0, time_major: bool = False,
     diagonal_recurrent_tensors: bool = False,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Operands are those of :func:`_layer`; the states are the last of the first nineteen."""
     if diagonal_recurrent_tensors:
         raise Unsupported("recurrent weights that are diagonals")
@@ -89,14 +84,9 @@ def import_lstm(
 
 
 def _layer(
-    ctx: Import,
-    x: Expr,
-    operands: Sequence[Expr | None],
-    layout: Layout,
-    activation: int,
-    cell_clip: float,
-    proj_clip: float,
-) -> tuple[Expr, Expr, Expr]:
+    ctx: Import, x: Expr, operands: Sequence[Expr | None], layout: Layout, activation: int,
+    cell_clip: float, proj_clip: float,
+) -> tuple[Expr, Expr, Expr]:  # fmt: skip
     """Return the outputs of all steps, and the states behind the last.
 
     Operands are weights of the input (4), of the state (4), peepholes (3), biases (4), the
@@ -207,15 +197,10 @@ def _step(
 
 @OPS.imports("BIDIRECTIONAL_SEQUENCE_LSTM", ignored=("asymmetric_quantize_inputs",))
 def import_bidirectional_lstm(
-    ctx: Import,
-    x: Expr,
-    *operands: Expr | None,
-    fused_activation_function: int = 0,
-    cell_clip: float = 0.0,
-    proj_clip: float = 0.0,
-    merge_outputs: bool = False,
+    ctx: Import, x: Expr, *operands: Expr | None, fused_activation_function: int = 0,
+    cell_clip: float = 0.0, proj_clip: float = 0.0, merge_outputs: bool = False,
     time_major: bool = True,
-) -> Sequence[Expr]:
+) -> Sequence[Expr]:  # fmt: skip
     """Seventeen operands for each direction, then two states for each."""
     given = [*operands, *([None] * (47 - len(operands)))]
     if any(each is not None for each in given[38:]):
@@ -246,21 +231,11 @@ _PARTS = (0, 2, 3, 1)
 
 @OPS.exports("serde.lstm", when=_is_lstm)
 def export_lstm(
-    ctx: Export,
-    data: Value,
-    input_weight: Value,
-    recurrent_weight: Value,
-    bias: Value | None,
-    sequence_lens: Value | None,
-    initial_h: Value | None,
-    initial_c: Value | None,
-    peephole: Value | None,
-    projection: Value | None,
-    *,
-    layer: RecurrentLayer,
-    input_forget: bool,
-    cell_clip: tuple[float, float] | None,
-) -> tuple[Value, ...]:
+    ctx: Export, data: Value, input_weight: Value, recurrent_weight: Value, bias: Value | None,
+    sequence_lens: Value | None, initial_h: Value | None, initial_c: Value | None,
+    peephole: Value | None, projection: Value | None,
+    *, layer: RecurrentLayer, input_forget: bool, cell_clip: tuple[float, float] | None,
+) -> tuple[Value, ...]:  # fmt: skip
     """The states are variable tensors, which the graph sets before each layer."""
     size = layer.hidden_size
     options = {

@@ -26,16 +26,9 @@ from serde.tflite.ops.table import OPS, Export, Import, Value
 
 @OPS.imports("SVDF", ignored=("asymmetric_quantize_inputs",))
 def import_svdf(
-    ctx: Import,
-    x: Expr,
-    feature: Expr,
-    time: Expr,
-    bias: Expr | None,
-    state: Expr,
-    *,
-    rank: int = 0,
-    fused_activation_function: int = 0,
-) -> Expr:
+    ctx: Import, x: Expr, feature: Expr, time: Expr, bias: Expr | None, state: Expr,
+    *, rank: int = 0, fused_activation_function: int = 0,
+) -> Expr:  # fmt: skip
     """Features are filtered along time; the state holds those of the steps before."""
     filters, steps = ctx.static_shape(time, 2)
     batch = ctx.static_shape(state, 2)[0]
@@ -56,15 +49,9 @@ _PLAIN: dict[int, Literal["affine", "relu", "tanh"]] = {0: "affine", 1: "relu", 
 
 
 def _plain(
-    ctx: Import,
-    x: Expr,
-    weights: Expr,
-    recurrent: Expr,
-    bias: Expr,
-    state: Expr,
-    function: int,
+    ctx: Import, x: Expr, weights: Expr, recurrent: Expr, bias: Expr, state: Expr, function: int,
     layout: Layout,
-) -> tuple[Expr, Expr]:
+) -> tuple[Expr, Expr]:  # fmt: skip
     """Return the outputs of all steps, and the state behind the last."""
     if function not in _PLAIN:
         raise Unsupported(f"a recurrent layer of the activation {function}")
@@ -83,15 +70,9 @@ def _plain(
 
 @OPS.imports("RNN", ignored=("asymmetric_quantize_inputs",))
 def import_rnn(
-    ctx: Import,
-    x: Expr,
-    weights: Expr,
-    recurrent: Expr,
-    bias: Expr,
-    state: Expr,
-    *,
-    fused_activation_function: int = 0,
-) -> Expr:
+    ctx: Import, x: Expr, weights: Expr, recurrent: Expr, bias: Expr, state: Expr,
+    *, fused_activation_function: int = 0,
+) -> Expr:  # fmt: skip
     step, function = relay.expand_dims(x, axis=0), fused_activation_function
     found, last = _plain(ctx, step, weights, recurrent, bias, state, function, "TNC")
     ctx.update(4, last)
@@ -100,16 +81,9 @@ def import_rnn(
 
 @OPS.imports("UNIDIRECTIONAL_SEQUENCE_RNN", ignored=("asymmetric_quantize_inputs",))
 def import_sequence_rnn(
-    ctx: Import,
-    x: Expr,
-    weights: Expr,
-    recurrent: Expr,
-    bias: Expr,
-    state: Expr,
-    *,
-    time_major: bool = False,
-    fused_activation_function: int = 0,
-) -> Expr:
+    ctx: Import, x: Expr, weights: Expr, recurrent: Expr, bias: Expr, state: Expr,
+    *, time_major: bool = False, fused_activation_function: int = 0,
+) -> Expr:  # fmt: skip
     layout: Layout = "TNC" if time_major else "NTC"
     parts = (x, weights, recurrent, bias, state, fused_activation_function, layout)
     found, last = _plain(ctx, *parts)
@@ -148,16 +122,10 @@ def _is_rnn(node: Call) -> bool:
 
 @OPS.exports("serde.rnn", when=_is_rnn)
 def export_rnn(
-    ctx: Export,
-    data: Value,
-    input_weight: Value,
-    recurrent_weight: Value,
-    bias: Value | None,
-    sequence_lens: Value | None,
-    initial_h: Value | None,
-    *,
-    layer: RecurrentLayer,
-) -> tuple[Value, ...]:
+    ctx: Export, data: Value, input_weight: Value, recurrent_weight: Value, bias: Value | None,
+    sequence_lens: Value | None, initial_h: Value | None,
+    *, layer: RecurrentLayer,
+) -> tuple[Value, ...]:  # fmt: skip
     """Likewise."""
     size = layer.hidden_size
     function = 1 if "relu" in layer.activations else TANH

@@ -72,15 +72,10 @@ class Repeated:
 
 
 def repeat(
-    ctx: Import,
-    given: Sequence[Var],
-    state: Sequence[Expr],
-    numbers: Sequence[bool],
+    ctx: Import, given: Sequence[Var], state: Sequence[Expr], numbers: Sequence[bool],
     body: Callable[[Values, Sequence[Var]], list[AnyValue]],
-    *,
-    skip: int = 0,
-    behind: bool = False,
-) -> Repeated:
+    *, skip: int = 0, behind: bool = False,
+) -> Repeated:  # fmt: skip
     """Return the body of a loop whose states have types that join those before and behind it.
 
     Args:

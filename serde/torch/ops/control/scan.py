@@ -24,17 +24,10 @@ def _is_along_axes(call: Call) -> bool:
 
 @OPS.exports("serde.scan", when=_is_along_axes)
 def export_scan(
-    ctx: Export,
-    state: tuple[Value, ...],
-    scanned: tuple[Value, ...],
-    captures: tuple[Value, ...],
-    *,
-    body: Function,
-    axes: tuple[int, ...],
-    reverse: tuple[bool, ...],
-    out_axes: tuple[int, ...],
+    ctx: Export, state: tuple[Value, ...], scanned: tuple[Value, ...], captures: tuple[Value, ...],
+    *, body: Function, axes: tuple[int, ...], reverse: tuple[bool, ...], out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
-) -> Writing[tuple[Value, ...]]:
+) -> Writing[tuple[Value, ...]]:  # fmt: skip
     """A slice is taken by its index; results that are stacked backwards are flipped."""
     types = value_types(ctx.result)
     axes = axes or (0,) * len(scanned)

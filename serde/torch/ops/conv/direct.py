@@ -80,15 +80,9 @@ def import_depthwise_conv(
     ignored=("benchmark", "deterministic", "cudnn_enabled", "allow_tf32"),
 )  # fmt: skip
 def import_convolution(
-    ctx: Import,
-    input: Expr,
-    weight: Expr,
-    bias: Expr | None = None,
-    *,
-    conv: ConvAttributes,
-    transposed: bool,
-    output_padding: Sizes = 0,
-) -> Expr:
+    ctx: Import, input: Expr, weight: Expr, bias: Expr | None = None,
+    *, conv: ConvAttributes, transposed: bool, output_padding: Sizes = 0,
+) -> Expr:  # fmt: skip
     if transposed:
         return convolve_transposed(
             ctx, input, weight, bias, conv=conv, output_padding=output_padding
@@ -124,15 +118,9 @@ OPS.expands(*CONVOLUTIONS)(convolution_on_floats("float64"))
 
 @OPS.imports("aten::convolution_backward", ignored=("bias_sizes", "output_padding"))
 def import_convolution_backward(
-    ctx: Import,
-    grad_output: Expr,
-    input: Expr,
-    weight: Expr,
-    *,
-    conv: ConvAttributes,
-    transposed: bool,
-    output_mask: tuple[bool, ...],
-) -> tuple[Expr, ...]:
+    ctx: Import, grad_output: Expr, input: Expr, weight: Expr,
+    *, conv: ConvAttributes, transposed: bool, output_mask: tuple[bool, ...],
+) -> tuple[Expr, ...]:  # fmt: skip
     """The gradients of data, weight and bias."""
     if transposed:
         raise Unsupported("the gradient of a transposed convolution")

@@ -101,14 +101,9 @@ class RelayConv(Convolution):
 
 
 def write_conv(
-    ctx: Export,
-    name: str,
-    x: Value,
-    w: Value,
-    bias: Value | None,
-    inputs: Dim,
+    ctx: Export, name: str, x: Value, w: Value, bias: Value | None, inputs: Dim,
     options: dict[str, object],
-) -> Value:
+) -> Value:  # fmt: skip
     """Write a layer where its weights are weights, a function elsewhere.
 
     Args:

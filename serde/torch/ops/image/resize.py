@@ -91,15 +91,9 @@ def _scale_by_factors(
 
 
 def resize(
-    ctx: ImportContext,
-    x: Expr,
-    size: Sequence[SymInt] | None,
-    factors: Scales | None,
-    *,
-    mode: str,
-    align_corners: bool = False,
-    antialias: bool = False,
-) -> Expr:
+    ctx: ImportContext, x: Expr, size: Sequence[SymInt] | None, factors: Scales | None,
+    *, mode: str, align_corners: bool = False, antialias: bool = False,
+) -> Expr:  # fmt: skip
     """Return a resizing by a mode of ``F.interpolate``."""
     rank = _check(ctx, x, size, factors)
     scales = factors or [None] * rank

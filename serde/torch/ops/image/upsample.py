@@ -94,16 +94,11 @@ def _each(value: Size | Factor, rank: int) -> tuple[SymInt | float, ...] | None:
 
 @OPS.imports("aten::__interpolate", "aten::__upsample", "aten::__upsample_nearest")
 def import_interpolate(
-    ctx: Import,
-    input: Expr,
-    *,
-    size: Size = None,
-    scale_factor: Factor = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
+    ctx: Import, input: Expr,
+    *, size: Size = None, scale_factor: Factor = None, mode: str = "nearest",
+    align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
     antialias: bool = False,
-) -> Expr:
+) -> Expr:  # fmt: skip
     ctx.require_rank(input, 3, 5)
     rank = ctx.type(input).rank - 2
     wanted = _each(size, rank)

@@ -86,15 +86,9 @@ def _identity(reduce: Reduction, dtype: str) -> float | int:
 
 
 def _reduce(
-    ctx: Import,
-    x: Expr,
-    axis: int,
-    index: Expr,
-    updates: Expr,
-    reduce: Reduction,
-    *,
-    include_self: bool,
-) -> Expr:
+    ctx: Import, x: Expr, axis: int, index: Expr, updates: Expr, reduce: Reduction,
+    *, include_self: bool,
+) -> Expr:  # fmt: skip
     """Return `x` with what comes to a place reduced, with or without what is there."""
     dtype = ctx.dtype(x)
     if 0 in ctx.type(index).shape:
@@ -118,15 +112,9 @@ def _reduce(
 
 @OPS.imports("aten::scatter_reduce")
 def import_scatter_reduce(
-    ctx: Import,
-    self: Expr,
-    index: Expr,
-    src: Expr,
-    *,
-    dim: int,
-    reduce: Reduction,
-    include_self: bool = True,
-) -> Expr:
+    ctx: Import, self: Expr, index: Expr, src: Expr,
+    *, dim: int, reduce: Reduction, include_self: bool = True,
+) -> Expr:  # fmt: skip
     axis = ctx.axis(self, dim)
     if 0 not in ctx.type(index).shape and not _alike(ctx, index, src):
         src = relay.slice_like(at_least_vector(ctx, src), at_least_vector(ctx, index))
@@ -168,15 +156,9 @@ def import_index_copy(ctx: Import, self: Expr, index: Expr, source: Expr, *, dim
 
 @OPS.imports("aten::index_reduce")
 def import_index_reduce(
-    ctx: Import,
-    self: Expr,
-    index: Expr,
-    source: Expr,
-    *,
-    dim: int,
-    reduce: Reduction,
-    include_self: bool = True,
-) -> Expr:
+    ctx: Import, self: Expr, index: Expr, source: Expr,
+    *, dim: int, reduce: Reduction, include_self: bool = True,
+) -> Expr:  # fmt: skip
     axis, source = ctx.axis(self, dim), at_least_vector(ctx, source)
     places = _spread_index(ctx, index, source, axis)
     return _reduce(ctx, self, axis, places, source, reduce, include_self=include_self)

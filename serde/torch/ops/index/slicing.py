@@ -175,15 +175,9 @@ def _select_computed(ctx: Import, x: Expr, axis: int, index: SymInt) -> Expr:
 
 @OPS.imports("aten::slice_scatter", "aten::slice_inverse")
 def import_slice_scatter(
-    ctx: Import,
-    self: Expr,
-    src: Expr,
-    *,
-    dim: int = 0,
-    start: SymInt | None = None,
-    end: SymInt | None = None,
-    step: SymInt = 1,
-) -> Expr:
+    ctx: Import, self: Expr, src: Expr,
+    *, dim: int = 0, start: SymInt | None = None, end: SymInt | None = None, step: SymInt = 1,
+) -> Expr:  # fmt: skip
     axis = ctx.axis(self, dim)
     ctx.require_rank(self, 1)
     by = ctx.fixed(step)
@@ -284,15 +278,9 @@ def export_slice_like(
 
 @OPS.exports("dyn.strided_slice")
 def export_dyn_strided_slice(
-    ctx: Export,
-    data: Value,
-    begin: Value,
-    end: Value,
-    strides: Value,
-    *,
-    slice_mode: str,
-    axes: tuple[int, ...] | None,
-) -> Value:
+    ctx: Export, data: Value, begin: Value, end: Value, strides: Value,
+    *, slice_mode: str, axes: tuple[int, ...] | None,
+) -> Value:  # fmt: skip
     rank = ctx.type(data).rank
     chosen = [axis % rank for axis in axes] if axes is not None else []
     if axes is None:

@@ -80,15 +80,9 @@ def import_bucketize(
 
 @OPS.imports("aten::searchsorted")
 def import_searchsorted(
-    ctx: Import,
-    sorted_sequence: Expr,
-    self: Expr,
-    sorter: Expr | None = None,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
-    side: str | None = None,
-) -> Expr:
+    ctx: Import, sorted_sequence: Expr, self: Expr, sorter: Expr | None = None,
+    *, out_int32: bool = False, right: bool = False, side: str | None = None,
+) -> Expr:  # fmt: skip
     """The side counts where it is told; a sorter is what sorts the sequence."""
     row = sorted_sequence
     if sorter is not None:

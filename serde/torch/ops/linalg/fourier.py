@@ -66,15 +66,10 @@ def import_imag(ctx: Import, self: Expr) -> Expr:
 
 
 def _transform(
-    ctx: Import,
-    self: Expr,
-    *,
-    n: int | None = None,
-    dim: int = -1,
-    norm: Norm | None = None,
-    inverse: bool = False,
+    ctx: Import, self: Expr,
+    *, n: int | None = None, dim: int = -1, norm: Norm | None = None, inverse: bool = False,
     onesided: bool = False,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Return a transform along one axis, of which the inverse divides by the length by default."""
     if not ctx.is_complex(self):
         _require_real(ctx, self)

@@ -330,16 +330,10 @@ def import_bilinear(
 
 @OPS.imports("aten::_trilinear", ignored=("unroll_dim",))
 def import_trilinear(
-    ctx: Import,
-    i1: Expr,
-    i2: Expr,
-    i3: Expr,
-    *,
-    expand1: tuple[int, ...],
-    expand2: tuple[int, ...],
-    expand3: tuple[int, ...],
+    ctx: Import, i1: Expr, i2: Expr, i3: Expr,
+    *, expand1: tuple[int, ...], expand2: tuple[int, ...], expand3: tuple[int, ...],
     sumdim: tuple[int, ...],
-) -> Expr:
+) -> Expr:  # fmt: skip
     """The product of three tensors, each with axes of length 1 put in, summed over axes."""
     parts = []
     for x, axes in ((i1, expand1), (i2, expand2), (i3, expand3)):

@@ -180,17 +180,10 @@ def export_rms_norm(ctx: Export, data: Value, gamma: Value, *, axis: int, epsilo
 
 @OPS.imports("aten::native_layer_norm_backward")
 def import_layer_norm_backward(
-    ctx: Import,
-    grad_out: Expr,
-    input: Expr,
-    mean: Expr,
-    rstd: Expr,
-    weight: Expr | None = None,
+    ctx: Import, grad_out: Expr, input: Expr, mean: Expr, rstd: Expr, weight: Expr | None = None,
     bias: Expr | None = None,
-    *,
-    normalized_shape: tuple[SymInt, ...],
-    output_mask: tuple[bool, ...],
-) -> tuple[Expr, ...]:
+    *, normalized_shape: tuple[SymInt, ...], output_mask: tuple[bool, ...],
+) -> tuple[Expr, ...]:  # fmt: skip
     """The gradients of data, weight and bias, of which none is asked for where a mask says so."""
     rank = ctx.type(input).rank
     start = rank - len(normalized_shape)

@@ -27,14 +27,9 @@ def _scaled(ctx: Import, x: Expr, weight: Expr | None, bias: Expr | None) -> tup
 
 
 def _normalize_channels(
-    ctx: Import,
-    x: Expr,
-    weight: Expr | None,
-    bias: Expr | None,
-    mean: Expr,
-    variance: Expr,
+    ctx: Import, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr, variance: Expr,
     eps: float,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Return data normalised by a mean and a variance for each channel."""
     dtype = ctx.dtype(mean)
     given = (
@@ -49,15 +44,9 @@ def _normalize_channels(
 
 
 def _batch_norm(
-    ctx: Import,
-    x: Expr,
-    weight: Expr | None,
-    bias: Expr | None,
-    mean: Expr | None,
-    variance: Expr | None,
-    training: bool,
-    eps: float,
-) -> tuple[Expr, Expr, Expr]:
+    ctx: Import, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr | None,
+    variance: Expr | None, training: bool, eps: float,
+) -> tuple[Expr, Expr, Expr]:  # fmt: skip
     """Return normalised data; the mean and inverse deviation of the batch, else empty tensors."""
     kind = ctx.dtype(x if weight is None else weight)
     if not training and mean is not None and variance is not None and ctx.type(x).rank > 1:
@@ -95,34 +84,19 @@ def update_statistics(
 
 @OPS.imports("aten::batch_norm", ignored=("momentum", "cudnn_enabled"))
 def import_batch_norm(
-    ctx: Import,
-    input: Expr,
-    weight: Expr | None = None,
-    bias: Expr | None = None,
-    running_mean: Expr | None = None,
-    running_var: Expr | None = None,
-    *,
-    training: bool,
-    eps: float,
-) -> Expr:
+    ctx: Import, input: Expr, weight: Expr | None = None, bias: Expr | None = None,
+    running_mean: Expr | None = None, running_var: Expr | None = None,
+    *, training: bool, eps: float,
+) -> Expr:  # fmt: skip
     """In training the statistics are those of the batch."""
     return _batch_norm(ctx, input, weight, bias, running_mean, running_var, training, eps)[0]
 
 
 def _import_native(
-    ctx: Import,
-    input: Expr,
-    weight: Expr | None = None,
-    bias: Expr | None = None,
-    running_mean: Expr | None = None,
-    running_var: Expr | None = None,
-    *,
-    training: bool,
-    momentum: float,
-    eps: float,
-    reserve: bool,
-    updates: bool,
-) -> tuple[Expr, ...]:
+    ctx: Import, input: Expr, weight: Expr | None = None, bias: Expr | None = None,
+    running_mean: Expr | None = None, running_var: Expr | None = None,
+    *, training: bool, momentum: float, eps: float, reserve: bool, updates: bool,
+) -> tuple[Expr, ...]:  # fmt: skip
     """Beside the data mean and inverse deviation of the batch, of which inference has none.
 
     Behind them stand an empty reserve and the running statistics as they are at last, where the
@@ -156,16 +130,10 @@ OPS.imports("aten::_batch_norm_with_update_functional", "aten::_batch_norm_with_
 
 @OPS.imports("aten::instance_norm", ignored=("momentum", "cudnn_enabled"))
 def import_instance_norm(
-    ctx: Import,
-    input: Expr,
-    weight: Expr | None = None,
-    bias: Expr | None = None,
-    running_mean: Expr | None = None,
-    running_var: Expr | None = None,
-    *,
-    use_input_stats: bool,
-    eps: float,
-) -> Expr:
+    ctx: Import, input: Expr, weight: Expr | None = None, bias: Expr | None = None,
+    running_mean: Expr | None = None, running_var: Expr | None = None,
+    *, use_input_stats: bool, eps: float,
+) -> Expr:  # fmt: skip
     if not use_input_stats and running_mean is not None and running_var is not None:
         return _normalize_channels(ctx, input, weight, bias, running_mean, running_var, eps)
     return call(
@@ -222,15 +190,9 @@ def _vector(ctx: Export, like: Value, value: float) -> Value:
 
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
-    ctx: Export,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    moving_mean: Value,
-    moving_var: Value,
-    *,
-    norm: ChannelNorm,
-) -> tuple[Value, Value, Value]:
+    ctx: Export, data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value,
+    *, norm: ChannelNorm,
+) -> tuple[Value, Value, Value]:  # fmt: skip
     """A factor or a shift that does not count is the constant that it is, in a layer."""
     given = (moving_mean, moving_var, *norm.affine(gamma, beta))
     used = [each for each in given if each is not None]

@@ -186,15 +186,10 @@ def import_embedding_byte(ctx: Import, indices: Expr, *, weight: PackedParams) -
     "quantized::embedding_bag_byte", ignored=("pruned_weights", "scale_grad_by_freq", "mode")
 )
 def import_embedding_bag_byte(
-    ctx: Import,
-    indices: Expr,
-    offsets: Expr | None = None,
-    per_sample_weights: Expr | None = None,
+    ctx: Import, indices: Expr, offsets: Expr | None = None, per_sample_weights: Expr | None = None,
     compressed_indices_mapping: Expr | None = None,
-    *,
-    weight: PackedParams,
-    include_last_offset: bool = False,
-) -> Expr:
+    *, weight: PackedParams, include_last_offset: bool = False,
+) -> Expr:  # fmt: skip
     """Bags are always sums."""
     if compressed_indices_mapping is not None:
         raise Unsupported("a table of which rows are left out")

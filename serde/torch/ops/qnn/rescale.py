@@ -99,15 +99,9 @@ class Bounds:
 
 
 def _simulate(
-    ctx: Import,
-    self: Expr,
-    *,
-    scale: float | Expr,
-    zero_point: int | Expr,
-    axis: int | None,
-    bounds: Bounds,
-    masked: bool,
-) -> Expr | tuple[Expr, Expr]:
+    ctx: Import, self: Expr,
+    *, scale: float | Expr, zero_point: int | Expr, axis: int | None, bounds: Bounds, masked: bool,
+) -> Expr | tuple[Expr, Expr]:  # fmt: skip
     """``y = (clip(level) - zero_point) * scale`` of rounded levels, and which of them were inside.
 
     Scale and zero point are numbers or tensors of one, with an axis vectors.

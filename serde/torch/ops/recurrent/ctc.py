@@ -13,15 +13,9 @@ from serde.torch.ops.table import OPS, Import
 
 
 def _ctc_loss(
-    ctx: Import,
-    scores: Expr,
-    targets: Expr,
-    times: Expr,
-    counts: Expr,
-    blank: int,
-    reduction: Reduction,
-    zero_infinity: bool,
-) -> Expr:
+    ctx: Import, scores: Expr, targets: Expr, times: Expr, counts: Expr, blank: int,
+    reduction: Reduction, zero_infinity: bool,
+) -> Expr:  # fmt: skip
     """Relay takes the softmax itself and has the blank first; what it gives for no way is zero."""
     dtype, single = ctx.dtype(scores), ctx.type(scores).rank == 2
     if single:
@@ -95,16 +89,9 @@ def _is_reachable(ctx: Import, labels: Expr, times: Expr, counts: Expr) -> Expr:
 
 @OPS.imports("aten::ctc_loss.Tensor")
 def import_ctc_loss(
-    ctx: Import,
-    log_probs: Expr,
-    targets: Expr,
-    input_lengths: Expr,
-    target_lengths: Expr,
-    *,
-    blank: int = 0,
-    reduction: Reduction = 1,
-    zero_infinity: bool = False,
-) -> Expr:
+    ctx: Import, log_probs: Expr, targets: Expr, input_lengths: Expr, target_lengths: Expr,
+    *, blank: int = 0, reduction: Reduction = 1, zero_infinity: bool = False,
+) -> Expr:  # fmt: skip
     return _ctc_loss(
         ctx, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity
     )
@@ -112,15 +99,9 @@ def import_ctc_loss(
 
 @OPS.imports("aten::ctc_loss.IntList")
 def import_ctc_loss_of_lists(
-    ctx: Import,
-    log_probs: Expr,
-    targets: Expr,
-    *,
-    input_lengths: tuple[int, ...],
-    target_lengths: tuple[int, ...],
-    blank: int = 0,
-    reduction: Reduction = 1,
-    zero_infinity: bool = False,
-) -> Expr:
+    ctx: Import, log_probs: Expr, targets: Expr,
+    *, input_lengths: tuple[int, ...], target_lengths: tuple[int, ...], blank: int = 0,
+    reduction: Reduction = 1, zero_infinity: bool = False,
+) -> Expr:  # fmt: skip
     times, counts = (ctx.shape_vector(each) for each in (input_lengths, target_lengths))
     return _ctc_loss(ctx, log_probs, targets, times, counts, blank, reduction, zero_infinity)

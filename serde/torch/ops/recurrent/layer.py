@@ -203,19 +203,10 @@ _KINDS: Final = {"lstm": "nn.LSTM", "gru": "nn.GRU", "rnn_tanh": "nn.RNN", "rnn_
 
 @OPS.exports(STACK)
 def export_stack(
-    ctx: Export,
-    data: Value,
-    weights: tuple[Value, ...],
-    state: Value | None,
-    cell: Value | None,
-    *,
-    mode: str,
-    hidden_size: int,
-    num_layers: int,
-    bidirectional: bool,
-    has_bias: bool,
+    ctx: Export, data: Value, weights: tuple[Value, ...], state: Value | None, cell: Value | None,
+    *, mode: str, hidden_size: int, num_layers: int, bidirectional: bool, has_bias: bool,
     projection_size: int,
-) -> tuple[Value, ...]:
+) -> tuple[Value, ...]:  # fmt: skip
     states = [each for each in (state, cell) if each is not None]
     given: AnyValue = tuple(states) if mode == "lstm" or not states else states[0]
     dropout = float(ctx.in_training().get("p", 0.0)) if num_layers > 1 else 0.0
@@ -263,15 +254,9 @@ def _names(layers: int, directions: int, has_bias: bool, projects: bool) -> Iter
 
 
 def _call_function(
-    ctx: Export,
-    mode: str,
-    data: Value,
-    given: AnyValue,
-    weights: tuple[Value, ...],
-    has_bias: bool,
-    num_layers: int,
-    bidirectional: bool,
-) -> tuple[Value, ...]:
+    ctx: Export, mode: str, data: Value, given: AnyValue, weights: tuple[Value, ...],
+    has_bias: bool, num_layers: int, bidirectional: bool,
+) -> tuple[Value, ...]:  # fmt: skip
     """Write the layers whose weights are computed, or shared with other layers."""
     hx = list(given) if isinstance(given, tuple) else given
     arguments = (data, hx, list(weights), has_bias, num_layers, 0.0, False, bidirectional, False)
@@ -376,28 +361,18 @@ def _step(
 
 @OPS.imports("aten::lstm_cell")
 def import_lstm_cell(
-    ctx: Import,
-    input: Expr,
-    w_ih: Expr,
-    w_hh: Expr,
-    b_ih: Expr | None = None,
+    ctx: Import, input: Expr, w_ih: Expr, w_hh: Expr, b_ih: Expr | None = None,
     b_hh: Expr | None = None,
-    *,
-    hx: tuple[Expr, ...],
-) -> tuple[Expr, ...]:
+    *, hx: tuple[Expr, ...],
+) -> tuple[Expr, ...]:  # fmt: skip
     return _step(ctx, MODES["lstm"], input, hx, (w_ih, w_hh), (b_ih, b_hh))
 
 
 def _make_cell(mode: Mode) -> Callable[..., Expr]:
     def import_cell(
-        ctx: Import,
-        input: Expr,
-        hx: Expr,
-        w_ih: Expr,
-        w_hh: Expr,
-        b_ih: Expr | None = None,
+        ctx: Import, input: Expr, hx: Expr, w_ih: Expr, w_hh: Expr, b_ih: Expr | None = None,
         b_hh: Expr | None = None,
-    ) -> Expr:
+    ) -> Expr:  # fmt: skip
         return _step(ctx, mode, input, [hx], (w_ih, w_hh), (b_ih, b_hh))[0]
 
     return import_cell

@@ -24,18 +24,11 @@ a GRU update, reset and hidden, PyTorch reset, update and hidden.
 
 
 def _stack_type(
-    data: TensorType,
-    weights: Sequence[TensorType],
-    state: TensorType | None,
+    data: TensorType, weights: Sequence[TensorType], state: TensorType | None,
     cell: TensorType | None,
-    *,
-    mode: str,
-    hidden_size: int,
-    num_layers: int,
-    bidirectional: bool,
-    has_bias: bool,
+    *, mode: str, hidden_size: int, num_layers: int, bidirectional: bool, has_bias: bool,
     projection_size: int,
-) -> tuple[TensorType, ...]:
+) -> tuple[TensorType, ...]:  # fmt: skip
     if data.rank != 3:
         raise TypeInferenceError(f"expected sequences, found {data!r}")
     time, batch, _ = data.shape
@@ -47,18 +40,10 @@ def _stack_type(
 
 
 def _stack(
-    data: Array,
-    weights: tuple[Array, ...],
-    state: Array | None,
-    cell: Array | None,
-    *,
-    mode: str,
-    hidden_size: int,
-    num_layers: int,
-    bidirectional: bool,
-    has_bias: bool,
+    data: Array, weights: tuple[Array, ...], state: Array | None, cell: Array | None,
+    *, mode: str, hidden_size: int, num_layers: int, bidirectional: bool, has_bias: bool,
     projection_size: int,
-) -> tuple[Array, ...]:
+) -> tuple[Array, ...]:  # fmt: skip
     """The outputs of the last layer, and the final states of all layers and directions.
 
     Args:

@@ -81,15 +81,9 @@ def import_nll_loss_forward(
 
 @OPS.imports("aten::cross_entropy_loss")
 def import_cross_entropy_loss(
-    ctx: Import,
-    self: Expr,
-    target: Expr,
-    weight: Expr | None = None,
-    *,
-    reduction: Reduction = 1,
-    ignore_index: SymInt = -100,
-    label_smoothing: float = 0.0,
-) -> Expr:
+    ctx: Import, self: Expr, target: Expr, weight: Expr | None = None,
+    *, reduction: Reduction = 1, ignore_index: SymInt = -100, label_smoothing: float = 0.0,
+) -> Expr:  # fmt: skip
     """Targets are classes or, of the shape of the scores, probabilities."""
     axis = min(1, ctx.type(self).rank - 1)
     if is_float(ctx.dtype(target)):
@@ -136,14 +130,9 @@ def _weigh_classes(ctx: Import, x: Expr, weight: Expr | None, axis: int) -> Expr
 
 
 def _soft_cross_entropy(
-    ctx: Import,
-    scores: Expr,
-    target: Expr,
-    weight: Expr | None,
-    reduction: Reduction,
-    smoothing: float,
-    axis: int,
-) -> Expr:
+    ctx: Import, scores: Expr, target: Expr, weight: Expr | None, reduction: Reduction,
+    smoothing: float, axis: int,
+) -> Expr:  # fmt: skip
     """The mean is over samples, whatever their weights."""
     dtype = ctx.dtype(scores)
     likelihood = relay.nn.log_softmax(scores, axis=axis)
@@ -159,15 +148,9 @@ def _soft_cross_entropy(
 
 @OPS.imports("aten::multi_margin_loss")
 def import_multi_margin_loss(
-    ctx: Import,
-    self: Expr,
-    target: Expr,
-    weight: Expr | None = None,
-    *,
-    p: Scalar = 1,
-    margin: Scalar = 1,
-    reduction: Reduction = 1,
-) -> Expr:
+    ctx: Import, self: Expr, target: Expr, weight: Expr | None = None,
+    *, p: Scalar = 1, margin: Scalar = 1, reduction: Reduction = 1,
+) -> Expr:  # fmt: skip
     """The mean over classes of how far each comes within `margin` of the label's score."""
     dtype, rank = ctx.dtype(self), ctx.type(self).rank
     rows = self if rank == 2 else relay.reshape(self, (1, -1))

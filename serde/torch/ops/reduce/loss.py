@@ -138,15 +138,9 @@ def import_kl_div(
 
 @OPS.imports("aten::poisson_nll_loss")
 def import_poisson_nll_loss(
-    ctx: Import,
-    input: Expr,
-    target: Expr,
-    *,
-    log_input: bool,
-    full: bool,
-    eps: float,
-    reduction: Reduction,
-) -> Expr:
+    ctx: Import, input: Expr, target: Expr,
+    *, log_input: bool, full: bool, eps: float, reduction: Reduction,
+) -> Expr:  # fmt: skip
     """With `full` Stirling's approximation of what targets above 1 add."""
     x, wanted = ctx.promote_to_float(input, target)
     dtype = ctx.dtype(x)
@@ -227,17 +221,10 @@ def import_cosine_embedding_loss(
 
 @OPS.imports("aten::triplet_margin_loss")
 def import_triplet_margin_loss(
-    ctx: Import,
-    anchor: Expr,
-    positive: Expr,
-    negative: Expr,
-    *,
-    margin: float = 1.0,
-    p: float = 2.0,
-    eps: float = 1e-6,
-    swap: bool = False,
+    ctx: Import, anchor: Expr, positive: Expr, negative: Expr,
+    *, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
     reduction: Reduction = 1,
-) -> Expr:
+) -> Expr:  # fmt: skip
     near = measure_pairs(ctx, anchor, positive, p, eps, keepdim=False)
     far = measure_pairs(ctx, anchor, negative, p, eps, keepdim=False)
     if swap:

@@ -32,14 +32,9 @@ def _between(ctx: Import, ordered: Expr, ranks: Expr, interpolation: Interpolati
 
 
 def _quantile(
-    ctx: Import,
-    x: Expr,
-    q: Expr,
-    dim: int | None,
-    keepdim: bool,
-    interpolation: Interpolation,
+    ctx: Import, x: Expr, q: Expr, dim: int | None, keepdim: bool, interpolation: Interpolation,
     ignore_nan: bool,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """Return quantiles along an axis, with an axis in front where there are several.
 
     What is no number makes a quantile none, unless it is ignored; it comes last in order.

@@ -99,15 +99,10 @@ def _take_blocks(
 
 @OPS.imports("aten::col2im")
 def import_col2im(
-    ctx: Import,
-    self: Expr,
-    *,
-    output_size: tuple[SymInt, ...],
-    kernel_size: int | tuple[int, ...],
-    dilation: int | tuple[int, ...],
-    padding: int | tuple[int, ...],
-    stride: int | tuple[int, ...],
-) -> Expr:
+    ctx: Import, self: Expr,
+    *, output_size: tuple[SymInt, ...], kernel_size: int | tuple[int, ...],
+    dilation: int | tuple[int, ...], padding: int | tuple[int, ...], stride: int | tuple[int, ...],
+) -> Expr:  # fmt: skip
     ctx.require_rank(self, 2, 3)
     whole = ctx.type(self).rank == 3
     x = self if whole else relay.expand_dims(self, axis=0)

@@ -30,16 +30,10 @@ _FILLS["symmetric"] = "reflection"
 
 @OPS.imports("resample", since=(1, 16, 17))
 def import_resample(
-    ctx: Import,
-    x: Expr,
-    coordinates: Expr,
-    *,
-    sampling_mode: Literal["bilinear", "nearest"],
-    padding_mode: Fill,
-    padding_value: float,
-    coordinates_mode: Coordinates,
-    align_corners: bool,
-) -> Expr:
+    ctx: Import, x: Expr, coordinates: Expr,
+    *, sampling_mode: Literal["bilinear", "nearest"], padding_mode: Fill, padding_value: float,
+    coordinates_mode: Coordinates, align_corners: bool,
+) -> Expr:  # fmt: skip
     """Relay reflects at centres of pixels if corners are aligned, at their edges if not.
 
     Its nearest pixel is that before the reflection, so coordinates are reflected beforehand.
@@ -110,18 +104,10 @@ def _normalize(pixels: Expr, lengths: Array, aligned: bool) -> Expr:
 
 @OPS.imports("affine")
 def import_affine(
-    ctx: Import,
-    x: Expr,
-    transform_matrix: Expr,
-    *,
-    output_height: int,
-    output_width: int,
-    sampling_mode: str,
-    padding_mode: str,
-    padding_value: float,
-    coordinates_mode: str,
-    align_corners: bool,
-) -> Expr:
+    ctx: Import, x: Expr, transform_matrix: Expr,
+    *, output_height: int, output_width: int, sampling_mode: str, padding_mode: str,
+    padding_value: float, coordinates_mode: str, align_corners: bool,
+) -> Expr:  # fmt: skip
     """One matrix serves all images; MIL has one way of sampling yet."""
     found = (sampling_mode.lower(), padding_mode.lower(), coordinates_mode.lower(), padding_value)
     if found != ("bilinear", "constant", "normalized_minus_one_to_one", 0):

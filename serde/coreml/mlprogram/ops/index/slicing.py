@@ -198,15 +198,9 @@ def export_strided_slice(ctx: Export, data: Value, *, region: StridedSlice) -> V
 
 @OPS.exports("dyn.strided_slice")
 def export_dyn_strided_slice(
-    ctx: Export,
-    data: Value,
-    begin: Value,
-    end: Value,
-    strides: Value,
-    *,
-    slice_mode: str,
-    axes: tuple[int, ...] | None,
-) -> Value:
+    ctx: Export, data: Value, begin: Value, end: Value, strides: Value,
+    *, slice_mode: str, axes: tuple[int, ...] | None,
+) -> Value:  # fmt: skip
     """Bounds that are computed are those of all axes; in mode "size" the ends are lengths."""
     rank = ctx.type(data).rank
     (count,) = ctx.static_lengths(begin, [0])

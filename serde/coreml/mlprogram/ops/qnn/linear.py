@@ -101,15 +101,9 @@ def _out_dtype(attrs: AnyValue) -> str:
 
 @OPS.exports("serde.dequantize_linear", takes=_OPEN)
 def export_dequantize_linear(
-    ctx: Export,
-    data: Value,
-    scale: Value,
-    zero_point: Value | None = None,
-    *,
-    axis: int,
-    block_size: int,
-    out_dtype: AnyValue,
-) -> Value:
+    ctx: Export, data: Value, scale: Value, zero_point: Value | None = None,
+    *, axis: int, block_size: int, out_dtype: AnyValue,
+) -> Value:  # fmt: skip
     """A weight stays quantised from iOS16 on, in blocks and of 4 bits from iOS18 on."""
     type_ = ctx.type(data)
     given = [data, scale, *([] if zero_point is None else [zero_point])]

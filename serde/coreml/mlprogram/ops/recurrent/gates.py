@@ -30,26 +30,14 @@ _GATES_OF_LSTM = (0, 2, 1, 3)
 
 @OPS.imports("lstm", since=(1, 17))
 def import_lstm(
-    ctx: Import,
-    x: Expr,
-    initial_h: Expr,
-    initial_c: Expr,
-    weight_ih: Expr,
-    weight_hh: Expr,
-    bias: Expr | None = None,
-    peephole: Expr | None = None,
-    weight_ih_back: Expr | None = None,
-    weight_hh_back: Expr | None = None,
-    bias_back: Expr | None = None,
+    ctx: Import, x: Expr, initial_h: Expr, initial_c: Expr, weight_ih: Expr, weight_hh: Expr,
+    bias: Expr | None = None, peephole: Expr | None = None, weight_ih_back: Expr | None = None,
+    weight_hh_back: Expr | None = None, bias_back: Expr | None = None,
     peephole_back: Expr | None = None,
-    *,
-    direction: Direction = "forward",
-    output_sequence: bool = False,
-    recurrent_activation: Activation = "sigmoid",
-    cell_activation: Activation = "tanh",
-    activation: Activation = "tanh",
-    clip: float | None = None,
-) -> list[Expr]:
+    *, direction: Direction = "forward", output_sequence: bool = False,
+    recurrent_activation: Activation = "sigmoid", cell_activation: Activation = "tanh",
+    activation: Activation = "tanh", clip: float | None = None,
+) -> list[Expr]:  # fmt: skip
     """Gates go input, forget, output, cell; the bound is one of the cell."""
     directions = count_directions(direction)
     hidden = ctx.static_shape(weight_hh)[1]
@@ -68,21 +56,11 @@ def import_lstm(
 
 @OPS.exports("serde.lstm", when=is_supported)
 def export_lstm(
-    ctx: Export,
-    data: Value,
-    input_weight: Value,
-    recurrent_weight: Value,
-    bias: Value | None = None,
-    sequence_lens: Value | None = None,
-    initial_h: Value | None = None,
-    initial_c: Value | None = None,
-    peephole: Value | None = None,
-    projection: Value | None = None,
-    *,
-    recurrent: RelayRecurrent,
-    input_forget: bool,
-    cell_clip: tuple[float, float] | None,
-) -> list[Value]:
+    ctx: Export, data: Value, input_weight: Value, recurrent_weight: Value,
+    bias: Value | None = None, sequence_lens: Value | None = None, initial_h: Value | None = None,
+    initial_c: Value | None = None, peephole: Value | None = None, projection: Value | None = None,
+    *, recurrent: RelayRecurrent, input_forget: bool, cell_clip: tuple[float, float] | None,
+) -> list[Value]:  # fmt: skip
     """Both directions are one operation."""
     layer = Layer(ctx, data, recurrent)
     numbers = range(layer.directions)
@@ -114,18 +92,11 @@ BACK = (1, 2, 0)
 
 @OPS.imports("gru", since=(1, 17, 18))
 def import_gru(
-    ctx: Import,
-    x: Expr,
-    initial_h: Expr,
-    weight_ih: Expr,
-    weight_hh: Expr,
-    bias: Expr | None = None,
-    input_bias: Expr | None = None,
-    *,
-    recurrent: RecurrentAttributes,
-    recurrent_activation: Activation = "sigmoid",
+    ctx: Import, x: Expr, initial_h: Expr, weight_ih: Expr, weight_hh: Expr,
+    bias: Expr | None = None, input_bias: Expr | None = None,
+    *, recurrent: RecurrentAttributes, recurrent_activation: Activation = "sigmoid",
     reset_after: bool = False,
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     """Gates go reset, hidden, update; where the reset comes last, the bias is the state's."""
     weights = [stack_directions([each], _GATES_OF_GRU) for each in (weight_ih, weight_hh)]
     entering, bias_of_state = (
@@ -145,17 +116,10 @@ def import_gru(
 
 @OPS.exports("serde.gru", when=is_supported)
 def export_gru(
-    ctx: Export,
-    data: Value,
-    input_weight: Value,
-    recurrent_weight: Value,
-    bias: Value | None = None,
-    sequence_lens: Value | None = None,
-    initial_h: Value | None = None,
-    *,
-    recurrent: RelayRecurrent,
-    linear_before_reset: bool,
-) -> list[Value]:
+    ctx: Export, data: Value, input_weight: Value, recurrent_weight: Value,
+    bias: Value | None = None, sequence_lens: Value | None = None, initial_h: Value | None = None,
+    *, recurrent: RelayRecurrent, linear_before_reset: bool,
+) -> list[Value]:  # fmt: skip
     """MIL walks one way; where the reset comes last, its runtime is not as its documents say."""
     names = recurrent.function_names("serde.gru")
     functions = {"recurrent_activation": names[0], "activation": names[1]}
@@ -165,15 +129,10 @@ def export_gru(
 
 @OPS.imports("rnn", since=(1, 17))
 def import_rnn(
-    ctx: Import,
-    x: Expr,
-    initial_h: Expr,
-    weight_ih: Expr,
-    weight_hh: Expr,
+    ctx: Import, x: Expr, initial_h: Expr, weight_ih: Expr, weight_hh: Expr,
     bias: Expr | None = None,
-    *,
-    recurrent: RecurrentAttributes,
-) -> list[Expr]:
+    *, recurrent: RecurrentAttributes,
+) -> list[Expr]:  # fmt: skip
     """One direction, which Relay has an axis for."""
     parameters = [
         None if each is None else relay.expand_dims(each, 0)
@@ -192,16 +151,10 @@ def import_rnn(
 
 @OPS.exports("serde.rnn", when=is_supported)
 def export_rnn(
-    ctx: Export,
-    data: Value,
-    input_weight: Value,
-    recurrent_weight: Value,
-    bias: Value | None = None,
-    sequence_lens: Value | None = None,
-    initial_h: Value | None = None,
-    *,
-    recurrent: RelayRecurrent,
-) -> list[Value]:
+    ctx: Export, data: Value, input_weight: Value, recurrent_weight: Value,
+    bias: Value | None = None, sequence_lens: Value | None = None, initial_h: Value | None = None,
+    *, recurrent: RelayRecurrent,
+) -> list[Value]:  # fmt: skip
     """MIL has another name for one of the functions here."""
     (name,) = recurrent.function_names("serde.rnn")
     functions = {"activation": "sigmoid_hard" if name == "hard_sigmoid" else name}

@@ -321,15 +321,9 @@ def bias_row(number: int, order: Sequence[int]) -> Callable[[Expr], Expr]:
 
 
 def emit_directions(
-    ctx: Export,
-    op: str,
-    data: Value,
-    weights: tuple[Value, Value, Value | None],
-    initial_h: Value | None,
-    order: Sequence[int],
-    functions: dict[str, str],
-    attrs: RelayRecurrent,
-) -> list[Value]:
+    ctx: Export, op: str, data: Value, weights: tuple[Value, Value, Value | None],
+    initial_h: Value | None, order: Sequence[int], functions: dict[str, str], attrs: RelayRecurrent,
+) -> list[Value]:  # fmt: skip
     """Write a layer of one state, an operation for each direction."""
     layer = Layer(ctx, data, attrs)
     found = []

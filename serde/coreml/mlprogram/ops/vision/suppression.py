@@ -37,15 +37,9 @@ def _corners(boxes: Expr) -> Expr:
 
 
 def suppress(
-    ctx: BaseContext,
-    boxes: Expr,
-    scores: Expr,
-    *,
-    iou_threshold: float,
-    score_threshold: float | None,
-    max_boxes: int,
-    per_class: bool,
-) -> list[Expr]:
+    ctx: BaseContext, boxes: Expr, scores: Expr,
+    *, iou_threshold: float, score_threshold: float | None, max_boxes: int, per_class: bool,
+) -> list[Expr]:  # fmt: skip
     """Return the boxes that stay, their scores, their indices, and how many there are.
 
     Boxes are (n, boxes, 4) and scores (n, boxes, classes). A box is of the class that it scores
@@ -91,15 +85,10 @@ def suppress(
 
 @OPS.imports("non_maximum_suppression")
 def import_non_maximum_suppression_v1(
-    ctx: Import,
-    boxes: Expr,
-    scores: Expr,
-    *,
-    iou_threshold: float,
-    score_threshold: float,
-    max_boxes: int,
+    ctx: Import, boxes: Expr, scores: Expr,
+    *, iou_threshold: float, score_threshold: float, max_boxes: int,
     per_class_suppression: bool = False,
-) -> list[Expr]:
+) -> list[Expr]:  # fmt: skip
     return suppress(
         ctx, boxes, scores, iou_threshold=iou_threshold, score_threshold=score_threshold,
         max_boxes=max_boxes, per_class=per_class_suppression,
@@ -148,15 +137,10 @@ def _selects(node: Call) -> bool:
     "serde.non_max_suppression", takes=Takes(boxes=HALVES, scores=like("boxes")), when=_selects
 )
 def export_non_max_suppression(
-    ctx: Export,
-    boxes: Value,
-    scores: Value,
-    limit: Value | None = None,
-    overlap: Value | None = None,
-    least: Value | None = None,
-    *,
-    center_point_box: bool,
-) -> Value:
+    ctx: Export, boxes: Value, scores: Value, limit: Value | None = None,
+    overlap: Value | None = None, least: Value | None = None,
+    *, center_point_box: bool,
+) -> Value:  # fmt: skip
     """Every class of every image is a batch of its own; what is left over is dropped."""
     images, count, _ = ctx.static_shape(boxes, 3)
     classes = ctx.static_shape(scores)[1]
