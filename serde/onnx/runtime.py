@@ -60,6 +60,10 @@ def fuse(model: RelayModel, opset: int, report: Report) -> RelayModel:
     mod = passes.run(model.mod)[0]
     for why, count in sorted(Counter(attention.refused.values()).items()):
         report.notes.append(f"{count} serde.attention stay as they are: {why}")
+    if attention.takes_batches:
+        report.notes.append(
+            "GroupQueryAttention takes several tokens behind a cache for one text, not for a batch"
+        )
     return model.evolve(mod=mod)
 
 
@@ -93,6 +97,7 @@ class _CachedAttention(transform.FunctionPass):
 
     Attributes:
         refused: Why attention stays as it is.
+        takes_batches: Whether what was replaced took several tokens of several texts.
     """
 
     name: ClassVar[str] = "CachedAttention"
@@ -100,6 +105,7 @@ class _CachedAttention(transform.FunctionPass):
 
     def __init__(self) -> None:
         self.refused: dict[Expr, str] = {}
+        self.takes_batches = False
 
     def transform(self, function: Function) -> Function:
         """Replace attention and the longer caches at once."""
@@ -116,6 +122,8 @@ class _CachedAttention(transform.FunctionPass):
                 self.refused[node] = rule
                 continue
             whole = _grouped_query_attention(node, rule)
+            batch, _, rows, _ = tensor_type(node).shape
+            self.takes_batches |= 1 not in (batch, rows)
             result: Expr = TupleGetItem(whole, 0)
             type_ = tensor_type(node)
             if rule.rest and rule.upper is not None and np.isfinite(_HIDES[type_.dtype]):

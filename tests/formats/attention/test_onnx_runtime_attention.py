@@ -207,6 +207,12 @@ def test_attention_is_the_same_in_operators_of_onnx(form: str) -> None:
             np.testing.assert_allclose(results[0][0], other[0], 1e-5, 1e-6)
 
 
+def test_the_report_says_what_the_operator_does_not_take() -> None:
+    _, operators, report = _convert(_layer("float32"), "onnxruntime")
+    assert "GroupQueryAttention" in operators
+    assert any("for one text, not for a batch" in note for note in report.notes)
+
+
 def test_attention_that_sees_what_is_behind_stays() -> None:
     _, operators, report = _convert(_layer("float32", causal=False), "onnxruntime")
     assert "GroupQueryAttention" not in operators
