@@ -23,7 +23,9 @@ from serde.torch.importer import to_relay
 from serde.torch.model import Graph, Node, Ref, TorchModel
 from serde.torch.options import TorchImportOptions
 
-__all__ = ["Loaded", "load_config", "load_module", "load_values"]
+__all__ = [
+    "Loaded", "load_bare", "load_bare_values", "load_config", "load_module", "load_values",
+]  # fmt: skip
 
 _OFFLINE: Final = {
     "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DEACTIVATE_ASYNC_LOAD": "1",
@@ -66,15 +68,7 @@ def load_module(
     Raises:
         FormatError: A weight is missing, left over or of another shape, or tied weights differ.
     """
-    torch = require("torch")
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
-    with mode:
-        state = {
-            name: torch.empty(each.shape, dtype=getattr(torch, each.dtype))
-            for name, each in checkpoint.weights.items()
-        }
+    mode, state = _without_values(checkpoint)
     recording = _Recording(checkpoint, state)
     with _offline(), recording.mode(), _telling(checkpoint, "weights"):
         module, info = kind.from_pretrained(
@@ -86,6 +80,75 @@ def load_module(
         )
     _check_loaded(checkpoint, info)
     return Loaded(module, recording.weights(module), mode)
+
+
+def load_bare(checkpoint: Checkpoint, kind: type[AnyValue], dtype: str) -> Loaded:
+    """Return a module of diffusers without values, which has the state that is on disk.
+
+    Args:
+        checkpoint: The checkpoint.
+        kind: The class.
+        dtype: The dtype of numbers with a fraction; "auto" as on disk.
+
+    Raises:
+        FormatError: A weight is missing or of another shape, or what is not on disk is computed.
+    """
+    mode, state = _without_values(checkpoint)
+    with _offline(), mode, _telling(checkpoint, CONFIG):
+        module = kind.from_config(dict(checkpoint.config)).eval()
+    recording = _Recording(checkpoint, state)
+    with recording.mode(), _telling(checkpoint, "weights"):
+        given = dict(state)
+        module._fix_state_dict_keys_on_load(given)  # Names of older releases.
+        if dtype != "auto":
+            wanted = _torch_dtype(dtype)
+            given = {
+                name: each.to(wanted) if each.is_floating_point() else each
+                for name, each in given.items()
+            }
+        _check_state(checkpoint, module, given)
+        module.load_state_dict(given, strict=False, assign=True)
+    return Loaded(module, recording.weights(module), mode)
+
+
+def load_bare_values(checkpoint: Checkpoint, kind: type[AnyValue], dtype: str) -> AnyValue:
+    """Return a module of diffusers with all values in memory, which can run."""
+    stored = [each.dtype for each in checkpoint.weights.values() if "float" in each.dtype]
+    chosen = stored[0] if dtype == "auto" and stored else dtype
+    with _offline(), _telling(checkpoint, "weights"):
+        return kind.from_pretrained(
+            str(checkpoint.path),
+            torch_dtype=_torch_dtype(chosen),
+            use_safetensors=True,
+            local_files_only=True,
+            low_cpu_mem_usage=False,
+        )
+
+
+def _check_state(checkpoint: Checkpoint, module: AnyValue, given: Mapping[str, AnyValue]) -> None:
+    """Refuse a state that a module is not made of; what is left over is left out."""
+    named = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    mismatched = [
+        (name, given[name].shape, each.shape)
+        for name, each in named.items()
+        if name in given and given[name].shape != each.shape
+    ]
+    missing = named.keys() - given.keys()
+    info = {"missing_keys": missing, "mismatched_keys": mismatched, "error_msgs": []}
+    _check_loaded(checkpoint, info)
+
+
+def _without_values(checkpoint: Checkpoint) -> tuple[AnyValue, dict[str, AnyValue]]:
+    """Return a mode of PyTorch without values, and the tensors of a checkpoint in it."""
+    torch = require("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    with mode:
+        return mode, {
+            name: torch.empty(each.shape, dtype=getattr(torch, each.dtype))
+            for name, each in checkpoint.weights.items()
+        }
 
 
 def load_values(
