@@ -23,9 +23,7 @@ from serde.torch.importer import to_relay
 from serde.torch.model import Graph, Node, Ref, TorchModel
 from serde.torch.options import TorchImportOptions
 
-__all__ = [
-    "Loaded", "load_bare", "load_bare_values", "load_config", "load_module", "load_values",
-]  # fmt: skip
+__all__ = ["Loaded", "load_config", "load_extractor", "load_module", "load_values"]
 
 _OFFLINE: Final = {
     "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DEACTIVATE_ASYNC_LOAD": "1",
@@ -60,109 +58,95 @@ def load_config(checkpoint: Checkpoint) -> AnyValue:
         )
 
 
+def load_extractor(checkpoint: Checkpoint) -> AnyValue:
+    """Return what makes the inputs of a model of speech, as the folder has it.
+
+    Raises:
+        FormatError: It has none.
+    """
+    transformers = require("transformers")
+    with _offline(), _telling(checkpoint, "feature extractor"):
+        return transformers.AutoFeatureExtractor.from_pretrained(
+            str(checkpoint.path), local_files_only=True, trust_remote_code=False
+        )
+
+
 def load_module(
     checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str
 ) -> Loaded:
     """Return a module of a class without values.
 
-    Raises:
-        FormatError: A weight is missing, left over or of another shape, or tied weights differ.
-    """
-    mode, state = _without_values(checkpoint)
-    recording = _Recording(checkpoint, state)
-    with _offline(), recording.mode(), _telling(checkpoint, "weights"):
-        module, info = kind.from_pretrained(
-            None,
-            config=config,
-            state_dict=dict(state),
-            dtype=_torch_dtype(dtype),
-            output_loading_info=True,
-        )
-    _check_loaded(checkpoint, info)
-    return Loaded(module, recording.weights(module), mode)
-
-
-def load_bare(checkpoint: Checkpoint, kind: type[AnyValue], dtype: str) -> Loaded:
-    """Return a module of diffusers without values, which has the state that is on disk.
-
     Args:
         checkpoint: The checkpoint.
         kind: The class.
-        dtype: The dtype of numbers with a fraction; "auto" as on disk.
+        config: The config as transformers has it; None for a class of diffusers.
+        dtype: The dtype of numbers with a fraction; "auto" as the checkpoint says.
 
     Raises:
-        FormatError: A weight is missing or of another shape, or what is not on disk is computed.
+        FormatError: A weight is missing, left over or of another shape, or tied weights differ.
     """
-    mode, state = _without_values(checkpoint)
-    with _offline(), mode, _telling(checkpoint, CONFIG):
-        module = kind.from_config(dict(checkpoint.config)).eval()
-    recording = _Recording(checkpoint, state)
-    with recording.mode(), _telling(checkpoint, "weights"):
-        given = dict(state)
-        module._fix_state_dict_keys_on_load(given)  # Names of older releases.
-        if dtype != "auto":
-            wanted = _torch_dtype(dtype)
-            given = {
-                name: each.to(wanted) if each.is_floating_point() else each
-                for name, each in given.items()
-            }
-        _check_state(checkpoint, module, given)
-        module.load_state_dict(given, strict=False, assign=True)
-    return Loaded(module, recording.weights(module), mode)
-
-
-def load_bare_values(checkpoint: Checkpoint, kind: type[AnyValue], dtype: str) -> AnyValue:
-    """Return a module of diffusers with all values in memory, which can run."""
-    stored = [each.dtype for each in checkpoint.weights.values() if "float" in each.dtype]
-    chosen = stored[0] if dtype == "auto" and stored else dtype
-    with _offline(), _telling(checkpoint, "weights"):
-        return kind.from_pretrained(
-            str(checkpoint.path),
-            torch_dtype=_torch_dtype(chosen),
-            use_safetensors=True,
-            local_files_only=True,
-            low_cpu_mem_usage=False,
-        )
-
-
-def _check_state(checkpoint: Checkpoint, module: AnyValue, given: Mapping[str, AnyValue]) -> None:
-    """Refuse a state that a module is not made of; what is left over is left out."""
-    named = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    mismatched = [
-        (name, given[name].shape, each.shape)
-        for name, each in named.items()
-        if name in given and given[name].shape != each.shape
-    ]
-    missing = named.keys() - given.keys()
-    info = {"missing_keys": missing, "mismatched_keys": mismatched, "error_msgs": []}
-    _check_loaded(checkpoint, info)
-
-
-def _without_values(checkpoint: Checkpoint) -> tuple[AnyValue, dict[str, AnyValue]]:
-    """Return a mode of PyTorch without values, and the tensors of a checkpoint in it."""
     torch = require("torch")
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     with mode:
-        return mode, {
+        state = {
             name: torch.empty(each.shape, dtype=getattr(torch, each.dtype))
             for name, each in checkpoint.weights.items()
         }
+    recording = _Recording(checkpoint, state)
+    if config is None:
+        with _offline(), mode, _telling(checkpoint, CONFIG):
+            module = kind.from_config(dict(checkpoint.config)).eval()
+        with recording.mode(), _telling(checkpoint, "weights"):
+            info = _fill(module, dict(state), dtype)
+    else:
+        with _offline(), recording.mode(), _telling(checkpoint, "weights"):
+            module, info = kind.from_pretrained(
+                None,
+                config=config,
+                state_dict=dict(state),
+                dtype=_torch_dtype(dtype),
+                output_loading_info=True,
+            )
+    _check_loaded(checkpoint, info)
+    return Loaded(module, recording.weights(module), mode)
+
+
+def _fill(module: AnyValue, state: dict[str, AnyValue], dtype: str) -> dict[str, AnyValue]:
+    """Give a module of diffusers its state; return what is missing or of another shape.
+
+    What it computes itself instead of loading it is missing, too: it would have no values.
+    """
+    module._fix_state_dict_keys_on_load(state)  # Names of older releases.
+    wanted = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    other = [
+        (name, state[name].shape, each.shape)
+        for name, each in wanted.items()
+        if name in state and state[name].shape != each.shape
+    ]
+    if not other:
+        if dtype != "auto":
+            kind = _torch_dtype(dtype)
+            state = {name: x.to(kind) if x.is_floating_point() else x for name, x in state.items()}
+        module.load_state_dict(state, strict=False, assign=True)
+    missing = wanted.keys() - state.keys()
+    return {"missing_keys": missing, "mismatched_keys": other, "error_msgs": []}
 
 
 def load_values(
     checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str
 ) -> AnyValue:
     """Return the module with all values in memory, which can run."""
+    if config is None:
+        stored = (each.dtype for each in checkpoint.weights.values() if "float" in each.dtype)
+        dtype = next(stored, "float32") if dtype == "auto" else dtype
+        own = {"torch_dtype": _torch_dtype(dtype), "low_cpu_mem_usage": False}
+    else:
+        own = {"config": config, "dtype": _torch_dtype(dtype), "trust_remote_code": False}
     with _offline(), _telling(checkpoint, "weights"):
         return kind.from_pretrained(
-            str(checkpoint.path),
-            config=config,
-            dtype=_torch_dtype(dtype),
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
+            str(checkpoint.path), use_safetensors=True, local_files_only=True, **own
         )
 
 

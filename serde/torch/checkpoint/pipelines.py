@@ -63,21 +63,18 @@ class Component:
 
     def load(self, dtype: str) -> loading.Loaded:
         """Return its module without values."""
-        if self.library == "diffusers":
-            return loading.load_bare(*self._opened(), dtype)
-        checkpoint, kind = self._opened()
-        return loading.load_module(checkpoint, kind, loading.load_config(checkpoint), dtype)
+        return loading.load_module(*self._opened(), dtype)
 
     def load_values(self, dtype: str) -> AnyValue:
         """Return its module with all values in memory, which can run."""
-        if self.library == "diffusers":
-            return loading.load_bare_values(*self._opened(), dtype)
-        checkpoint, kind = self._opened()
-        return loading.load_values(checkpoint, kind, loading.load_config(checkpoint), dtype)
+        return loading.load_values(*self._opened(), dtype)
 
-    def _opened(self) -> tuple[Checkpoint, type[AnyValue]]:
-        key = "_class_name" if self.library == "diffusers" else "model_type"
-        return open_checkpoint(self.folder, key), getattr(require(self.library), self.kind)
+    def _opened(self) -> tuple[Checkpoint, type[AnyValue], AnyValue]:
+        kind = getattr(require(self.library), self.kind)
+        if self.library == "diffusers":
+            return open_checkpoint(self.folder, "_class_name"), kind, None
+        checkpoint = open_checkpoint(self.folder)
+        return checkpoint, kind, loading.load_config(checkpoint)
 
 
 def pipeline_parts(path: Path) -> Parts:
@@ -89,14 +86,14 @@ def pipeline_parts(path: Path) -> Parts:
     """
     index = read_config(path, PIPELINE)
     found = _components(path, index)
-    folders = {part: each.folder for part, each in found.items()}
+    folders = {os.path.dirname(part): each.folder for part, each in found.items()}
     entries, read = _entries(path, index), {*folders.values()}
     others = {name: path / name for name, (_, kind) in entries.items() if kind != _LEFT_OUT}
     folders |= {name: folder for name, folder in others.items() if folder not in read}
     files: dict[str, Path | str] = {PIPELINE: path / PIPELINE}
     for name, folder in folders.items():
         files |= {f"{name}/{own}": place for own, place in sidecars(folder).items()}
-    return Parts(tuple(f"{part}/{_MODEL}" for part in found), files)
+    return Parts(tuple(found), files)
 
 
 def find_component(path: Path, part: str) -> Component:
@@ -106,8 +103,7 @@ def find_component(path: Path, part: str) -> Component:
         FormatError: The folder is malformed.
         OptionError: There is no such part, or it has a model of a class that is not known.
     """
-    components = _components(path, read_config(path, PIPELINE))
-    found = {f"{name}/{_MODEL}": each for name, each in components.items()}
+    found = _components(path, read_config(path, PIPELINE))
     if part not in found:
         raise OptionError(f"it becomes several models; name a folder, or part: {', '.join(found)}")
     return found[part]
@@ -119,12 +115,13 @@ def _entries(path: Path, index: Config) -> dict[str, tuple[str, str]]:
     Raises:
         FormatError: A name is not that of a folder.
     """
-    found = {}
+    found, root = {}, os.path.realpath(path)
     for name, each in index.items():
         pair = isinstance(each, list) and len(each) == 2 and all(isinstance(x, str) for x in each)
         if name.startswith("_") or not pair:
             continue
-        if location_fault(name) is not None or os.path.basename(name) != name:
+        fault = location_fault(name) is not None or os.path.basename(name) != name
+        if fault or os.path.realpath(path / name) != os.path.join(root, name):
             raise FormatError(f"{PIPELINE}: {name[:200]!r} names no folder of it", path=path)
         if (path / name).is_dir():
             found[name] = (each[0], each[1])
@@ -132,7 +129,7 @@ def _entries(path: Path, index: Config) -> dict[str, tuple[str, str]]:
 
 
 def _components(path: Path, index: Config) -> dict[str, Component]:
-    """Return the models of a pipeline by the names of what they become."""
+    """Return the models of a pipeline by the names of the files that they become."""
     entries, found = _entries(path, index), {}
     notes = tuple(
         f"{name} is not converted: the ONNX pipelines of optimum have none"
@@ -148,7 +145,7 @@ def _components(path: Path, index: Config) -> dict[str, Component]:
             raise OptionError(f"{name}: nothing is known of {library}.{kind} (but of: {known})")
         own, asks = _KNOWN[kind]
         for suffix, ask in asks.items():
-            found[f"{name}{suffix}"] = Component(path / name, own, kind, ask, index, notes)
+            found[f"{name}{suffix}/{_MODEL}"] = Component(path / name, own, kind, ask, index, notes)
     return found
 
 

@@ -16,8 +16,9 @@ from serde.relay.ir import SymDim, as_dim
 from serde.torch.arguments import Call
 from serde.torch.checkpoint import loading
 from serde.torch.checkpoint.asked import Asked, ask
-from serde.torch.checkpoint.files import is_pipeline, open_checkpoint
+from serde.torch.checkpoint.files import Checkpoint, is_pipeline, open_checkpoint
 from serde.torch.checkpoint.pipelines import find_component
+from serde.torch.checkpoint.sound import of_samples
 from serde.torch.checkpoint.tasks import choose_class, parts_of
 from serde.torch.dimensions import Range, bounds
 from serde.torch.live.exported import from_exported_program
@@ -46,9 +47,9 @@ def load_checkpoint(path: Path, options: TorchImportOptions) -> TorchModel:
     part = _part(options, paired)
     with quiet():
         loaded = loading.load_module(checkpoint, kind, config, options.dtype)
-        asking = partial(ask, task=task, part=part)
+        asking = _asking(checkpoint, task, part, options.raw_audio)
         found = _export(loaded.module, asking, loaded.weights, loaded.mode)
-    facts = {"task": task, "part": part, "dtype": options.dtype}
+    facts = {"task": task, "part": part, "dtype": options.dtype, "raw_audio": options.raw_audio}
     note = f"read as {kind.__name__} of transformers, for {task}"
     return replace(found, path=path, live=facts, kind="checkpoint", notes=[note, *found.notes])
 
@@ -85,11 +86,14 @@ def from_live(module: AnyValue, options: TorchImportOptions) -> TorchModel:
         raise OptionError(f"{expected}, found a {type(module).__name__}")
     with quiet(), evaluating(module):
         asking = partial(ask, task=task, part=_part(options, paired))
+        if options.raw_audio:
+            raise OptionError("raw_audio: is of a checkpoint, which has a feature extractor")
         return _export(module, asking, {}, nullcontext())
 
 
-def run_checkpoint(path: Path, facts: Mapping[str, str]) -> Call:
+def run_checkpoint(path: Path, facts: Mapping[str, AnyValue]) -> Call:
     """Return what runs a checkpoint as it was read, with its values in memory."""
+    asking: Callable[[AnyValue], Asked]
     if is_pipeline(path):
         component = find_component(path, facts["part"])
         module, asking = component.load_values(facts["dtype"]), component.asked
@@ -98,9 +102,20 @@ def run_checkpoint(path: Path, facts: Mapping[str, str]) -> Call:
         config = loading.load_config(checkpoint)
         kind, task, _ = choose_class(config, facts["task"])
         module = loading.load_values(checkpoint, kind, config, facts["dtype"])
-        asking = partial(ask, task=task, part=facts["part"])
+        asking = _asking(checkpoint, task, facts["part"], facts["raw_audio"])
     with require("torch").no_grad():
         return _call(module, asking(module))
+
+
+def _asking(
+    checkpoint: Checkpoint, task: str, part: str, raw_audio: bool
+) -> Callable[[AnyValue], Asked]:
+    """Return what tells how a module of a checkpoint is called."""
+    asking = partial(ask, task=task, part=part)
+    if not raw_audio:
+        return asking
+    change = of_samples(loading.load_extractor(checkpoint))
+    return lambda module: change(asking(module))
 
 
 def _part(options: TorchImportOptions, paired: bool) -> str:

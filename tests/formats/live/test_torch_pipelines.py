@@ -219,7 +219,15 @@ def test_what_is_no_part_of_a_pipeline_is_named(tmp_path: Path) -> None:
     (source / "model_index.json").write_text(json.dumps({"unet": ["mine", "Own"]}))
     with pytest.raises(serde.OptionError, match=r"unet: nothing is known of mine\.Own"):
         serde.convert(source, tmp_path / "out", target_format="onnx")
-    (source / "model_index.json").write_text(json.dumps({"../x": ["diffusers", "AutoencoderKL"]}))
+
+
+@pytest.mark.parametrize("name", ["../x", "vae"])
+def test_a_folder_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+    source = tmp_path / "sd"
+    source.mkdir()
+    (source / "vae").symlink_to(tmp_path)
+    index = {name: ["diffusers", "AutoencoderKL"]}
+    (source / "model_index.json").write_text(json.dumps(index))
     with pytest.raises(serde.FormatError, match="names no folder of it"):
         serde.convert(source, tmp_path / "out", target_format="onnx")
 
