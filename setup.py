@@ -42,7 +42,7 @@ EXTRAS = {
     ],
     # For its pipelines, of several checkpoints each.
     "diffusers": [
-        "diffusers>=0.36; python_version >= '3.11'",
+        "diffusers>=0.42; python_version >= '3.11'",
         "safetensors>=0.5",
         "torch>=2.6",
         "transformers>=5.20; python_version >= '3.11'",
