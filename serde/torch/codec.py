@@ -65,8 +65,8 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
         from serde.torch.checkpoint.reader import load_component
 
         return load_component(path, options)
-    if options.task is not None:
-        raise OptionError(f"task: {path} is no checkpoint of Hugging Face")
+    if options.task is not None or options.raw_audio:
+        raise OptionError(f"task, raw_audio: {path} is no checkpoint of Hugging Face")
     if path.is_dir():
         from serde.torch.source.reader import load_folder
 

@@ -13,6 +13,7 @@ from typing import Any as AnyValue, Final, TypeAlias
 
 from serde.bridge.parts import Parts
 from serde.core import dataclass, require
+from serde.engine.base import first_line
 from serde.errors import FormatError, OptionError, Unsupported
 from serde.io.contained import location_fault
 from serde.relay.ir import symbol
@@ -70,7 +71,12 @@ class Component:
         return loading.load_values(*self._opened(), dtype)
 
     def _opened(self) -> tuple[Checkpoint, type[AnyValue], AnyValue]:
-        kind = getattr(require(self.library), self.kind)
+        package = require(self.library)
+        try:
+            kind = getattr(package, self.kind)
+        except (AttributeError, ImportError, RuntimeError) as error:
+            told = f"{self.library} does not load {self.kind}: {first_line(error)}"
+            raise OptionError(told) from error
         if self.library == "diffusers":
             return open_checkpoint(self.folder, "_class_name"), kind, None
         checkpoint = open_checkpoint(self.folder)
@@ -260,6 +266,8 @@ def _vae_decoder(module: AnyValue, _pipeline: Config) -> Asked:
 
 def _text(module: AnyValue, _pipeline: Config) -> Asked:
     """Return all that a text encoder gives; tokens are int32, as diffusers gives them."""
+    if getattr(module.config, "use_attention_mask", False):
+        raise Unsupported("use_attention_mask: the pipelines of ONNX models give no mask of texts")
     shows = "CLIP" in type(module).__name__
 
     def run(tensors: Tensors) -> Tensors:

@@ -61,8 +61,8 @@ def load_component(path: Path, options: TorchImportOptions) -> TorchModel:
         FormatError: Its files do not fit together, or to what its config says.
         OptionError: Nobody names a part, or nothing is known of its class.
     """
-    if options.task is not None:
-        raise OptionError(f"task: {path} is a pipeline, whose models have theirs")
+    if options.task is not None or options.raw_audio:
+        raise OptionError(f"task, raw_audio: {path} is a pipeline, whose models have theirs")
     component = find_component(path, options.part)
     with quiet():
         loaded = component.load(options.dtype)
@@ -78,6 +78,8 @@ def from_live(module: AnyValue, options: TorchImportOptions) -> TorchModel:
     Raises:
         OptionError: The module has no such task.
     """
+    if options.raw_audio:
+        raise OptionError("raw_audio: is of a checkpoint, which has a feature extractor")
     if not hasattr(module, "config"):
         raise OptionError(f"task: {type(module).__name__} is no module of transformers")
     kind, task, paired = choose_class(module.config, options.task)
@@ -86,8 +88,6 @@ def from_live(module: AnyValue, options: TorchImportOptions) -> TorchModel:
         raise OptionError(f"{expected}, found a {type(module).__name__}")
     with quiet(), evaluating(module):
         asking = partial(ask, task=task, part=_part(options, paired))
-        if options.raw_audio:
-            raise OptionError("raw_audio: is of a checkpoint, which has a feature extractor")
         return _export(module, asking, {}, nullcontext())
 
 

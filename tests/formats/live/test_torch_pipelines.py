@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import types
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
@@ -216,6 +218,8 @@ def test_what_is_no_part_of_a_pipeline_is_named(tmp_path: Path) -> None:
         serde.convert(source, tmp_path / "one.onnx")
     with pytest.raises(serde.OptionError, match="is a pipeline"):
         serde.to_relay(source, part="unet/model", task="fill-mask")
+    with pytest.raises(serde.OptionError, match="is a pipeline"):
+        serde.to_relay(source, part="unet/model", raw_audio=True)
     (source / "model_index.json").write_text(json.dumps({"unet": ["mine", "Own"]}))
     with pytest.raises(serde.OptionError, match=r"unet: nothing is known of mine\.Own"):
         serde.convert(source, tmp_path / "out", target_format="onnx")
@@ -229,6 +233,15 @@ def test_a_folder_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
     index = {name: ["diffusers", "AutoencoderKL"]}
     (source / "model_index.json").write_text(json.dumps(index))
     with pytest.raises(serde.FormatError, match="names no folder of it"):
+        serde.convert(source, tmp_path / "out", target_format="onnx")
+
+
+def test_a_class_that_the_package_lacks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = _fault(tmp_path)
+    monkeypatch.setitem(sys.modules, "diffusers", types.ModuleType("diffusers"))
+    with pytest.raises(serde.OptionError, match="diffusers does not load UNet2DConditionModel"):
         serde.convert(source, tmp_path / "out", target_format="onnx")
 
 
