@@ -40,6 +40,13 @@ EXTRAS = {
         "torch>=2.6",
         "transformers>=5.20; python_version >= '3.11'",
     ],
+    # For its pipelines, of several checkpoints each.
+    "diffusers": [
+        "diffusers>=0.42; python_version >= '3.11'",
+        "safetensors>=0.5",
+        "torch>=2.6",
+        "transformers>=5.20; python_version >= '3.11'",
+    ],
     "tflite": ["ai-edge-litert>=2.1"],
     "tvm": TVM,
     "check": ["onnxruntime>=1.19", "pillow>=10"],

@@ -151,6 +151,9 @@ class _Passes(TypedDict, total=False):
     """Other names of inputs by their names; options of a target use the new ones (default {})."""
     rename_outputs: Mapping[str, str]
     """Other names of outputs by their names, likewise (default {})."""
+    states: Mapping[str, str]
+    """Inputs that the next call is given, with the outputs that become them. Core ML, whose option
+    it is too, keeps them as its own states from iOS18 on (default {})."""
 
 class _Passes2(TypedDict, total=False):
     simplify: bool
@@ -236,6 +239,9 @@ class _ReadingTorch(TypedDict, total=False):
     '')."""
     dtype: _Dtype
     """The dtype of a checkpoint's weights: as its config says ("auto"), or another (default 'auto')."""
+    raw_audio: bool
+    """Whether a model of speech takes samples of sound, of which it computes the spectrogram itself,
+    as Whisper's feature extractor does (default False)."""
 
 class _ReadingTorch2(TypedDict, total=False):
     custom_convert_map: Mapping[str, Callable[..., AnyValue]]
@@ -290,9 +296,6 @@ class _WritingCoreml(TypedDict, total=False):
     default); 1 to 1024 if left out (default {})."""
     enumerated_shapes: _EnumeratedShapes
     """Shapes that an input may have, by name; the first is the default (default {})."""
-    states: Mapping[str, str]
-    """Outputs that are later values of inputs, by input, which Core ML keeps as states from iOS18
-    on; those of the source if left out. They are float16 (default {})."""
     author: str | None
     """Who made the model (default None)."""
     license: str | None

@@ -127,7 +127,7 @@ def from_relay(
     """
     report = Report() if report is None else report
     bridge = find_target(format, path)
-    passes, rest = bind_passes(options)
+    passes, rest = bind_passes(options, bridge)
     bound = bridge.bind_export(rest)
     bound.require(run=False)
     if path is not None:

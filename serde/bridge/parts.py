@@ -16,7 +16,8 @@ class Parts:
     """What is written to a folder.
 
     Attributes:
-        names: What the models are called, without a suffix; each is read with ``part=`` its name.
+        names: What the models are called, without a suffix, some in a folder of their own; each is
+            read with ``part=`` its name.
         files: Further files by name: places to copy, or texts.
         facts: Of a model that generates text: ``vocab_size``, ``context_length``, ``hidden_size``,
             ``num_attention_heads``, and ``bos_token_id``, ``eos_token_id``, ``pad_token_id``.

@@ -1,7 +1,8 @@
 """Checks of models that are called again and again with what they returned: decoders with a cache.
 
 They are given prompts, alone and in batches that are padded on either side, and steps behind them.
-Then the target generates from its own cache, and the source reads all of that as one prompt.
+Then the target generates from its own cache, and the source reads all of that as one prompt. Other
+models with states take steps of drawn inputs, source and target each from their own states.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from serde.checking.distance import cosine, deviation, difference
 from serde.checking.inputs import random_inputs
 from serde.checking.sizes import input_type, resolve_dims
 from serde.checking.verdict import compare
-from serde.core import Array, OutputVerdict, Report, dtype_name
+from serde.core import Array, OutputVerdict, Report, dtype_name, replace
 from serde.engine.base import Engine, run_engine
 from serde.engine.fitting import match_names
 from serde.relay.ir import RelayModel, SymDim
@@ -39,10 +40,10 @@ _NEAR_NARROW: Final = 5e-2
 
 
 def generates(model: RelayModel) -> bool:
-    """Whether a model takes tokens, and takes again what it returned."""
-    inputs, states = {each.name_hint for each in model.inputs()}, model.meta.states
-    outputs = {*model.meta.outputs}
-    return bool(states) and {TOKENS, *states.values()} <= inputs and {SCORES, *states} <= outputs
+    """Whether a model takes tokens, which are integers, and takes again what it returned."""
+    types = {each.name_hint: input_type(each) for each in model.inputs()}
+    named = _keeps_states(model) and TOKENS in types and SCORES in model.meta.outputs
+    return named and types[TOKENS].dtype.startswith("int")
 
 
 class Prompts:
@@ -99,14 +100,14 @@ class Prompts:
         if not self._sequence:
             rows = []
             for place in range(tokens.shape[1]):
-                outputs = self.run(engine, inputs)
+                outputs = _run(self._model, engine, inputs)
                 rows.append(outputs[SCORES][:, -1])
                 inputs = self.step(inputs, outputs, tokens[:, place : place + 1])
             return np.stack(rows, axis=1)
         past = {output: inputs[name] for output, name in self._model.meta.states.items()}
         found = self.step(inputs, past, tokens)
         found[TOKENS] = np.concatenate([inputs[TOKENS], found[TOKENS]], axis=1)
-        return self.run(engine, self._placed(found))[SCORES][:, _LENGTH - 1 : -1]
+        return _run(self._model, engine, self._placed(found))[SCORES][:, _LENGTH - 1 : -1]
 
     def _placed(self, inputs: dict[str, Array]) -> dict[str, Array]:
         """Return inputs with the positions that follow from the mask."""
@@ -123,16 +124,17 @@ class Prompts:
             prompts[1:] = [self.prompt(3, "left"), self.prompt(3, "right")]
         steps = []
         for each in prompts[:2]:
-            outputs = self.run(engine, each)
+            outputs = _run(self._model, engine, each)
             tokens = outputs[SCORES][:, -1:].argmax(-1)
             steps.append(self.step(each, outputs, tokens))
         return CheckData("prompts and steps behind them", [*prompts, *steps])
 
-    def run(self, engine: Engine, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the outputs of an engine by the names that the model has for them."""
-        found = dict(zip(engine.outputs, run_engine(engine, inputs), strict=True))
-        names = match_names(self._model.meta.outputs, list(found))
-        return {name: found[other] for name, other in names.items()}
+
+def _run(model: RelayModel, engine: Engine, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the outputs of an engine by the names that the model has for them."""
+    found = dict(zip(engine.outputs, run_engine(engine, inputs), strict=True))
+    names = match_names(model.meta.outputs, list(found))
+    return {name: found[other] for name, other in names.items()}
 
 
 def compare_as_used(
@@ -165,7 +167,45 @@ def compare_as_used(
     failing = compare(reference, candidate, model, report=report, dims=dims, data=data, **options)
     if generating:
         judge_generation(reference, candidate, model, report, dims)
+    elif data is None and _keeps_states(model):
+        _judge_steps(reference, candidate, model, report, dims, narrow=bool(options.get("float16")))
     return failing
+
+
+def _keeps_states(model: RelayModel) -> bool:
+    """Whether a model has states by the names of its inputs and outputs; its target may not."""
+    names = {each.name_hint for each in model.inputs()}
+    states, outputs = model.meta.states, {*model.meta.outputs}
+    return bool(states) and {*states} <= outputs and {*states.values()} <= names
+
+
+def _judge_steps(
+    reference: Engine,
+    candidate: Engine,
+    model: RelayModel,
+    report: Report,
+    dims: Mapping[str, int] | None,
+    *,
+    narrow: bool,
+) -> None:
+    """Add verdicts on all outputs of some steps, which engines take from their own states."""
+    states, lengths = model.meta.states, resolve_dims(model, dims)
+    types = {each.name_hint: input_type(each) for each in model.inputs()}
+    own: list[dict[str, Array]] = [{}, {}]
+    made: dict[str, tuple[list[Array], list[Array]]] = {x: ([], []) for x in model.meta.outputs}
+    for step in range(_STEPS):
+        drawn = random_inputs(model, seed=(0, step), lengths=lengths)
+        for place, engine in enumerate((reference, candidate)):
+            outputs = _run(model, engine, {**drawn, **own[place]})
+            own[place] = {name: outputs[output] for output, name in states.items()}
+            for name, each in outputs.items():
+                made[name][place].append(each.ravel())
+        for name, each in own[0].items():
+            named = zip(map(_symbol, types[name].shape), each.shape, strict=True)
+            lengths |= {symbol: length for symbol, length in named if symbol}
+    for name, (expected, found) in made.items():
+        arrays = np.concatenate(expected), np.concatenate(found)
+        report.verdicts.append(_agreement(name, *arrays, narrow=narrow))
 
 
 def judge_generation(
@@ -188,7 +228,7 @@ def judge_generation(
     first = inputs = prompts.prompt(3, "left")
     scores, tokens = [], []
     for _ in range(_STEPS):
-        outputs = prompts.run(candidate, inputs)
+        outputs = _run(model, candidate, inputs)
         scores.append(outputs[SCORES][:, -1])
         tokens.append(scores[-1].argmax(-1)[:, None])
         inputs = prompts.step(inputs, outputs, tokens[-1])
@@ -197,19 +237,27 @@ def judge_generation(
     report.verdicts.append(_verdict(expected, found, chosen))
 
 
-def _verdict(expected: Array, found: Array, chosen: Array) -> OutputVerdict:
+def _agreement(name: str, expected: Array, found: Array, *, narrow: bool = False) -> OutputVerdict:
+    """Return whether what an output was in all steps is within part of its own deviation."""
     dtypes = dtype_name(expected.dtype), dtype_name(found.dtype)
-    near = _NEAR if {*dtypes} <= {"float32", "float64"} else _NEAR_NARROW
+    wide = not narrow and {*dtypes} <= {"float32", "float64"}
+    near = _NEAR if wide else _NEAR_NARROW
     atol = near * deviation(expected)
     apart = float(difference(expected, found).max())
-    exact = expected.astype(np.float64)
+    most = float(np.abs(expected.astype(np.float64)).max())
+    return OutputVerdict(
+        f"{name} of {_STEPS} steps", (expected.shape, found.shape), dtypes, apart,
+        apart / max(most, _TINY), cosine(expected, found), atol, 0.0, apart <= atol, target=name,
+    )  # fmt: skip
+
+
+def _verdict(expected: Array, found: Array, chosen: Array) -> OutputVerdict:
+    verdict, exact = _agreement(SCORES, expected, found), expected.astype(np.float64)
     # Of two scores that are nearly one, either may win.
     lost = exact.max(-1) - np.take_along_axis(exact, chosen[..., None], -1)[..., 0]
-    equal = int((lost <= 2 * atol).sum())
-    return OutputVerdict(
-        f"{SCORES} of {_STEPS} steps", (expected.shape, found.shape), dtypes, apart,
-        apart / max(float(np.abs(exact).max()), _TINY), cosine(expected, found), atol, 0.0,
-        apart <= atol and equal == chosen.size, target=SCORES,
+    equal = int((lost <= 2 * verdict.atol).sum())
+    return replace(
+        verdict, passed=verdict.passed and equal == chosen.size,
         remark=f"{equal} of {chosen.size} tokens equal",
     )  # fmt: skip
 

@@ -49,15 +49,18 @@ def convert_parts(
     own |= {*parts.files, *runtime(parts, None)}
 
     def is_own(folder: Path) -> bool:
-        return {*os.listdir(folder)} <= own
+        files = (each for each in folder.rglob("*") if not each.is_dir())
+        return all(each.relative_to(folder).as_posix() in own for each in files)
 
     operators = report.after
     with atomic_directory(target, sources=sources, is_package=is_own) as folder:
         for part in parts.names:
+            (folder / part).parent.mkdir(exist_ok=True)
             convert(folder / f"{part}{suffix}", part)
             interfaces[f"{part}{suffix}"] = dict(report.facts)
             operators = operators + report.after
         for name, content in {**parts.files, **runtime(parts, interfaces)}.items():
+            (folder / name).parent.mkdir(exist_ok=True)
             if isinstance(content, Path):
                 shutil.copyfile(content, folder / name)
             else:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any as AnyValue
 
-from serde.core import Report, dataclass, field, pause_garbage_collection
+from serde.core import Report, dataclass, field, pause_garbage_collection, replace
 from serde.core.lossy import FLOAT16_OVERFLOW, check_allowed
 from serde.core.texts import weights_text
 from serde.errors import OptionError, raise_if_refused
 from serde.relay import transform
-from serde.relay.ir import Expr, RefCreate, RefRead, RefWrite, RelayModel, all_nodes
+from serde.relay.ir import Expr, RefCreate, RefRead, RefWrite, RelayModel, TupleType, all_nodes
 from serde.walk.holes import why_without_value
 
 __all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]
@@ -45,6 +46,8 @@ class CutOptions:
             of the model, if left out. `name:1` is the second result of a node.
         rename_inputs: Other names of inputs by their names; options of a target use the new ones.
         rename_outputs: Other names of outputs by their names, likewise.
+        states: Inputs that the next call is given, with the outputs that become them. Core ML,
+            whose option it is too, keeps them as its own states from iOS18 on.
     """
 
     inputs: tuple[str, ...] = ()
@@ -67,6 +70,16 @@ class CutOptions:
             "help": "Another name for an output; options of the target use it.",
         },
     )
+    states: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={
+            "flag": "--state",
+            "parse": _parse_names("--state"),
+            "metavar": "INPUT=OUTPUT",
+            "help": "An input that the next call is given, and the output that becomes it; for "
+            "Core ML, from iOS18 on, its states.",
+        },
+    )
 
 
 def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
@@ -84,7 +97,26 @@ def rename_inputs_and_outputs(model: RelayModel, options: CutOptions) -> RelayMo
     Raises:
         OptionError: A name is unknown, or a new one taken.
     """
-    return transform.rename(model, options.rename_inputs, options.rename_outputs)
+    model = transform.rename(model, options.rename_inputs, options.rename_outputs)
+    if not options.states:
+        return model
+    renamed, outputs = options.rename_inputs, options.rename_outputs
+    states = {renamed.get(x, x): outputs.get(y, y) for x, y in options.states.items()}
+    types: dict[str, AnyValue] = {each.name_hint: each.type for each in model.inputs()}
+    result: AnyValue = model.main.body.type
+    fields = result.fields if isinstance(result, TupleType) else (result,)
+    made = dict(zip(model.meta.outputs, fields, strict=True))
+    for name, output in states.items():
+        if name not in types or output not in {*made, name}:
+            listed = ", ".join([*types, *made])
+            raise OptionError(
+                f"states: {name}={output}: no such input or output; there are {listed}"
+            )
+        before, after = types[name], made.get(output, types[name])
+        if before.rank != after.rank or before.dtype != after.dtype:
+            raise OptionError(f"states: {name} is {before!r} and becomes {after!r}")
+    changing = {output: name for name, output in states.items() if output in made}
+    return replace(model, meta=replace(model.meta, states={**model.meta.states, **changing}))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -281,11 +281,12 @@ def find_target(format: str | None, path: PathLike | None) -> AnyBridge:
     return target_bridge("" if path is None else path, format)
 
 
-def bind_passes(options: Mapping[str, AnyValue]) -> tuple[PrepareOptions, dict[str, AnyValue]]:
+def bind_passes(
+    options: Mapping[str, AnyValue], writer: AnyBridge
+) -> tuple[PrepareOptions, dict[str, AnyValue]]:
     passes, rest = bind_options(PrepareOptions, options)
-    if "allow" in options:
-        rest["allow"] = options["allow"]
-    return passes, rest
+    own = {*option_names(writer.export_options)}
+    return passes, {**rest, **{name: value for name, value in options.items() if name in own}}
 
 
 def bind_all(

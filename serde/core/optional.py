@@ -35,6 +35,7 @@ EXTRAS: Final[dict[str, str]] = {
     "nnef": "nnef",
     "safetensors": "torch",
     "sklearn": "quantize",
+    "diffusers": "diffusers",
     "torch": "torch",
     "transformers": "transformers",
     "tvm": "tvm",

@@ -68,14 +68,19 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
         if getattr(model, "kind", "") == "checkpoint" and model.path is not None:
             from serde.torch.checkpoint.files import checkpoint_files
 
-            return checkpoint_files(model.path)
+            facts: AnyValue = getattr(model, "live", {})
+            return checkpoint_files(model.path / facts.get("folder", ""))
         return [] if model.path is None else [model.path]
 
     def parts(self, source: AnyValue, options: TorchImportOptions) -> Parts | None:
         """Return the models of a checkpoint, or of a module of transformers for a task."""
-        from serde.torch.checkpoint.files import is_checkpoint
+        from serde.torch.checkpoint.files import is_checkpoint, is_pipeline
 
         place = Path(source) if isinstance(source, (str, os.PathLike)) else None
+        if place is not None and is_pipeline(place):
+            from serde.torch.checkpoint.pipelines import pipeline_parts
+
+            return pipeline_parts(place)
         is_module = options.task is not None and hasattr(source, "config")
         if not (is_module if place is None else is_checkpoint(place)):
             return None

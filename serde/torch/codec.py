@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 from serde.core import MAX_GRAPH_TEXT_BYTES
 from serde.errors import FormatError, OptionError
-from serde.torch.checkpoint.files import is_checkpoint
+from serde.torch.checkpoint.files import is_checkpoint, is_pipeline
 from serde.torch.pt2.archive import Archive, is_zip
 from serde.torch.pt2.reader import MARKS, is_program, read_archive
 from serde.torch.unread import describe_file, describe_pickle
@@ -33,7 +33,9 @@ def detect(path: Path) -> bool:
     So is what ``torch.save`` wrote, and safetensors, of which loading says why they are not read.
     """
     if path.is_dir():
-        return is_checkpoint(path) or all((path / name).is_file() for name in _WRITTEN)
+        if is_checkpoint(path) or is_pipeline(path):
+            return True
+        return all((path / name).is_file() for name in _WRITTEN)
     if not path.is_file():
         return False
     if not is_zip(path):
@@ -59,8 +61,12 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
         from serde.torch.checkpoint.reader import load_checkpoint
 
         return load_checkpoint(path, options)
-    if options.task is not None:
-        raise OptionError(f"task: {path} is no checkpoint of Hugging Face")
+    if is_pipeline(path):
+        from serde.torch.checkpoint.reader import load_component
+
+        return load_component(path, options)
+    if options.task is not None or options.raw_audio:
+        raise OptionError(f"task, raw_audio: {path} is no checkpoint of Hugging Face")
     if path.is_dir():
         from serde.torch.source.reader import load_folder
 

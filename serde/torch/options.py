@@ -57,6 +57,8 @@ class TorchImportOptions(ImportOptions):
         part: Which model is wanted of those that it becomes: ``"encoder_model"`` or
             ``"decoder_model"``.
         dtype: The dtype of a checkpoint's weights: as its config says ("auto"), or another.
+        raw_audio: Whether a model of speech takes samples of sound, of which it computes the
+            spectrogram itself, as Whisper's feature extractor does.
     """
 
     example_inputs: AnyValue = field(default=None, metadata={"flag": None})
@@ -73,6 +75,9 @@ class TorchImportOptions(ImportOptions):
     part: str = field(default="", metadata={"flag": None})
     dtype: Literal["auto", "float32", "float16", "bfloat16"] = field(
         default="auto", metadata={"help": "The dtype of a checkpoint's weights."}
+    )
+    raw_audio: bool = field(
+        default=False, metadata={"help": "Give Whisper samples of sound instead of a spectrogram."}
     )
 
     def __post_init__(self) -> None:

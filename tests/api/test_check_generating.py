@@ -12,7 +12,8 @@ import pytest
 import serde
 import serde.relay as relay
 from serde.bridge.parts import Parts
-from serde.checking.generating import Prompts, generates, judge_generation
+from serde.checking.generating import Prompts, compare_as_used, generates, judge_generation
+from serde.checking.tolerance import Tolerance
 from serde.core import Array, ArrayWeight, Report
 from serde.engine.base import Engine
 from serde.engine.interpreter import RelayEngine
@@ -181,3 +182,32 @@ def test_what_genai_does_not_run_has_none(
     parts = Parts(("model",), {}, facts)
     assert BRIDGE.runtime_files(parts, {"model.onnx": interface(*names)}) == {}
     assert [*BRIDGE.runtime_files(parts, None)] == [CONFIG]
+
+
+def _sums(factor: float) -> RelayModel:
+    """Return a model whose output is the sum of all that it was given, times a number."""
+    row = TensorType((BATCH, 3), "float32")
+    given, held = Var("given", row), Var("held", row)
+    total = given + held * relay.const(np.float32(factor))
+    main = infer_function(Function([given, held], Tuple([relay.tanh(total), total])))
+    return RelayModel(IRModule({"main": main}), {}, ModelMeta(("given", "held"), ("out", "total")))
+
+
+def test_declared_states_are_stepped_through(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    report = serde.convert(_sums(0.9), tmp_path / "a.onnx", states={"held": "total"}, check=True)
+    assert report.passed
+    steps = [each for each in report.verdicts if each.output.endswith("of 16 steps")]
+    assert [each.output for each in steps] == ["out of 16 steps", "total of 16 steps"]
+    assert {each.shapes[0] for each in steps} == {(16 * 2 * 3,)}
+
+
+def test_a_state_that_goes_its_own_way_is_found() -> None:
+    """One call is right within its tolerance, and sixteen are not."""
+    model = serde.to_relay(_sums(0.9), states={"held": "total"})
+    other = serde.to_relay(_sums(0.9004), states={"held": "total"})
+    report, engines = Report(), [RelayEngine(each) for each in (model, other)]
+    compare_as_used(*engines, model, report=report, tolerance=Tolerance(atol=1e-2))
+    once, steps = report.verdicts[:2], report.verdicts[2:]
+    assert all(each.passed for each in once)
+    assert all(each.failed for each in steps)

@@ -20,6 +20,14 @@ TEXT: Mapping[str, Any] = {
     "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0,
 }  # fmt: skip
 
+SPEECH = {
+    "vocab_size": 64, "d_model": 32, "encoder_layers": 1, "decoder_layers": 1,
+    "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48, "num_mel_bins": 16, "max_source_positions": 50,
+    "max_target_positions": 80, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0,
+    "decoder_start_token_id": 3,
+}  # fmt: skip
+
 
 def transformers() -> Any:
     """Return the package, which does without a torchvision that does not fit PyTorch."""
@@ -46,6 +54,23 @@ def save(folder: Path, config: str, auto: str = "AutoModelForCausalLM", **own: A
             each.mul_(6.0 if each.ndim > 1 else 1.0)
     module.save_pretrained(folder)
     return module
+
+
+def save_speech(folder: Path, **own: Any) -> tuple[Any, Any]:
+    """Save a tiny Whisper with its feature extractor, of a second; return both."""
+    import torch
+
+    package = transformers()
+    module = save(folder, "WhisperConfig", "AutoModelForSpeechSeq2Seq", **SPEECH)
+    with torch.no_grad():  # Each step says another token, and each sound others.
+        module.model.decoder.embed_positions.weight.normal_()
+        module.model.decoder.layers[0].encoder_attn.out_proj.weight.mul_(3)
+    tokens = {name: each for name, each in SPEECH.items() if name.endswith("token_id")}
+    module.generation_config = package.GenerationConfig(**tokens)
+    module.save_pretrained(folder)
+    extractor = package.WhisperFeatureExtractor(16, chunk_length=1, **own)
+    extractor.save_pretrained(folder)
+    return module, extractor
 
 
 def write_safetensors(path: Path, arrays: Mapping[str, Any], **ends: tuple[int, int]) -> None:

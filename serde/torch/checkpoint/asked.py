@@ -16,7 +16,7 @@ from serde.errors import Unsupported
 from serde.relay.ir import Dim, substitute, symbol
 from serde.torch.checkpoint.tasks import PARTS
 
-__all__ = ["Asked", "ask"]
+__all__ = ["BATCH", "SEQUENCE", "Asked", "Inputs", "Tensors", "ask", "float_dtype"]
 
 Tensors: TypeAlias = Mapping[str, AnyValue]
 Inputs: TypeAlias = dict[str, tuple[tuple[Dim, ...], str]]
@@ -26,7 +26,7 @@ ENCODED = symbol("encoder_sequence")
 
 _LENGTHS: Final = {
     "batch": 2, "sequence": 3, "past": 5, "encoder_sequence": 7, "text_batch": 3,
-    "image_batch": 2, "samples": 8000, "frames": 64,
+    "image_batch": 2, "samples": 8000, "frames": 64, "height": 4, "width": 6, "patches": 9,
 }  # fmt: skip
 """Lengths in examples, each another, so that none is taken for another."""
 
@@ -81,7 +81,8 @@ def ask(module: AnyValue, task: str, part: str) -> Asked:
     return _decoder(module) if task == "text-generation" else _once(module)
 
 
-def _dtype(x: AnyValue) -> str:
+def float_dtype(x: AnyValue) -> str:
+    """Return the dtype of a tensor, or that of a module's numbers with a fraction."""
     return str(x.dtype).removeprefix("torch.")
 
 
@@ -127,7 +128,7 @@ def _known_inputs(module: AnyValue) -> Inputs:
     vision, text = (getattr(config, f"{kind}_config", config) for kind in ("vision", "text"))
     both = "input_ids" in takes and "pixel_values" in takes
     batch = symbol("text_batch") if both else BATCH
-    rows, floats = (batch, SEQUENCE), _dtype(module)
+    rows, floats = (batch, SEQUENCE), float_dtype(module)
     known: Inputs = {"input_ids": (rows, "int64")}
     size = getattr(vision, "image_size", None)
     if size is not None:
@@ -172,7 +173,7 @@ def _decoder(module: AnyValue) -> Asked:
     for name, tensor in states.items():
         _, second, *rest = tensor.shape
         kept = [PAST, rest[-1]] if name.endswith((".key", ".value")) else rest
-        inputs[f"past_key_values.{name}"] = ((BATCH, second, *kept), _dtype(tensor))
+        inputs[f"past_key_values.{name}"] = ((BATCH, second, *kept), float_dtype(tensor))
 
     def run(tensors: Tensors) -> Tensors:
         cache = _cache(layers, {name: tensors[f"past_key_values.{name}"] for name in states})
@@ -291,7 +292,7 @@ def _paired_decoder(module: AnyValue, encode: Asked) -> Asked:
     for length, several in ((PAST, states), (ENCODED, others)):
         for name, tensor in several.items():
             shape = (BATCH, tensor.shape[1], length, tensor.shape[3])
-            inputs[f"past_key_values.{name}"] = (shape, _dtype(tensor))
+            inputs[f"past_key_values.{name}"] = (shape, float_dtype(tensor))
 
     def run(tensors: Tensors) -> Tensors:
         past = {name: tensors[f"past_key_values.{name}"] for name in (*states, *others)}

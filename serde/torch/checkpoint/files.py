@@ -13,22 +13,25 @@ from serde.io.contained import location_fault, read_small
 from serde.torch.safetensors import read_document, read_safetensors
 
 __all__ = [
-    "CONFIG", "Checkpoint", "checkpoint_files", "is_checkpoint", "open_checkpoint", "read_config",
-    "sidecars",
+    "CONFIG", "PIPELINE", "Checkpoint", "checkpoint_files", "is_checkpoint", "is_pipeline",
+    "open_checkpoint", "read_config", "sidecars",
 ]  # fmt: skip
 
 CONFIG: Final = "config.json"
-_WEIGHTS: Final = "model.safetensors"
-_INDEX: Final = "model.safetensors.index.json"
+PIPELINE: Final = "model_index.json"
+"""What a folder of diffusers has, whose folders are the parts of a pipeline."""
+
+_WEIGHTS: Final = ("model.safetensors", "diffusion_pytorch_model.safetensors")
+_INDEX: Final = ".index.json"
 _MAX_BYTES: Final = 2**26
 """Of a file of JSON."""
 
 _SIDECARS: Final = (
     "added_tokens.json", "chat_template.jinja", CONFIG, "generation_config.json", "merges.txt",
     "normalizer.json", "preprocessor_config.json", "processor_config.json",
-    "sentencepiece.bpe.model", "source.spm", "special_tokens_map.json", "spiece.model",
-    "target.spm", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json",
-    "vocab.txt",
+    "scheduler_config.json", "sentencepiece.bpe.model", "source.spm", "special_tokens_map.json",
+    "spiece.model", "target.spm", "tokenizer.json", "tokenizer.model", "tokenizer_config.json",
+    "vocab.json", "vocab.txt",
 )  # fmt: skip
 """What runtimes read beside a model."""
 
@@ -55,22 +58,32 @@ def is_checkpoint(path: Path) -> bool:
     """Whether a path is a folder with a config and weights in safetensors, but no source."""
     if not (path / CONFIG).is_file() or (path / "model.py").is_file():
         return False
-    return any((path / name).is_file() for name in (_WEIGHTS, _INDEX))
+    plain = _WEIGHTS[0]
+    return any((path / name).is_file() for name in (plain, f"{plain}{_INDEX}"))
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
+def is_pipeline(path: Path) -> bool:
+    """Whether a path is a folder of diffusers, with a folder for each part of a pipeline."""
+    return (path / PIPELINE).is_file()
+
+
+def open_checkpoint(path: Path, kind: str = "model_type") -> Checkpoint:
     """Return what is in a folder, of which nothing is run.
+
+    Args:
+        path: The folder.
+        kind: What its config calls the kind of a model: ``"_class_name"`` that of diffusers.
 
     Raises:
         FormatError: It asks for code of its own, is quantised, or its files do not fit together.
     """
     config = read_config(path, CONFIG)
-    if not isinstance(config.get("model_type"), str):
-        raise FormatError(f"{CONFIG}: expected a model_type", path=path)
+    if not isinstance(config.get(kind), str):
+        raise FormatError(f"{CONFIG}: expected a {kind}", path=path)
     if _REMOTE in config:
         raise FormatError(
             f"{CONFIG}: {_REMOTE} asks for code that is not part of transformers, which is never "
-            f"run; without {_REMOTE}, {config['model_type']} is read by transformers' own class",
+            f"run; without {_REMOTE}, {config[kind]} is read by transformers' own class",
             path=path,
         )
     if config.get(_QUANTIZED):
@@ -84,7 +97,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
             raise FormatError(f"{again[0][:200]} is in {name} and in another shard", path=path)
         missing = sorted(wanted - found.keys())
         if missing:
-            raise FormatError(f"{name} lacks {missing[0][:200]}, which {_INDEX} names", path=path)
+            raise FormatError(
+                f"{name} lacks {missing[0][:200]}, which the index of shards names", path=path
+            )
         weights |= found
     return Checkpoint(path, config, weights)
 
@@ -102,11 +117,16 @@ def sidecars(path: Path) -> dict[str, Path]:
 
 def _shards(path: Path) -> dict[str, set[str]]:
     """Return the files of weights, with the tensors that the index names in each."""
-    if (path / _WEIGHTS).is_file():
-        return {_WEIGHTS: set()}
-    index = read_config(path, _INDEX).get("weight_map")
+    whole = next((name for name in _WEIGHTS if (path / name).is_file()), None)
+    if whole is not None:
+        return {whole: set()}
+    indices = [f"{name}{_INDEX}" for name in _WEIGHTS]
+    chosen = next((name for name in indices if (path / name).is_file()), None)
+    if chosen is None:
+        raise FormatError(f"expected {' or '.join(_WEIGHTS)}, or an index of shards", path=path)
+    index = read_config(path, chosen).get("weight_map")
     if not isinstance(index, dict) or not all(isinstance(x, str) for x in index.values()):
-        raise FormatError(f"{_INDEX}: expected a weight_map of names of files", path=path)
+        raise FormatError(f"{chosen}: expected a weight_map of names of files", path=path)
     found: dict[str, set[str]] = {}
     for tensor, name in index.items():
         found.setdefault(name, set()).add(tensor)
@@ -119,9 +139,11 @@ def _member(path: Path, name: str) -> str:
     if fault is not None or os.path.basename(name) != name:
         raise FormatError(f"{name[:200]!r} {fault or 'is in another folder'}", path=path)
     found, root = os.path.realpath(path / name), os.path.realpath(path)
-    homes = [root]
-    if os.path.basename(os.path.dirname(root)) == "snapshots":
-        homes.append(os.path.join(root, "..", "..", "blobs"))
+    homes, above = [root], os.path.dirname(root)
+    if os.path.basename(above) != "snapshots":  # A part of a pipeline lies one folder deeper.
+        above = os.path.dirname(above)
+    if os.path.basename(above) == "snapshots":
+        homes.append(os.path.join(above, "..", "blobs"))
     if os.path.dirname(found) not in map(os.path.realpath, homes):
         raise FormatError(f"{name[:200]!r} leads out of the folder", path=path)
     if not os.path.exists(found):

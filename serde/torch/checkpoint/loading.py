@@ -23,7 +23,7 @@ from serde.torch.importer import to_relay
 from serde.torch.model import Graph, Node, Ref, TorchModel
 from serde.torch.options import TorchImportOptions
 
-__all__ = ["Loaded", "load_config", "load_module", "load_values"]
+__all__ = ["Loaded", "load_config", "load_extractor", "load_module", "load_values"]
 
 _OFFLINE: Final = {
     "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DEACTIVATE_ASYNC_LOAD": "1",
@@ -58,10 +58,29 @@ def load_config(checkpoint: Checkpoint) -> AnyValue:
         )
 
 
+def load_extractor(checkpoint: Checkpoint) -> AnyValue:
+    """Return what makes the inputs of a model of speech, as the folder has it.
+
+    Raises:
+        FormatError: It has none.
+    """
+    transformers = require("transformers")
+    with _offline(), _telling(checkpoint, "feature extractor"):
+        return transformers.AutoFeatureExtractor.from_pretrained(
+            str(checkpoint.path), local_files_only=True, trust_remote_code=False
+        )
+
+
 def load_module(
     checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str
 ) -> Loaded:
     """Return a module of a class without values.
+
+    Args:
+        checkpoint: The checkpoint.
+        kind: The class.
+        config: The config as transformers has it; None for a class of diffusers.
+        dtype: The dtype of numbers with a fraction; "auto" as the checkpoint says.
 
     Raises:
         FormatError: A weight is missing, left over or of another shape, or tied weights differ.
@@ -76,30 +95,58 @@ def load_module(
             for name, each in checkpoint.weights.items()
         }
     recording = _Recording(checkpoint, state)
-    with _offline(), recording.mode(), _telling(checkpoint, "weights"):
-        module, info = kind.from_pretrained(
-            None,
-            config=config,
-            state_dict=dict(state),
-            dtype=_torch_dtype(dtype),
-            output_loading_info=True,
-        )
+    if config is None:
+        with _offline(), mode, _telling(checkpoint, CONFIG):
+            module = kind.from_config(dict(checkpoint.config)).eval()
+        with recording.mode(), _telling(checkpoint, "weights"):
+            info = _fill(module, dict(state), dtype)
+    else:
+        with _offline(), recording.mode(), _telling(checkpoint, "weights"):
+            module, info = kind.from_pretrained(
+                None,
+                config=config,
+                state_dict=dict(state),
+                dtype=_torch_dtype(dtype),
+                output_loading_info=True,
+            )
     _check_loaded(checkpoint, info)
     return Loaded(module, recording.weights(module), mode)
+
+
+def _fill(module: AnyValue, state: dict[str, AnyValue], dtype: str) -> dict[str, AnyValue]:
+    """Give a module of diffusers its state; return what is missing or of another shape.
+
+    What it computes itself instead of loading it is missing, too: it would have no values.
+    """
+    module._fix_state_dict_keys_on_load(state)  # Names of older releases.
+    wanted = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    other = [
+        (name, state[name].shape, each.shape)
+        for name, each in wanted.items()
+        if name in state and state[name].shape != each.shape
+    ]
+    if not other:
+        if dtype != "auto":
+            kind = _torch_dtype(dtype)
+            state = {name: x.to(kind) if x.is_floating_point() else x for name, x in state.items()}
+        module.load_state_dict(state, strict=False, assign=True)
+    missing = wanted.keys() - state.keys()
+    return {"missing_keys": missing, "mismatched_keys": other, "error_msgs": []}
 
 
 def load_values(
     checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str
 ) -> AnyValue:
     """Return the module with all values in memory, which can run."""
+    if config is None:
+        stored = (each.dtype for each in checkpoint.weights.values() if "float" in each.dtype)
+        dtype = next(stored, "float32") if dtype == "auto" else dtype
+        own = {"torch_dtype": _torch_dtype(dtype), "low_cpu_mem_usage": False}
+    else:
+        own = {"config": config, "dtype": _torch_dtype(dtype), "trust_remote_code": False}
     with _offline(), _telling(checkpoint, "weights"):
         return kind.from_pretrained(
-            str(checkpoint.path),
-            config=config,
-            dtype=_torch_dtype(dtype),
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
+            str(checkpoint.path), use_safetensors=True, local_files_only=True, **own
         )
 
 

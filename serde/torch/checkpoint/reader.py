@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
@@ -15,7 +16,9 @@ from serde.relay.ir import SymDim, as_dim
 from serde.torch.arguments import Call
 from serde.torch.checkpoint import loading
 from serde.torch.checkpoint.asked import Asked, ask
-from serde.torch.checkpoint.files import open_checkpoint
+from serde.torch.checkpoint.files import Checkpoint, is_pipeline, open_checkpoint
+from serde.torch.checkpoint.pipelines import find_component
+from serde.torch.checkpoint.sound import of_samples
 from serde.torch.checkpoint.tasks import choose_class, parts_of
 from serde.torch.dimensions import Range, bounds
 from serde.torch.live.exported import from_exported_program
@@ -26,7 +29,7 @@ from serde.torch.tensors import tensor_weight
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions
 
-__all__ = ["from_live", "load_checkpoint", "run_checkpoint"]
+__all__ = ["from_live", "load_checkpoint", "load_component", "run_checkpoint"]
 
 _EXPERTS = "serde_every_expert"
 
@@ -44,10 +47,29 @@ def load_checkpoint(path: Path, options: TorchImportOptions) -> TorchModel:
     part = _part(options, paired)
     with quiet():
         loaded = loading.load_module(checkpoint, kind, config, options.dtype)
-        found = _export(loaded.module, task, part, loaded.weights, loaded.mode)
-    facts = {"task": task, "part": part, "dtype": options.dtype}
+        asking = _asking(checkpoint, task, part, options.raw_audio)
+        found = _export(loaded.module, asking, loaded.weights, loaded.mode)
+    facts = {"task": task, "part": part, "dtype": options.dtype, "raw_audio": options.raw_audio}
     note = f"read as {kind.__name__} of transformers, for {task}"
     return replace(found, path=path, live=facts, kind="checkpoint", notes=[note, *found.notes])
+
+
+def load_component(path: Path, options: TorchImportOptions) -> TorchModel:
+    """Return the program of a part of a pipeline of diffusers.
+
+    Raises:
+        FormatError: Its files do not fit together, or to what its config says.
+        OptionError: Nobody names a part, or nothing is known of its class.
+    """
+    if options.task is not None or options.raw_audio:
+        raise OptionError(f"task, raw_audio: {path} is a pipeline, whose models have theirs")
+    component = find_component(path, options.part)
+    with quiet():
+        loaded = component.load(options.dtype)
+        found = _export(loaded.module, component.asked, loaded.weights, loaded.mode)
+    facts = {"folder": component.folder.name, "part": options.part, "dtype": options.dtype}
+    notes = [f"read as {component.kind} of {component.library}", *component.notes, *found.notes]
+    return replace(found, path=path, live=facts, kind="checkpoint", notes=notes)
 
 
 def from_live(module: AnyValue, options: TorchImportOptions) -> TorchModel:
@@ -56,6 +78,8 @@ def from_live(module: AnyValue, options: TorchImportOptions) -> TorchModel:
     Raises:
         OptionError: The module has no such task.
     """
+    if options.raw_audio:
+        raise OptionError("raw_audio: is of a checkpoint, which has a feature extractor")
     if not hasattr(module, "config"):
         raise OptionError(f"task: {type(module).__name__} is no module of transformers")
     kind, task, paired = choose_class(module.config, options.task)
@@ -63,17 +87,35 @@ def from_live(module: AnyValue, options: TorchImportOptions) -> TorchModel:
         expected = f"{task} is a task of {kind.__name__}"
         raise OptionError(f"{expected}, found a {type(module).__name__}")
     with quiet(), evaluating(module):
-        return _export(module, task, _part(options, paired), {}, nullcontext())
+        asking = partial(ask, task=task, part=_part(options, paired))
+        return _export(module, asking, {}, nullcontext())
 
 
-def run_checkpoint(path: Path, facts: Mapping[str, str]) -> Call:
+def run_checkpoint(path: Path, facts: Mapping[str, AnyValue]) -> Call:
     """Return what runs a checkpoint as it was read, with its values in memory."""
-    checkpoint = open_checkpoint(path)
-    config = loading.load_config(checkpoint)
-    kind, task, _ = choose_class(config, facts["task"])
-    module = loading.load_values(checkpoint, kind, config, facts["dtype"])
+    asking: Callable[[AnyValue], Asked]
+    if is_pipeline(path):
+        component = find_component(path, facts["part"])
+        module, asking = component.load_values(facts["dtype"]), component.asked
+    else:
+        checkpoint = open_checkpoint(path)
+        config = loading.load_config(checkpoint)
+        kind, task, _ = choose_class(config, facts["task"])
+        module = loading.load_values(checkpoint, kind, config, facts["dtype"])
+        asking = _asking(checkpoint, task, facts["part"], facts["raw_audio"])
     with require("torch").no_grad():
-        return _call(module, ask(module, task, facts["part"]))
+        return _call(module, asking(module))
+
+
+def _asking(
+    checkpoint: Checkpoint, task: str, part: str, raw_audio: bool
+) -> Callable[[AnyValue], Asked]:
+    """Return what tells how a module of a checkpoint is called."""
+    asking = partial(ask, task=task, part=part)
+    if not raw_audio:
+        return asking
+    change = of_samples(loading.load_extractor(checkpoint))
+    return lambda module: change(asking(module))
 
 
 def _part(options: TorchImportOptions, paired: bool) -> str:
@@ -103,29 +145,31 @@ def _call(module: AnyValue, asked: Asked) -> Call:
 
 
 def _export(
-    module: AnyValue, task: str, part: str, weights: Mapping[str, Weight], mode: AnyValue
+    module: AnyValue,
+    asking: Callable[[AnyValue], Asked],
+    weights: Mapping[str, Weight],
+    mode: AnyValue,
 ) -> TorchModel:
     """Return the program of a module.
 
     Args:
         module: The module.
-        task: What it is asked to do.
-        part: Which part of it.
+        asking: Returns how it is called.
         weights: Where its parameters are; those that are not named are in memory.
         mode: The mode of PyTorch in which it can be run.
     """
     torch = require("torch")
+    family = getattr(module.config, "model_type", None) or type(module).__name__
     try:
         with _every_expert(module), torch.no_grad():
             with mode:
-                asked = ask(module, task, part)
+                asked = asking(module)
             call = _call(module, asked)
             program = _program(call, asked)
     except Unsupported as error:
-        raise OptionError(f"{module.config.model_type}: {error.reason}") from error
+        raise OptionError(f"{family}: {error.reason}") from error
     except Exception as error:
-        told = f"{module.config.model_type}: torch.export refuses it: {first_line(error)}"
-        raise OptionError(told) from error
+        raise OptionError(f"{family}: torch.export refuses it: {first_line(error)}") from error
 
     def weight_of(name: str, tensor: AnyValue) -> Weight:
         return weights.get(name) or tensor_weight(tensor)
@@ -157,6 +201,8 @@ def _as_asked(found: TorchModel, asked: Asked) -> TorchModel:
         for axis, (wanted, own) in enumerate(zip(shape, each.shape or (), strict=True)):
             if isinstance(own, int) and not isinstance(wanted, int):
                 raise OptionError(f"{name}: the module fixes axis {axis} ({wanted}) to {own}")
+            for other in wanted.symbols() if isinstance(wanted, SymDim) else ():
+                ranges.setdefault(other, (int(other != "past"), None))
             if isinstance(wanted, SymDim) and wanted.name:
                 # The least length is that of the example; the graph serves less.
                 most = bounds(as_dim(own), found.ranges)[1]

@@ -45,7 +45,7 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
 
     if isinstance(source, Mapping):
         raise OptionError(f"{type(source).__name__} of tensors: {ADVICE}")
-    if options.task is not None:
+    if options.task is not None or options.raw_audio:
         found = from_live(source, options)
     elif _is_program(source):
         found = from_exported_program(source)

@@ -7,7 +7,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from support.checkpoints import save, transformers
+from support.checkpoints import save, save_speech, transformers
+from support.pipelines import CLIP, save as save_pipeline
 
 from serde.command.cli import main
 
@@ -28,7 +29,7 @@ def test_the_guide_generates_what_transformers_does(
     monkeypatch.setattr("serde.torch.engine.can_start", lambda: False)
     monkeypatch.chdir(tmp_path)
     module = save(tmp_path / "llama", "LlamaConfig")
-    (command,) = COMMANDS
+    command, *_ = COMMANDS
     assert main(shlex.split(command)[1:]) == 0
     capsys.readouterr()
     for block in BLOCKS:
@@ -39,3 +40,17 @@ def test_the_guide_generates_what_transformers_does(
     )  # fmt: skip
     assert capsys.readouterr().out.strip() == str(expected[0, 3:].tolist())
     assert (tmp_path / "llama-live.onnx").exists()
+
+
+def test_the_guide_converts_a_pipeline_and_sound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serde.torch.engine.can_start", lambda: False)
+    monkeypatch.chdir(tmp_path)
+    kinds = {"text_encoder": (transformers().CLIPTextModel, CLIP)}
+    save_pipeline(tmp_path / "stable-diffusion", "StableDiffusionPipeline", **kinds)
+    save_speech(tmp_path / "whisper")
+    for command in COMMANDS[1:]:
+        assert main(shlex.split(command)[1:]) == 0
+    assert (tmp_path / "sd-onnx" / "text_encoder" / "model.onnx").exists()
+    assert (tmp_path / "whisper-onnx" / "encoder_model.onnx").exists()
