@@ -151,6 +151,9 @@ class _Passes(TypedDict, total=False):
     """Other names of inputs by their names; options of a target use the new ones (default {})."""
     rename_outputs: Mapping[str, str]
     """Other names of outputs by their names, likewise (default {})."""
+    cache_length: int | None
+    """Tokens that the caches of a decoder have room for: they are written at a position, which is an
+    input, instead of growing. See :func:serde.relay.transform.fix_cache (default None)."""
 
 class _Passes2(TypedDict, total=False):
     simplify: bool
@@ -293,6 +296,9 @@ class _WritingCoreml(TypedDict, total=False):
     states: Mapping[str, str]
     """Outputs that are later values of inputs, by input, which Core ML keeps as states from iOS18
     on; those of the source if left out. They are float16 (default {})."""
+    cache: Literal["states", "inputs"] | None
+    """Whether what a decoder keeps between calls is states or inputs and outputs; if left out,
+    states from iOS18 on where the program computes in float16 (default None)."""
     author: str | None
     """Who made the model (default None)."""
     license: str | None

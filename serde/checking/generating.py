@@ -13,15 +13,17 @@ import numpy as np
 
 from serde.checking.data import CheckData
 from serde.checking.distance import cosine, deviation, difference
+from serde.checking.engines import WrappedEngine
 from serde.checking.inputs import random_inputs
 from serde.checking.sizes import input_type, resolve_dims
 from serde.checking.verdict import compare
 from serde.core import Array, OutputVerdict, Report, dtype_name
 from serde.engine.base import Engine, run_engine
 from serde.engine.fitting import match_names
+from serde.errors import CheckError
 from serde.relay.ir import RelayModel, SymDim
 
-__all__ = ["Prompts", "compare_as_used", "generates", "judge_generation"]
+__all__ = ["OverFixedCaches", "Prompts", "compare_as_used", "generates", "judge_generation"]
 
 TOKENS: Final = "input_ids"
 MASK: Final = "attention_mask"
@@ -135,6 +137,60 @@ class Prompts:
         return {name: found[other] for name, other in names.items()}
 
 
+class OverFixedCaches(WrappedEngine):
+    """An engine whose caches have a fixed length, used as one whose caches grow.
+
+    Args:
+        engine: It.
+        fixed: The model that it runs.
+        growing: What that was before its caches got a length.
+    """
+
+    def __init__(self, engine: Engine, fixed: RelayModel, growing: RelayModel) -> None:
+        super().__init__(engine)
+        types = {each.name_hint: input_type(each) for each in growing.inputs()}
+        self.inputs = {name: type_.dtype for name, type_ in types.items()}
+        self.outputs = growing.meta.outputs
+        self._fixed, self._states = fixed, growing.meta.states
+        self._shapes = {each.name_hint: input_type(each).shape for each in fixed.inputs()}
+        (self._position,) = self._shapes.keys() - types.keys()
+        self._axes = {
+            name: axis
+            for name, type_ in types.items() if name in self._states.values()
+            for axis, dim in enumerate(type_.shape) if isinstance(dim, SymDim)
+        }  # fmt: skip
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs, caches as long as those that are given and what is new.
+
+        Raises:
+            CheckError: The caches have no room for that.
+        """
+        first, axis = next(iter(self._axes.items()))
+        past = inputs[first].shape[axis]
+        total = past + inputs[TOKENS].shape[1]
+        room = self._shapes[first][axis]
+        if not isinstance(room, int) or total > room:
+            raise CheckError(f"{self.name}: caches for {room} tokens have no room for {total}")
+        own = {**inputs, self._position: np.arange(past, total)}
+        given = {name: own[name] for name in self._shapes}
+        for name, where in {**self._axes, MASK: 1}.items():
+            if name in given:
+                ends = [(0, 0)] * given[name].ndim
+                ends[where] = 0, room - given[name].shape[where]
+                given[name] = np.pad(given[name], ends)
+        names = match_names([*self._engine.inputs], [*given])
+        dtypes = self._engine.inputs.items()
+        fitting = {name: given[names[name]].astype(dtype) for name, dtype in dtypes}
+        found = dict(zip(self._engine.outputs, run_engine(self._engine, fitting), strict=True))
+        names = match_names(self._fixed.meta.outputs, [*found])
+        cut = {name: self._axes.get(self._states.get(name, "")) for name in self.outputs}
+        return [
+            found[names[name]] if where is None else found[names[name]].take(range(total), where)
+            for name, where in cut.items()
+        ]
+
+
 def compare_as_used(
     reference: Engine,
     candidate: Engine,
@@ -164,7 +220,8 @@ def compare_as_used(
         data = Prompts(model, dims).samples(reference)
     failing = compare(reference, candidate, model, report=report, dims=dims, data=data, **options)
     if generating:
-        judge_generation(reference, candidate, model, report, dims)
+        narrow = bool(options.get("float16"))
+        judge_generation(reference, candidate, model, report, dims, narrow=narrow)
     return failing
 
 
@@ -174,6 +231,8 @@ def judge_generation(
     model: RelayModel,
     report: Report,
     dims: Mapping[str, int] | None = None,
+    *,
+    narrow: bool = False,
 ) -> None:
     """Add a verdict on the scores and tokens of some steps, each from the cache of that before.
 
@@ -183,6 +242,7 @@ def judge_generation(
         model: The source as Relay.
         report: Gets the verdict.
         dims: Lengths of further dimensions.
+        narrow: Whether the target was asked to compute in float16.
     """
     prompts = Prompts(model, dims)
     first = inputs = prompts.prompt(3, "left")
@@ -194,12 +254,13 @@ def judge_generation(
         inputs = prompts.step(inputs, outputs, tokens[-1])
     chosen, found = np.concatenate(tokens, axis=1), np.stack(scores, axis=1)
     expected = prompts.scores(reference, first, chosen)
-    report.verdicts.append(_verdict(expected, found, chosen))
+    report.verdicts.append(_verdict(expected, found, chosen, narrow))
 
 
-def _verdict(expected: Array, found: Array, chosen: Array) -> OutputVerdict:
+def _verdict(expected: Array, found: Array, chosen: Array, narrow: bool) -> OutputVerdict:
     dtypes = dtype_name(expected.dtype), dtype_name(found.dtype)
-    near = _NEAR if {*dtypes} <= {"float32", "float64"} else _NEAR_NARROW
+    wide = not narrow and {*dtypes} <= {"float32", "float64"}
+    near = _NEAR if wide else _NEAR_NARROW
     atol = near * deviation(expected)
     apart = float(difference(expected, found).max())
     exact = expected.astype(np.float64)

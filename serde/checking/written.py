@@ -9,7 +9,7 @@ from pathlib import Path
 
 from serde.checking.checks import locate_difference, wide_flag
 from serde.checking.engines import engine_for_path, renamed_engine, source_engine
-from serde.checking.generating import compare_as_used
+from serde.checking.generating import OverFixedCaches, compare_as_used
 from serde.checking.tolerance import CheckOptions
 from serde.checking.verdict import raise_if_differs
 from serde.conversion.steps import Conversion
@@ -17,6 +17,7 @@ from serde.core import Report, dataclass
 from serde.engine.base import Engine
 from serde.engine.interpreter import RelayEngine
 from serde.relay.ir.model import RelayModel
+from serde.relay.transform import of_one_text, rename
 
 __all__ = ["WrittenModel"]
 
@@ -37,11 +38,22 @@ class WrittenModel:
         made = self.conversion
         return made.writer.expected(made.part, made.native, made.options)
 
+    @cached_property
+    def growing(self) -> RelayModel | None:
+        """What was wanted before its caches got a fixed length; None if they did not."""
+        made = self.conversion
+        if made.passes.cache_length is None:
+            return None
+        known = {*made.chosen.meta.inputs}
+        inputs = {old: new for old, new in made.passes.rename_inputs.items() if old in known}
+        return rename(of_one_text(made.chosen), inputs, made.passes.rename_outputs)
+
     def open_source(self) -> Engine:
         """Return what runs the source: its own engine, or the interpreter where it is changed."""
-        made = self.conversion
-        if self.expected.mod is not made.part.mod or not made.is_whole:
-            return RelayEngine(self.expected)
+        made, model = self.conversion, self.growing or self.expected
+        changed = self.growing is None and model.mod is not made.part.mod
+        if changed or not made.is_whole:
+            return RelayEngine(model)
         own_names = source_engine(made.reader, made.loaded, made.model)
         return renamed_engine(own_names, made.passes.rename_inputs, made.passes.rename_outputs)
 
@@ -71,14 +83,19 @@ class WrittenModel:
         if not wanted.is_asked:
             return
         made, writer = self.conversion, self.conversion.writer
+        growing, recorded = self.growing, self.outputs
         with report.stage("check"), ExitStack() as running:
+            reference = running.enter_context(closing(self.open_source()))
+            candidate = running.enter_context(closing(engine_for_path(writer, path)))
+            if growing is not None:
+                recorded = growing.meta.outputs
+                candidate = OverFixedCaches(candidate, made.part, growing)
             failing = compare_as_used(
-                running.enter_context(closing(self.open_source())),
-                running.enter_context(closing(engine_for_path(writer, path))), self.expected,
+                reference, candidate, growing or self.expected,
                 runs=wanted.runs, tolerance=wanted.tolerance, dims=wanted.dims, data=wanted.data,
-                float16=self.computes_float16, yardstick=wanted.yardstick, recorded=self.outputs,
+                float16=self.computes_float16, yardstick=wanted.yardstick, recorded=recorded,
                 wide_flag=wide_flag(None if made.passes.float16 else made.options), report=report,
             )  # fmt: skip
-        if wanted.yardstick and failing is not None:
+        if wanted.yardstick and failing is not None and growing is None:
             locate_difference(report, self.expected, writer, path, failing, self.outputs)
         raise_if_differs(report, target, "the source")

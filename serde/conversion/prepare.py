@@ -12,7 +12,7 @@ from serde.relay import transform
 from serde.relay.ir import Expr, RefCreate, RefRead, RefWrite, RelayModel, all_nodes
 from serde.walk.holes import why_without_value
 
-__all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]
+__all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "with_wanted_ends"]
 
 
 def _parse_names(flag: str) -> Callable[[Iterable[str]], dict[str, str]]:
@@ -45,6 +45,9 @@ class CutOptions:
             of the model, if left out. `name:1` is the second result of a node.
         rename_inputs: Other names of inputs by their names; options of a target use the new ones.
         rename_outputs: Other names of outputs by their names, likewise.
+        cache_length: Tokens that the caches of a decoder have room for: they are written at a
+            position, which is an input, instead of growing. See
+            :func:`serde.relay.transform.fix_cache`.
     """
 
     inputs: tuple[str, ...] = ()
@@ -67,6 +70,14 @@ class CutOptions:
             "help": "Another name for an output; options of the target use it.",
         },
     )
+    cache_length: int | None = field(
+        default=None,
+        metadata={"help": "Tokens that the caches of a decoder have room for, instead of growing."},
+    )
+
+    def __post_init__(self) -> None:
+        if self.cache_length is not None and self.cache_length < 1:
+            raise OptionError(f"cache_length: expected 1 or more, found {self.cache_length}")
 
 
 def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
@@ -78,12 +89,13 @@ def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
     return transform.cut(model, options.inputs, options.outputs)
 
 
-def rename_inputs_and_outputs(model: RelayModel, options: CutOptions) -> RelayModel:
-    """Return a model with the names that are asked for; the model itself if none are.
+def with_wanted_ends(model: RelayModel, options: CutOptions) -> RelayModel:
+    """Return a model with the caches and names that are asked for; the model itself if none are.
 
     Raises:
-        OptionError: A name is unknown, or a new one taken.
+        OptionError: A name is unknown, or a new one taken; the model has no cache.
     """
+    model = transform.fix_cache(model, options.cache_length)
     return transform.rename(model, options.rename_inputs, options.rename_outputs)
 
 
@@ -113,6 +125,7 @@ class PrepareOptions(CutOptions):
     allow: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_allowed(self.allow)
 
 
