@@ -154,6 +154,9 @@ class _Passes(TypedDict, total=False):
     cache_length: int | None
     """Tokens that the caches of a decoder have room for: they are written at a position, which is an
     input, instead of growing. See :func:serde.relay.transform.fix_cache (default None)."""
+    cache_batch: int | None
+    """Texts that a decoder reads at once, instead of any number; one if left out beside cache_length
+    (default None)."""
 
 class _Passes2(TypedDict, total=False):
     simplify: bool

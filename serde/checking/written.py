@@ -17,7 +17,7 @@ from serde.core import Report, dataclass
 from serde.engine.base import Engine
 from serde.engine.interpreter import RelayEngine
 from serde.relay.ir.model import RelayModel
-from serde.relay.transform import of_one_text, rename
+from serde.relay.transform import rename, with_batch
 
 __all__ = ["WrittenModel"]
 
@@ -46,7 +46,11 @@ class WrittenModel:
             return None
         known = {*made.chosen.meta.inputs}
         inputs = {old: new for old, new in made.passes.rename_inputs.items() if old in known}
-        return rename(of_one_text(made.chosen), inputs, made.passes.rename_outputs)
+        return rename(
+            with_batch(made.chosen, made.passes.cache_batch or 1),
+            inputs,
+            made.passes.rename_outputs,
+        )
 
     def open_source(self) -> Engine:
         """Return what runs the source: its own engine, or the interpreter where it is changed."""

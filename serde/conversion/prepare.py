@@ -48,6 +48,8 @@ class CutOptions:
         cache_length: Tokens that the caches of a decoder have room for: they are written at a
             position, which is an input, instead of growing. See
             :func:`serde.relay.transform.fix_cache`.
+        cache_batch: Texts that a decoder reads at once, instead of any number; one if left out
+            beside `cache_length`.
     """
 
     inputs: tuple[str, ...] = ()
@@ -74,10 +76,15 @@ class CutOptions:
         default=None,
         metadata={"help": "Tokens that the caches of a decoder have room for, instead of growing."},
     )
+    cache_batch: int | None = field(
+        default=None, metadata={"help": "Texts that a decoder reads at once, not any number."}
+    )
 
     def __post_init__(self) -> None:
-        if self.cache_length is not None and self.cache_length < 1:
-            raise OptionError(f"cache_length: expected 1 or more, found {self.cache_length}")
+        for name in ("cache_length", "cache_batch"):
+            given = getattr(self, name)
+            if given is not None and given < 1:
+                raise OptionError(f"{name}: expected 1 or more, found {given}")
 
 
 def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
@@ -95,7 +102,7 @@ def with_wanted_ends(model: RelayModel, options: CutOptions) -> RelayModel:
     Raises:
         OptionError: A name is unknown, or a new one taken; the model has no cache.
     """
-    model = transform.fix_cache(model, options.cache_length)
+    model = transform.fix_cache(model, options.cache_length, options.cache_batch)
     return transform.rename(model, options.rename_inputs, options.rename_outputs)
 
 

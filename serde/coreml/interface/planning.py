@@ -114,11 +114,30 @@ def _plan_enumerated_shapes(
         fitting = tuple(shape for shape in listed if _fits(type_, shape))
         if len(fitting) == len(listed) and not _is_fixed(type_):
             asked[name] = fitting
-    if len(asked) > 1 and target.number < _SEVERAL_ENUMERATED:
+    if target.number >= _SEVERAL_ENUMERATED:
+        asked |= _follow_shapes(asked, inputs)
+    elif len(asked) > 1:
         raise OptionError(
             f"enumerated_shapes: of {', '.join(asked)}: before iOS18 only one input may have them"
         )
     return asked
+
+
+def _follow_shapes(
+    asked: Mapping[str, tuple[tuple[int, ...], ...]], inputs: Mapping[str, TensorType | None]
+) -> dict[str, tuple[tuple[int, ...], ...]]:
+    """Return shapes of further inputs that have lengths of one with a list: Core ML mixes none."""
+    found = {}
+    for name, type_ in inputs.items():
+        for other, shapes in () if name in asked or _is_fixed(type_) else asked.items():
+            given = inputs[other]
+            if type_ is not None and given is not None:
+                values = [{k: min(v) for k, v in _lengths(given, x).items()} for x in shapes]
+                listed = [[substitute(d, each) for d in type_.shape] for each in values]
+                whole = [tuple(d for d in x if isinstance(d, int)) for x in listed]
+                if all(len(each) == type_.rank for each in whole):
+                    found[name] = tuple(whole)
+    return found
 
 
 def _numbers(text: str, separator: str) -> tuple[int, ...]:

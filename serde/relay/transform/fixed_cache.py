@@ -2,46 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from serde.core.records import dataclass
 from serde.errors import OptionError, TypeInferenceError
-from serde.relay.ir import (
-    Any,
+from serde.relay.ir import IRModule, RelayModel, UniqueNames, as_dtype, called_name, has_trait
+from serde.relay.ir.dims import Any, Dim, SymDim, substitute
+from serde.relay.ir.expr import (
     Attrs,
     Call,
     Constant,
-    Dim,
     Expr,
     Function,
-    IRModule,
-    RelayModel,
-    SymDim,
-    TensorType,
     Tuple,
-    UniqueNames,
     Var,
-    as_dtype,
-    call,
-    called_name,
     const,
-    has_trait,
-    normalize_axis,
-    set_type,
-    substitute,
     tensor_type,
 )
+from serde.relay.ir.registry import call, set_type
 from serde.relay.ir.traits import Reduction
-from serde.relay.ir.types import substitute_type
+from serde.relay.ir.types import TensorType, substitute_type
 from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.lowering.lengths import LAST, length_of
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.input_types import resolve_attribute, with_input_types
 from serde.relay.transform.positions import Positions, read_mask, read_positions
 
-__all__ = ["POSITION", "fix_cache", "of_one_text"]
+__all__ = ["POSITION", "fix_cache", "with_batch"]
 
 POSITION: Final = "cache_position"
 """What the input is called that says where the new rows go, each behind the one before."""
@@ -57,24 +46,26 @@ _KEEPS: Final = ("broadcast_to", "cast", "expand_dims", "reshape", "serde.gather
 """Operators behind which a mask still is one."""
 
 
-def fix_cache(model: RelayModel, length: int | None) -> RelayModel:
+def fix_cache(model: RelayModel, length: int | None, batch: int | None = None) -> RelayModel:
     """Return a model whose caches have room for `length` tokens and are told where the next go.
 
     What was concatenated behind a cache is written into it, in the rows that the new input
     ``cache_position`` counts, one for each token. Rows behind these are hidden by the mask, by
-    which no query sees a later key. A number of texts that is open becomes one; of one text,
-    neither a mask nor the numbers of its tokens are asked for.
+    which no query sees a later key. Of one text, neither a mask nor the numbers of its tokens are
+    asked for.
 
     Args:
         model: A decoder that takes caches and returns them longer.
-        length: Tokens that a cache has room for; None leaves the model as it is.
+        length: Tokens that a cache has room for; None leaves caches as they are.
+        batch: How many texts are read at once, where that is open; one if left out.
 
     Raises:
         OptionError: The model keeps nothing that grows, or does with it what no decoder does.
     """
+    if length is not None or batch is not None:
+        model = with_batch(model, batch or 1)
     if length is None:
         return model
-    model = of_one_text(model)
     caches = _find_caches(model)
     _require_hidden(model.main.body, caches)
     main, meta = model.main, model.meta
@@ -95,12 +86,12 @@ def fix_cache(model: RelayModel, length: int | None) -> RelayModel:
     return model.evolve(mod=mod, values={}, meta=found)
 
 
-def of_one_text(model: RelayModel) -> RelayModel:
-    """Return a model that keeps something, for one text if it takes any number of them."""
+def with_batch(model: RelayModel, batch: int) -> RelayModel:
+    """Return a model that keeps something, for a number of texts if it takes any."""
     inputs = {each.name_hint: tensor_type(each) for each in model.inputs()}
-    batch = {str(inputs[name].shape[0]): 1 for name in model.meta.states.values()}
+    values = {str(inputs[name].shape[0]): batch for name in model.meta.states.values()}
     shapes = {
-        name: [substitute(dim, batch) for dim in type_.shape] for name, type_ in inputs.items()
+        name: [substitute(dim, values) for dim in type_.shape] for name, type_ in inputs.items()
     }
     return model.evolve(mod=with_input_types(model.mod, {*model.params}, shapes, {}))
 
@@ -144,17 +135,6 @@ def _find_caches(model: RelayModel) -> _Caches:
     return _Caches(axes, past, new)
 
 
-def _input(param: Var, caches: _Caches, values: Mapping[str, Dim]) -> Var:
-    """Return an input with the lengths that are fixed."""
-    type_ = substitute_type(param.checked_type, values)
-    axis = caches.axes.get(param)
-    if axis is not None and isinstance(type_, TensorType):
-        shape = list(type_.shape)
-        shape[axis] = substitute(caches.total, values)
-        type_ = TensorType(shape, type_.dtype)
-    return Var(param.name_hint, type_, param.span)
-
-
 class _Writer:
     """Writes rows where they were concatenated.
 
@@ -169,7 +149,7 @@ class _Writer:
         self._position = position
         self._first = call("take", position, const(0, "int64"), axis=0, mode="fast")
         self._place = call("reshape", self._first, newshape=(1,))
-        self.inputs = {each: _input(each, caches, self._values) for each in model.inputs()}
+        self.inputs = {each: self._fixed(each, length) for each in model.inputs()}
         single = all(tensor_type(each).shape[0] == 1 for each in caches.axes)
         self.derived = (_MASK, _NUMBERS) if single else ()
         self._lengths = {
@@ -178,6 +158,12 @@ class _Writer:
             if old not in caches.axes and old.name_hint not in self.derived
             for axis, dim in enumerate(tensor_type(new).shape)
         }
+
+    def _fixed(self, param: Var, length: int) -> Var:
+        type_, axis = tensor_type(param), self._caches.axes.get(param)
+        dims = [substitute(dim, self._values) for dim in type_.shape]
+        shape = [length if place == axis else dim for place, dim in enumerate(dims)]
+        return Var(param.name_hint, TensorType(shape, type_.dtype), param.span)
 
     def of_inputs(self) -> dict[Expr, Expr]:
         """Return what stands for each input.
@@ -202,23 +188,28 @@ class _Writer:
         """Return what stands for a node, given it with other operands."""
         if not isinstance(old, Call) or not isinstance(new, Call):
             return new
+        name, value = called_name(old), self._known.get(old)
         ends = [self._known.get(each) for each in old.args]
-        counts = called_name(old) == "arange" and self._known.get(old) is not None
-        if counts and any(each is not None and self._grows(each.offset) for each in ends):
+        told = any(each is not None and self._grows(each.offset) for each in ends)
+        if value == Positions({-1: 1}, self._caches.past) and _shape(old) == (self._caches.new,):
+            return as_dtype(self._position, tensor_type(old).dtype)
+        if name == "arange" and value is not None and told:
             first, last = (each.offset for each in ends[:2] if each is not None)
             return self._counted(first, substitute(last - first, self._values))
-        value = self._known.get(old)
+        if name == "dyn.strided_slice" and told:
+            return self._cut(old, new, ends[1])
         if value is not None and not value.factors and self._grows(value.offset):
             number = as_dtype(self._number(value.offset), tensor_type(old).dtype)
             shape = tuple(substitute(dim, self._values) for dim in _shape(old))
             return call("broadcast_to", number, shape=shape) if shape else number
-        if called_name(old) == "dyn.strided_slice" and any(
-            each is not None and self._grows(each.offset) for each in ends
-        ):
-            return self._cut(old, new, ends)
-        written = self._written(old, new)
-        if written is not None:
-            return written
+        return self._written(old, new) or self._as_long(old, new)
+
+    def _as_long(self, old: Call, new: Call) -> Expr:
+        """Return a call with an entry for each row of the cache, or each new token.
+
+        Raises:
+            OptionError: It has entries for a part of the tokens.
+        """
         attrs = {name: resolve_attribute(each, self._values) for name, each in new.attrs.items()}
         if called_name(old) == "strided_slice" and old.attrs["begin"] != attrs["begin"]:
             raise _refusal(old, "begins a slice where the new tokens do")
@@ -226,24 +217,13 @@ class _Writer:
             found = set_type(Call(new.op, new.args, Attrs(attrs), span=new.span))
         except TypeInferenceError as error:
             raise _refusal(old, str(error)) from None
-        self._require_rows(old, found)
+        parts = [dim for dim in _shape(old) if self._grows(dim) and dim != self._caches.total]
+        if parts or (_shape(old) and found.type != substitute_type(old.checked_type, self._values)):
+            raise _refusal(old, f"of {old.type!r} would be {found.type!r}")
         return found
 
     def _grows(self, dim: object) -> bool:
         return isinstance(dim, SymDim) and str(self._caches.past) in dim.symbols()
-
-    def _require_rows(self, old: Call, new: Call) -> None:
-        """Refuse what has neither an entry for each row of the cache nor for each new token.
-
-        Raises:
-            OptionError: It has entries for a part of the tokens.
-        """
-        if isinstance(old.type, TensorType):
-            for dim in old.type.shape:
-                if self._grows(dim) and dim != self._caches.total:
-                    raise _refusal(old, f"is of length {dim}")
-            if new.type != substitute_type(old.type, self._values):
-                raise _refusal(old, f"would be {new.type!r}")
 
     def _number(self, value: Dim) -> Expr:
         """Return a number of tokens as a scalar: that of the old ones is the position."""
@@ -261,16 +241,16 @@ class _Writer:
 
     def _counted(self, first: Dim, length: Dim) -> Expr:
         """Return numbers of tokens, from a first one on."""
+        if first == self._caches.past and length == self._caches.new:
+            return self._position
         ends = const(0, "int64"), self._length(length), const(1, "int64")
         found = call("reshape", call("arange", *ends, dtype="int64"), newshape=(length,))
         return found if first == 0 else call("add", found, self._number(first))
 
-    def _cut(self, old: Call, new: Call, ends: Sequence[Positions | None]) -> Expr:
+    def _cut(self, old: Call, new: Call, first: Positions | None) -> Expr:
         """Return the entries of some new tokens, the last of all."""
-        first, last, steps = ends[1], old.args[2], old.args[3]
-        to_end = isinstance(last, Constant) and bool((last.data >= LAST).all())
-        single = isinstance(steps, Constant) and steps.data.tolist() == [1]
-        if first is None or not to_end or not single:
+        ends = [each.data.tolist() if isinstance(each, Constant) else [] for each in old.args[2:]]
+        if first is None or ends[1] != [1] or len(ends[0]) != 1 or ends[0][0] < LAST:
             raise _refusal(old, "cuts out a part that ends where the new tokens do not")
         (axis,) = old.attrs["axes"]
         length = substitute(self._caches.total - first.offset, self._values)
@@ -285,7 +265,7 @@ class _Writer:
         axis = self._caches.axes.get(first) if isinstance(first, Var) else None
         if axis is None or not isinstance(after, Tuple) or len(after.fields) != 2:
             return None
-        if normalize_axis(old.attrs["axis"], tensor_type(old).rank) != axis:
+        if old.attrs["axis"] % tensor_type(old).rank != axis:
             return None
         cache, rows = after.fields
         batch, heads, *rest = tensor_type(cache).shape
@@ -314,15 +294,14 @@ def _require_hidden(body: Expr, caches: _Caches) -> None:
             hiding.add(node)
         if not isinstance(node, Call):
             continue
-        name = called_name(node)
+        name, first = called_name(node), _shape(node.args[0]) if node.args else ()
         if name == "serde.attention":
             mixes, mask = _shape(node.args[1])[2] == caches.total, node.args[3]
         elif name == "nn.softmax":
-            mixes, mask = _shape(node.args[0])[node.attrs["axis"]] == caches.total, node.args[0]
-        elif has_trait(node, Reduction):
-            mixes, mask = caches.total in {*_shape(node.args[0])} - {*_shape(node)}, node
+            mixes, mask = first[node.attrs["axis"]] == caches.total, node.args[0]
         else:
-            continue
+            gone = caches.total in first and caches.total not in _shape(node)
+            mixes, mask = gone and has_trait(node, Reduction), node
         if mixes and mask not in hiding:
             raise _refusal(node, "may see keys that are not yet there")
 
@@ -330,10 +309,8 @@ def _require_hidden(body: Expr, caches: _Caches) -> None:
 def _hides(node: Expr, caches: _Caches, hiding: set[Expr]) -> bool:
     """Whether a node is a mask, or a sum with one, by which no query sees a later key."""
     name = called_name(node)
-    if isinstance(node, Var):
-        return caches.new == 1 and node.name_hint == _MASK
     if not isinstance(node, Call):
-        return False
+        return isinstance(node, Var) and caches.new == 1 and node.name_hint == _MASK
     if name in _COMPARES:
         return read_mask(node).upper == caches.past
     if name == "where":

@@ -7,7 +7,17 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import Constant, Expr, InRange, TensorType, Values, const, ranges, tensor_type
+from serde.relay.ir import (
+    Any,
+    Constant,
+    Expr,
+    InRange,
+    TensorType,
+    Values,
+    const,
+    ranges,
+    tensor_type,
+)
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
 
@@ -46,10 +56,13 @@ def _decompose_scatter(
 ) -> Expr:
     rank = tensor_type(data).rank
     along = axis % rank
+    length = tensor_type(update).shape[along]
     bounds = (const(0, "int64"), _length(update, along), const(1, "int64"))
     rows: Expr = call("arange", *bounds, dtype="int64")
-    if isinstance(update.type, TensorType) and isinstance(update.type.shape[along], int):
-        rows = Constant(np.arange(update.type.shape[along], dtype=np.int64))
+    if isinstance(length, int):
+        rows = Constant(np.arange(length, dtype=np.int64))
+    elif not isinstance(length, Any):
+        rows = call("reshape", rows, newshape=(length,))
     if write_indices is not None:
         rows = call("add", call("expand_dims", write_indices, axis=1), rows)
     else:
