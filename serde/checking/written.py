@@ -46,24 +46,35 @@ class WrittenModel:
             return None
         known = {*made.chosen.meta.inputs}
         inputs = {old: new for old, new in made.passes.rename_inputs.items() if old in known}
-        return rename(
-            with_batch(made.chosen, made.passes.cache_batch or 1),
-            inputs,
-            made.passes.rename_outputs,
-        )
+        model = with_batch(made.chosen, made.passes.cache_batch or 1)
+        return rename(model, inputs, made.passes.rename_outputs)
+
+    @property
+    def compared(self) -> RelayModel:
+        """The model for whose inputs source and target are run."""
+        return self.growing or self.expected
+
+    def open_target(self, path: Path) -> Engine:
+        """Return what runs the target at a path, caches that are given as long as the source's."""
+        engine = engine_for_path(self.conversion.writer, path)
+        if self.growing is None:
+            return engine
+        return OverFixedCaches(engine, self.conversion.part, self.growing)
 
     def open_source(self) -> Engine:
         """Return what runs the source: its own engine, or the interpreter where it is changed."""
-        made, model = self.conversion, self.growing or self.expected
-        changed = self.growing is None and model.mod is not made.part.mod
+        made = self.conversion
+        changed = self.growing is None and self.expected.mod is not made.part.mod
         if changed or not made.is_whole:
-            return RelayEngine(model)
+            return RelayEngine(self.compared)
         own_names = source_engine(made.reader, made.loaded, made.model)
         return renamed_engine(own_names, made.passes.rename_inputs, made.passes.rename_outputs)
 
     @cached_property
     def outputs(self) -> Sequence[str]:
         """Names of the outputs in the target, in the source's order."""
+        if self.growing is not None:
+            return self.growing.meta.outputs
         return self.conversion.writer.names(self.conversion.native).outputs
 
     @property
@@ -87,19 +98,14 @@ class WrittenModel:
         if not wanted.is_asked:
             return
         made, writer = self.conversion, self.conversion.writer
-        growing, recorded = self.growing, self.outputs
         with report.stage("check"), ExitStack() as running:
-            reference = running.enter_context(closing(self.open_source()))
-            candidate = running.enter_context(closing(engine_for_path(writer, path)))
-            if growing is not None:
-                recorded = growing.meta.outputs
-                candidate = OverFixedCaches(candidate, made.part, growing)
             failing = compare_as_used(
-                reference, candidate, growing or self.expected,
+                running.enter_context(closing(self.open_source())),
+                running.enter_context(closing(self.open_target(path))), self.compared,
                 runs=wanted.runs, tolerance=wanted.tolerance, dims=wanted.dims, data=wanted.data,
-                float16=self.computes_float16, yardstick=wanted.yardstick, recorded=recorded,
+                float16=self.computes_float16, yardstick=wanted.yardstick, recorded=self.outputs,
                 wide_flag=wide_flag(None if made.passes.float16 else made.options), report=report,
             )  # fmt: skip
-        if wanted.yardstick and failing is not None and growing is None:
+        if wanted.yardstick and failing is not None and self.growing is None:
             locate_difference(report, self.expected, writer, path, failing, self.outputs)
         raise_if_differs(report, target, "the source")

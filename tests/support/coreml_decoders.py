@@ -19,6 +19,10 @@ class Decoder:
 
     Args:
         path: The package.
+
+    Attributes:
+        description: Apple's description of the model.
+        most: Tokens that a piece of a prompt may have.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,6 +44,8 @@ class Decoder:
             for name, array in arrays.items()
         }  # fmt: skip
         self._read = 0
+        array = description.input[0].type.multiArrayType
+        self.most = 4 if array.HasField("shapeRange") else 1
 
     def read(self, tokens: Sequence[int], padded: int = 0) -> Any:
         """Return the scores behind each of some tokens, read at once and padded on the right."""

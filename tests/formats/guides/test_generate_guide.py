@@ -28,8 +28,8 @@ def test_the_guide_generates_what_transformers_does(
     monkeypatch.setattr("serde.torch.engine.can_start", lambda: False)
     monkeypatch.chdir(tmp_path)
     module = save(tmp_path / "llama", "LlamaConfig")
-    (command,) = COMMANDS
-    assert main(shlex.split(command)[1:]) == 0
+    for command in COMMANDS:
+        assert main(shlex.split(command)[1:]) == 0
     capsys.readouterr()
     for block in BLOCKS:
         exec(compile(block, "generate.md", "exec"), {})
@@ -39,3 +39,4 @@ def test_the_guide_generates_what_transformers_does(
     )  # fmt: skip
     assert capsys.readouterr().out.strip() == str(expected[0, 3:].tolist())
     assert (tmp_path / "llama-live.onnx").exists()
+    assert (tmp_path / "llama-coreml" / "model.mlpackage").exists()

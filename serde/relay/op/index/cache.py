@@ -20,6 +20,7 @@ from serde.relay.ir import (
 )
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
+from serde.relay.lowering.lengths import length_of
 
 
 def _scatter_type(
@@ -42,22 +43,13 @@ def _scatter_type(
     return data
 
 
-def _length(data: Expr, axis: int) -> Expr:
-    """Return the length of an axis as a scalar of int64."""
-    dim = data.type.shape[axis] if isinstance(data.type, TensorType) else None
-    if isinstance(dim, int):
-        return const(dim, "int64")
-    shape = call("shape_of", data, dtype="int64")
-    return call("take", shape, const(axis, "int64"), axis=0, mode="clip")
-
-
 def _decompose_scatter(
     data: Expr, update: Expr, write_indices: Expr | None, *, axis: int, mode: str
 ) -> Expr:
     rank = tensor_type(data).rank
     along = axis % rank
     length = tensor_type(update).shape[along]
-    bounds = (const(0, "int64"), _length(update, along), const(1, "int64"))
+    bounds = (const(0, "int64"), length_of(update, along), const(1, "int64"))
     rows: Expr = call("arange", *bounds, dtype="int64")
     if isinstance(length, int):
         rows = Constant(np.arange(length, dtype=np.int64))
@@ -68,7 +60,7 @@ def _decompose_scatter(
     else:
         rows = call("expand_dims", rows, axis=0)
     if mode == "circular":
-        rows = call("floor_mod", rows, _length(data, along))
+        rows = call("floor_mod", rows, length_of(data, along))
     if along > 1:
         rows = call("expand_dims", rows, axis=1, num_newaxis=along - 1)
     if along < rank - 1:
